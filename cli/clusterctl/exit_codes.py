@@ -15,6 +15,7 @@ from clusterctl_infra.private_home import make_private_folder
 
 from clusterctl.home import named_home
 from clusterctl.output import Output
+from clusterctl.text.cluster_word import cluster_word, extra_word
 
 EXIT_BUG = 70
 EXIT_INTERRUPTED = 130
@@ -51,6 +52,11 @@ def _usage(error: click.ClickException) -> UsageError:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "clusterctl"
     message = error.format_message().removesuffix(".")
+    if context is not None and (word := extra_word(message)) is not None:
+        flags = [flag for parameter in context.command.params for flag in parameter.opts]
+        named = cluster_word(word, named_home(os.environ).cluster_names, typed=path, flags=flags)
+        if named is not None:
+            return UsageError(f"{word} is {named.kind}: write it behind {named.flag}", hint=named.hint)
     return UsageError(message[:1].lower() + message[1:], hint=f"{path} --help")
 
 

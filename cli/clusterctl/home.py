@@ -77,6 +77,14 @@ class Home:
         """Tracebacks of failures that nobody expected."""
         return self.path / "log"
 
+    @property
+    def cluster_names(self) -> tuple[str, ...]:
+        """The clusters that this computer has an inventory of, sorted."""
+        try:
+            return tuple(sorted(path.stem for path in self.inventory_dir.glob("*.json")))
+        except OSError:
+            return ()
+
     def inventory_file(self, cluster: str) -> Path:
         """The inventory of `cluster`, whose name has `@rehearsal` behind it in a rehearsal."""
         return self.inventory_dir / f"{cluster}.json"

@@ -10,11 +10,12 @@ from typing import TypeVar
 
 import click
 from clusterctl_infra.config.quantities import parse_seconds, parse_size_gib
-from clusterctl_infra.errors import ClusterctlError
+from clusterctl_infra.errors import ClusterctlError, UsageError
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.engine.known_clusters import cluster_names, find_cluster
 from clusterctl.home import home_directory, named_home
+from clusterctl.text.cluster_word import cluster_word
 from clusterctl.text.next_commands import nodes_again
 from clusterctl.text.node_set import ALL, parse_node_set
 
@@ -45,15 +46,27 @@ def chosen_rows(inventory: Inventory, text: str) -> tuple[InventoryNode, ...]:
 class StackFolder(click.Path):
     """The type of a stack's folder."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_new: bool = False) -> None:
+        """`is_new`: the folder is yet to be made, whatever is called so."""
         super().__init__(path_type=Path)
+        self._is_new = is_new
 
     def convert(
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
     ) -> str | bytes | os.PathLike[str]:
         if value == "":
             self.fail(EMPTY.format(what="the folder"), param, ctx)
+        if ctx is not None and not self._is_new and not os.path.exists(value):
+            refuse_cluster_for_folder(os.fspath(value), ctx)
         return super().convert(value, param, ctx)
+
+
+def refuse_cluster_for_folder(word: str, ctx: click.Context) -> None:
+    """Raises UsageError where no folder but a known cluster has this name."""
+    flags = [flag for parameter in ctx.command.params for flag in parameter.opts]
+    named = cluster_word(word, cluster_names(named_home(os.environ)), typed=ctx.command_path, flags=flags)
+    if named is not None:
+        raise UsageError(f"there is no folder {word}, but {word} is {named.kind}: write it behind {named.flag}", hint=named.hint)
 
 
 def cluster_option(function: F) -> F:
@@ -68,7 +81,7 @@ def cluster_option(function: F) -> F:
         "--cluster",
         metavar="NAME",
         callback=convert,
-        shell_complete=_complete_clusters,
+        shell_complete=complete_clusters,
         help="The cluster; else $CLUSTERCTL_CLUSTER, else the only one known here.",
     )(function)
 
@@ -84,7 +97,7 @@ def inventory_option(function: F) -> F:
 def node_option(*, default: str | None, help: str) -> Callable[[F], F]:
     """Adds `--node SET` with this default, which is shown, and this help."""
     return click.option(
-        "--node", metavar="SET", default=default, show_default=True, shell_complete=_complete_nodes, help=help
+        "--node", metavar="SET", default=default, show_default=True, shell_complete=complete_nodes, help=help
     )
 
 
@@ -169,12 +182,14 @@ def names_of_nodes() -> list[str]:
     return names
 
 
-def _complete_clusters(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+def complete_clusters(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """The clusters that this computer knows."""
     names = cluster_names(named_home(os.environ))
     return [name for name in names if name.startswith(incomplete)]
 
 
-def _complete_nodes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+def complete_nodes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """The nodes of the cluster that is meant, by number and by name, and all of them."""
     try:
         inventory = chosen_cluster(ctx.params.get("cluster"))
     except ClusterctlError:

@@ -8,12 +8,12 @@ import click
 
 from clusterctl.home import home_directory
 from clusterctl.lifecycle.forget import ForgetRequest, forget
-from clusterctl.options import chosen_cluster
+from clusterctl.options import chosen_cluster, complete_clusters
 from clusterctl.output import Output
 
 
 @click.command("forget")
-@click.argument("cluster", metavar="NAME")
+@click.argument("cluster", metavar="NAME", shell_complete=complete_clusters)
 @click.option("--yes", "-y", is_flag=True, help="Also where AWS does not say whether machines run.")
 @click.pass_obj
 def command(output: Output, cluster: str, yes: bool) -> None:

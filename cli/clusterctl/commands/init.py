@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import click
+from clusterctl_infra.catalog.reader import load_catalog
 
 from clusterctl.home import home_directory
 from clusterctl.lifecycle.new_stack import NewStack, write_new_stack
@@ -17,10 +18,26 @@ from clusterctl.output import Output
 PRIVATE = "private nodes, reached through AWS's Session Manager; --ssh-from makes them public, for one network alone"
 
 
+def complete_regions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """The regions of the catalog."""
+    return [name for name in load_catalog().regions() if name.startswith(incomplete)]
+
+
+def complete_types(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """The instance types of the catalog."""
+    return [name for name in load_catalog().names() if name.startswith(incomplete)]
+
+
 @click.command("init")
-@click.argument("folder", metavar="NAME", type=StackFolder())
-@click.option("--region", metavar="REGION", help="The AWS region, such as us-west-2.")
-@click.option("--type", "instance_type", metavar="TYPE", help="The machine of each node, such as p5.48xlarge.")
+@click.argument("folder", metavar="NAME", type=StackFolder(is_new=True))
+@click.option("--region", metavar="REGION", shell_complete=complete_regions, help="The AWS region, such as us-west-2.")
+@click.option(
+    "--type",
+    "instance_type",
+    metavar="TYPE",
+    shell_complete=complete_types,
+    help="The machine of each node, such as p5.48xlarge.",
+)
 @click.option("--gpus", metavar="GPUS", help="Instead of --type: the GPUs of each node, such as h100:8.")
 @count_option("--nodes", help="How many nodes; 2 unless said.")
 @click.option(

@@ -9,14 +9,14 @@ from clusterctl_infra.errors import UsageError
 
 from clusterctl.home import home_directory
 from clusterctl.lifecycle.replace import ReplaceRequest, replace_node
-from clusterctl.options import chosen_cluster, chosen_nodes, cluster_option, time_option
+from clusterctl.options import chosen_cluster, chosen_nodes, cluster_option, complete_nodes, time_option
 from clusterctl.output import Output
 from clusterctl.text.next_commands import replace_slot
 
 
 @click.command("replace")
 @cluster_option
-@click.option("--node", metavar="N", required=True, help="The node: 3 or train-3.")
+@click.option("--node", metavar="N", required=True, shell_complete=complete_nodes, help="The node: 3 or train-3.")
 @click.option("--yes", "-y", is_flag=True, help="Do it without being asked.")
 @click.option("--force", "is_forced", is_flag=True, help="Even if a job runs on the node: the job is lost.")
 @time_option(

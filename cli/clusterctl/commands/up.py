@@ -12,13 +12,18 @@ from clusterctl_infra.names import USUAL_STACK_NAME
 from clusterctl.engine.whereabouts import whereabouts_of_cluster
 from clusterctl.lifecycle.retry_up import bring_up_in_time
 from clusterctl.lifecycle.up import UpRequest, bring_up
-from clusterctl.options import StackFolder, chosen_cluster, count_option, json_option, time_option
+from clusterctl.options import StackFolder, chosen_cluster, complete_clusters, count_option, json_option, time_option
 from clusterctl.output import Output
 
 
 @click.command("up")
 @click.argument("stack_dir", metavar="[STACK]", type=StackFolder(), required=False)
-@click.option("--cluster", metavar="NAME", help="Instead of STACK: a cluster that is known on this computer.")
+@click.option(
+    "--cluster",
+    metavar="NAME",
+    shell_complete=complete_clusters,
+    help="Instead of STACK: a cluster that is known on this computer.",
+)
 @click.option("--stack-name", metavar="NAME", default=USUAL_STACK_NAME, show_default=True, help="The Pulumi stack.")
 @click.option("--rehearse", is_flag=True, help="Rehearse: on this computer instead of AWS, at no cost.")
 @count_option("--nodes", help="This many nodes, until cluster.yaml says another number.")
@@ -29,6 +34,9 @@ from clusterctl.output import Output
 @click.option("--reorder-ranks", is_flag=True, help="With `ranks: topology`: order the ranks again.")
 @click.option(
     "--force", "is_forced", is_flag=True, help="Even if this ends nodes on which jobs run: the jobs are lost."
+)
+@click.option(
+    "--replace-failed", is_flag=True, help="Replace nodes whose boot or script failed, without being asked about them."
 )
 @time_option(
     "--ready-timeout",
@@ -49,17 +57,20 @@ def command(
     retry_until_up: bool,
     reorder_ranks: bool,
     is_forced: bool,
+    replace_failed: bool,
     ready_timeout: float | None,
     as_json: bool,
     for_s: float,
 ) -> None:
     """Creates or updates the cluster of the folder STACK, and waits until every node is ready.
 
-    It first repairs what an interrupted command left behind, and replaces machines that are gone. If AWS lacks
-    capacity for a new cluster, no node is left, only storage that holds data, with its network. On AWS you agree to
-    the price first: above $20 an hour, or $500 until the deadline, by typing the cluster's name. With --json or
-    without a terminal nobody is asked, and only --yes agrees; in a rehearsal only --ask asks. --json prints the nodes
-    at the end. The exit code is 4 when a node is not ready. With --retry-until-up nothing bills between two tries.
+    It first repairs what an interrupted command left behind, and replaces machines that are gone. A node whose boot or
+    script failed is replaced only if you agree, because the data on its disks is lost: `up` asks at a terminal, but not
+    with --yes or --json; --replace-failed agrees. If AWS lacks capacity for a new cluster, no node is left, only
+    storage that holds data, with its network. On AWS you agree to the price first: above $20 an hour, or $500 until
+    the deadline, by typing the cluster's name. With --json or without a terminal nobody is asked, and only --yes
+    agrees to a price; in a rehearsal only --ask asks about it. --json prints the nodes at the end. The exit code is 4
+    when a node is not ready. With --retry-until-up nothing bills between two tries.
 
     \b
     Examples:
@@ -82,6 +93,7 @@ def command(
         asks_in_rehearsal=ask,
         as_json=as_json,
         is_forced=is_forced,
+        replaces_failed=replace_failed,
     )
     if retry_until_up:
         bring_up_in_time(request, output, os.environ, for_s=for_s)

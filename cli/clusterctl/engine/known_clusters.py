@@ -27,10 +27,7 @@ _STACK_DIR = re.compile(r'"stack_dir": *("(?:[^"\\]|\\.)*")')
 
 def cluster_names(home: Home) -> tuple[str, ...]:
     """The clusters that this computer has an inventory of, sorted."""
-    try:
-        return tuple(sorted(path.stem for path in home.inventory_dir.glob("*.json")))
-    except OSError:
-        return ()
+    return home.cluster_names
 
 
 def inventory_here(home: Home, cluster: str) -> Inventory | None:

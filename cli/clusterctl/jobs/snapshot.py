@@ -60,7 +60,7 @@ def take_snapshot(folder: Path, *, including: Collection[str]) -> Snapshot:
     if secret:
         named = ", ".join(secret[:5]) + (f" and {len(secret) - 5} more" if len(secret) > 5 else "")
         raise UsageError(
-            f"{folder}: {named} may hold secrets, and would go to the nodes",
+            f"the folder {folder.absolute()} would go to the nodes, and may hold secrets: {named}",
             hint=f"echo {secret[0]} >> {'.gitignore' if listed is not None else IGNORE_FILE}, or --include {secret[0]}",
         )
     files = sent_files(folder, (*tracked, *untracked))

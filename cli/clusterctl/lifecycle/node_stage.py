@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -19,6 +19,7 @@ from clusterctl.cloud.instances import InstanceState, instances_of
 from clusterctl.engine.events import Event
 from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.display import Display
+from clusterctl.lifecycle.failed_nodes import REPLACE_FAILED
 from clusterctl.lifecycle.membership import deliver, membership_of
 from clusterctl.lifecycle.newer_membership import go_above, implausible, newer_membership
 from clusterctl.lifecycle.readiness import SCRIPT_PHASES, NodeWatch, Patience, ReadyWatch, why_not_ready
@@ -60,8 +61,8 @@ def what_helps(bad: Sequence[NodeWatch], inventory: Inventory) -> str:
     if any(watch.gone is not None for watch in bad):
         return up_again(inventory)
     if any(phase in SCRIPT_PHASES for phase in scripts):
-        again = replace_again(inventory.cluster, failed)
-        return f"{up_again(inventory)}  (once the script is fixed: replaces its nodes; to run the same script: {again})"
+        again = f"{up_again(inventory)} {REPLACE_FAILED}"
+        return f"{again}  (replaces these nodes, which run the script again; a script that you change needs no flag)"
     return replace_again(inventory.cluster, failed) if failed else f"clusterctl status --cluster {inventory.cluster}"
 
 
@@ -76,10 +77,10 @@ class NodeStage:
         display: Display,
         *,
         waits: bool,
-        gone: str | None = None,
+        gone: Collection[str] = (),
         slots: frozenset[int] | None = None,
     ) -> None:
-        """`gone`: an instance that is being replaced; what it still says does not count.
+        """`gone`: instances that are being replaced; what they still say does not count.
 
         `slots`: whose nodes are waited for; None: all.
         """
@@ -104,7 +105,7 @@ class NodeStage:
         """Begins to watch each node that the engine has made."""
         if self._waits:
             for slot, instance_id in self._display.progress.instances.items():
-                if instance_id != self._gone:
+                if instance_id not in self._gone:
                     self._watch.start(slot, f"{self._config.name}-{slot}")
 
     def stop(self) -> None:

@@ -69,6 +69,11 @@ def late(state: StackState, cluster_plan: ClusterPlan, *, except_slots: Iterable
     )
 
 
+def slots_of(nodes: Sequence[NodePreview]) -> frozenset[int]:
+    """The slots of these nodes."""
+    return frozenset(node.slot for node in nodes)
+
+
 def made_anew_lines(found: Sequence[NodePreview], *, is_reserved: bool = True) -> list[str]:
     """`train-1,3: replaced, the data on their disks is lost: image ami-1 → ami-2`, nodes of one reason together.
 

@@ -84,7 +84,7 @@ def replace_held(
         planned.plan,
         display,
         waits=change.has_machines,
-        gone=instance_in(state, slot),
+        gone=instances_in(state, slot),
         slots=frozenset({slot}),
     )
     with stage.watching():
@@ -196,9 +196,9 @@ def ask(request: ReplaceRequest, change: Change, *, is_spot: bool) -> None:
         raise UsageError("not agreed, nothing was changed", hint=f"{again} --yes")
 
 
-def instance_in(state: StackState, slot: int) -> str | None:
-    """The instance that the state has in a slot."""
-    return next((instance.instance_id for instance in state.instances if instance.slot == slot), None)
+def instances_in(state: StackState, slot: int) -> tuple[str, ...]:
+    """The id of the instance that the state has in a slot; none without one."""
+    return tuple(instance.instance_id for instance in state.instances if instance.slot == slot)
 
 
 def what_is_left(state: StackState, slot: int) -> str:

@@ -14,6 +14,8 @@ from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.price_list import spot_prices
 from clusterctl.cloud.refusal import aws_errors, code_of
+from clusterctl.engine.state import StackState
+from clusterctl.lifecycle.drift import living_slots
 from clusterctl.text.next_commands import edit
 from clusterctl.text.quantities import usd
 
@@ -103,3 +105,13 @@ def _is_denied(ask: Callable[[], object]) -> bool:
     except (BotoCoreError, ResponseParserError):
         return False
     return False
+
+
+def makes_spot_machines(
+    clients: Clients, cluster_plan: ClusterPlan, state: StackState, *, anew: frozenset[int]
+) -> bool:
+    """Whether AWS is about to be asked for a spot machine, also for a slot that it took back. Raises CloudError."""
+    if cluster_plan.price.spot is None:
+        return False
+    stays = living_slots(clients, state) - anew
+    return not all(slot.slot in stays for slot in cluster_plan.slots)

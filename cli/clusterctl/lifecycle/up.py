@@ -10,7 +10,6 @@ from datetime import datetime
 from pathlib import Path
 
 from clusterctl_infra.config.flag_size import size_in_file, typed_size
-from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.outputs import read_inventory
 from clusterctl_infra.plan.model import ClusterPlan
 
@@ -33,17 +32,27 @@ from clusterctl.lifecycle.deadline_stage import try_deadline
 from clusterctl.lifecycle.display import Display
 from clusterctl.lifecycle.drift import living_slots, lost_beside, missing_instances
 from clusterctl.lifecycle.ending_stage import wait_for_ending
+from clusterctl.lifecycle.failed_nodes import REPLACE_FAILED, Asking, FailedNode, agreed_to, failed_nodes
 from clusterctl.lifecycle.failed_up import raise_failed
-from clusterctl.lifecycle.intent import Intent, for_up, of_a_new_life, plan_of, read_intent, with_changes
+from clusterctl.lifecycle.intent import (
+    Intent,
+    for_up,
+    of_a_new_life,
+    plan_of,
+    read_intent,
+    said_of_the_flag,
+    with_changes,
+)
 from clusterctl.lifecycle.node_stage import NodeStage
 from clusterctl.lifecycle.opening import inspect, open_change
-from clusterctl.lifecycle.preview import NodePreview, ended, late, late_lines, made_anew, made_anew_lines
+from clusterctl.lifecycle.preview import NodePreview, ended, late, late_lines, made_anew, made_anew_lines, slots_of
 from clusterctl.lifecycle.price_age import with_todays_prices
 from clusterctl.lifecycle.rank_order import is_wanted, order_ranks
 from clusterctl.lifecycle.reservation import forget_ended, reserved_or_not
 from clusterctl.lifecycle.room_stage import candidates_of, chosen, room_words
 from clusterctl.lifecycle.running_jobs import refuse_running
 from clusterctl.lifecycle.spend_gate import BY_FLAG, agree
+from clusterctl.lifecycle.spot_checks import makes_spot_machines
 from clusterctl.lifecycle.stopped import telling_if_stopped
 from clusterctl.lifecycle.unknown_machines import foretell_unknown
 from clusterctl.lifecycle.up_runs import Runs, run_up, runs_for
@@ -72,6 +81,8 @@ class UpRequest:
     """A program reads stdout: nobody is asked, and the nodes come as JSON at the end."""
     is_forced: bool = False
     """`--force`: though jobs run on nodes that end."""
+    replaces_failed: bool = False
+    """`--replace-failed`: nodes whose boot or script failed get new machines, and nobody is asked."""
     agreed_by: str = BY_FLAG
     """What a program says to agree to the price."""
 
@@ -158,17 +169,19 @@ def bring_up_held(up: Up, written: Intent, found: StackState | None) -> None:
     run_checks("up", previewed, after=WithPlan)
     foretell_unknown(up.change, planned.state)
     refuse_running_jobs(up, planned, anew=slots_of(anew))
-    if ask(up, previewed):
+    failed = failed_to_replace(up, planned, anew=slots_of(anew))
+    if ask(up, replace(previewed, anew=len(anew) + len(failed))):
         with said_of_the_flag(up.request.nodes):
             run_checks_of_time("up", planned_now(planned))
+    replaced = slots_of(anew) | {node.slot for node in failed}
     if found is None:
         living = planned.state
         planned = choose(up, planned)
         up.change.engine.create_stack()
     else:
-        living, intent = repair(up, planned, anew=slots_of(anew))
+        living, intent = repair(up, planned, anew=replaced)
         planned = choose(up, replace(planned, intent=intent))
-    runs = runs_for(living, planned.plan, anew=sorted(slots_of(anew)))
+    runs = runs_for(living, planned.plan, anew=sorted(replaced), failed=[node.instance_id for node in failed])
     with selecting(up.change, is_new=found is None):
         make(up, planned, runs=runs)
 
@@ -245,6 +258,19 @@ def refuse_running_jobs(up: Up, planned: WithPlan, *, anew: frozenset[int]) -> N
     refuse_running(up.change, planned.state, going, is_forced=up.request.is_forced, again=again)
 
 
+def failed_to_replace(up: Up, planned: WithPlan, *, anew: frozenset[int]) -> tuple[FailedNode, ...]:
+    """The nodes that failed and that somebody agrees to replace; nodes that are replaced anyway are not asked about."""
+    request, change = up.request, up.change
+    stay = {slot.slot for slot in planned.plan.slots} - anew
+    failed = failed_nodes(change, planned.state, stay)
+    asking = Asking(
+        agrees_by_flag=request.replaces_failed,
+        may_ask=not (request.is_agreed or request.as_json),
+        again=f"clusterctl up {up.shown} {REPLACE_FAILED}",
+    )
+    return agreed_to(failed, planned.plan, asking, change.output, cluster=change.cluster)
+
+
 def preview_lines(up: Up, planned: WithPlan, anew: Sequence[NodePreview]) -> Iterator[str]:
     """What happens to machines that run."""
     if up.size_note is not None:
@@ -262,16 +288,6 @@ def preview_lines(up: Up, planned: WithPlan, anew: Sequence[NodePreview]) -> Ite
         yield f"  replace  {line}"
     for line in late_lines(late(planned.state, planned.plan, except_slots=slots_of(anew))):
         yield f"  later    {line}"
-
-
-def makes_spot_machines(
-    clients: Clients, cluster_plan: ClusterPlan, state: StackState, *, anew: frozenset[int]
-) -> bool:
-    """Whether AWS is about to be asked for a spot machine, also for a slot that it took back. Raises CloudError."""
-    if cluster_plan.price.spot is None:
-        return False
-    stays = living_slots(clients, state) - anew
-    return not all(slot.slot in stays for slot in cluster_plan.slots)
 
 
 def ask(up: Up, previewed: WithPreview) -> bool:
@@ -331,7 +347,7 @@ def make(up: Up, planned: WithPlan, *, runs: Runs) -> None:
     kept = {key: value for key, value in intent.changes.items() if key in stays}
     before = with_values(read_config(change.engine.environment.config_file), kept)
     display = Display(change.output)
-    stage = NodeStage(change, intent.config, cluster_plan, display, waits=change.has_machines)
+    stage = NodeStage(change, intent.config, cluster_plan, display, waits=change.has_machines, gone=runs.failed)
     with stage.watching():
         nodes = max(len(cluster_plan.slots), len(planned.state.instances))
         text = with_values(before, intent.changes)
@@ -360,11 +376,6 @@ def tell_program(change: Change) -> Exception | None:
     return unshown_by(lambda: change.output.json(nodes_json(read_inventory(inventory))))
 
 
-def slots_of(nodes: Sequence[NodePreview]) -> frozenset[int]:
-    """The slots of these nodes."""
-    return frozenset(node.slot for node in nodes)
-
-
 def question_of(
     clients: Clients,
     cluster_plan: ClusterPlan,
@@ -381,19 +392,3 @@ def question_of(
     running = len(living_slots(clients, state))
     asking = room_words(candidates, cluster_plan)
     return price_question(cluster_plan, running=running, anew=anew, now=now, asking=asking)
-
-
-FLAG = "--nodes"
-AS_READ = "config clusterctl:nodes"
-
-
-@contextlib.contextmanager
-def said_of_the_flag(nodes: int | None) -> Iterator[None]:
-    """Raises ConfigError with the flag's name where `nodes` were typed."""
-    try:
-        yield
-    except ConfigError as e:
-        if nodes is None:
-            raise
-        problems = [problem.replace(AS_READ, FLAG) for problem in e.problems]
-        raise ConfigError(e.message, problems=problems, hint=e.hint) from e

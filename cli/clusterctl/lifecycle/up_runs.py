@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -46,6 +46,8 @@ class Runs:
     places: int | None = None
     """As many in the reservation at first, then as many as the config says."""
     makes_machines_last: bool = False
+    failed: tuple[str, ...] = ()
+    """Ids of instances that are replaced though nothing of theirs has changed: their nodes failed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,12 +60,16 @@ class Ran:
     """One before it came to its end: what that made is there, and bills."""
 
 
-def runs_for(living: StackState, wanted: ClusterPlan, *, anew: Collection[int]) -> Runs:
-    """`living` holds the machines that live, `anew` the slots whose machines are replaced. Pure."""
+def runs_for(living: StackState, wanted: ClusterPlan, *, anew: Collection[int], failed: Iterable[str] = ()) -> Runs:
+    """`living` holds the machines that live, `anew` the slots whose machines are replaced. Pure.
+
+    `failed`: the instances among them whose nodes failed.
+    """
     nodes = len(wanted.slots)
     return Runs(
         places=places_meanwhile(living, nodes=nodes, instance_type=wanted.instance_type, anew=anew),
         makes_machines_last=are_many(living, nodes=nodes, anew=anew),
+        failed=tuple(failed),
     )
 
 
@@ -85,8 +91,11 @@ def run_up(
     config_file = change.engine.environment.config_file
     before = read_config(config_file)
 
-    def run(**options: Any) -> RunResult:
-        once = partial(change.run, "up", nodes=nodes, on_event=on_event, **options)
+    def run(*, options: Sequence[str] = (), **others: Any) -> RunResult:
+        def once() -> RunResult:
+            forced = () if options == OPTIONS else replace_options(change, runs.failed)  # OPTIONS make no machine
+            return change.run("up", nodes=nodes, on_event=on_event, options=[*options, *forced], **others)
+
         return run_until_places_are_free(once, change, sleep=sleep)
 
     try:
@@ -109,6 +118,15 @@ def run_up(
         return Ran(result=first)
     done = f" {summary(first.changes)}; now {then}"
     return Ran(result=_started(last, change, done=done, log=first.log), has_made=True)
+
+
+def replace_options(change: Change, failed: Collection[str]) -> list[str]:
+    """`--replace=URN` for each of these instances that the state still has: none is replaced twice.
+
+    Raises EngineError.
+    """
+    state = (change.engine.export() if failed else None) or StackState()
+    return [f"--replace={instance.urn}" for instance in state.instances if instance.instance_id in failed]
 
 
 def _started(run: Callable[[], RunResult], change: Change, *, done: str, log: Path) -> RunResult:

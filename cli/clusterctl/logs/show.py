@@ -16,6 +16,7 @@ from clusterctl.output import Output
 from clusterctl.ssh.failure_hints import next_step
 from clusterctl.ssh.failures import node_failure_json
 from clusterctl.ssh.results import NodeResult, failure_summary
+from clusterctl.text.node_set import fold_names
 
 
 def show_history(request: LogRequest, output: Output, *, as_json: bool, has_names: bool) -> int:
@@ -26,6 +27,8 @@ def show_history(request: LogRequest, output: Output, *, as_json: bool, has_name
         show_line(line, output, has_sources=len(request.sources) > 1, as_json=as_json, has_names=has_names)
     if as_json:
         _tell_programs(results, request, output)
+    if not history.lines and not history.missing and all(result.failure is None for result in results):
+        output.note(nothing_line(request))
     if (summary := failure_summary(results)) is None:
         return SomeNodesFailed.exit_code if history.missing else 0
     output.note(summary)
@@ -43,6 +46,13 @@ def show_on(request: LogRequest, output: Output, *, as_json: bool, has_names: bo
             show_line(item, output, has_sources=len(request.sources) > 1, as_json=as_json, has_names=has_names)
     output.note(f"no line of {' or '.join(request.sources)} can ever come: nothing is left to follow")
     return SomeNodesFailed.exit_code
+
+
+def nothing_line(request: LogRequest) -> str:
+    """`nothing in setup.sh of train-[0-1] that matches --grep Xid`: the logs are there, and have no line to show."""
+    told = f"nothing in {' or '.join(request.sources)} of {fold_names(node.name for node in request.nodes)}"
+    told += "" if request.since_s is None else f" since {datetime.fromtimestamp(request.since_s, UTC):%H:%M:%S} UTC"
+    return told + ("" if request.grep is None else f" that matches --grep {request.grep}")
 
 
 def _tell_programs(results: Sequence[NodeResult], request: LogRequest, output: Output) -> None:

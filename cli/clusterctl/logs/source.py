@@ -15,6 +15,7 @@ _UNIT = re.compile(r"[A-Za-z0-9][\w.@:\\-]*")
 
 _SCRIPT = re.compile(r"[A-Za-z0-9][\w.-]*\.[A-Za-z0-9]+")
 """`setup.sh`: a script of cluster.yaml has the name of its file, with what stands behind the dot."""
+_NODE = re.compile(r"([a-z0-9-]+-)?[0-9]+")
 SCRIPT_LOGS = "/var/log/clusterctl"
 
 
@@ -52,6 +53,9 @@ def _source(word: str) -> Source:
     kind, _, unit = word.partition(":")
     if kind == "unit" and _UNIT.fullmatch(unit):
         return Source(journal=("-u", unit))
+    if _NODE.fullmatch(word):
+        told = f"no log is called {word!r}; nodes stand behind --node"
+        raise UsageError(told, hint=f"clusterctl logs --node {word}")
     nearest = did_you_mean(word, SOURCES)
     known = f"write one of {', '.join(SOURCES)}, /a/file, unit:NAME, or a script such as setup.sh"
     raise UsageError(f"no log is called {word!r}{nearest or f'; {known}'}", hint="clusterctl logs --help")

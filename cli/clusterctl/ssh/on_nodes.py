@@ -40,7 +40,7 @@ def carry_out(request: SshRequest, output: Output, caller: Caller, *, keep: Call
     """
     request = with_node_named_first(request, caller)
     if request.is_login:
-        log_in(request, caller)
+        log_in(request, caller, output)
     remote = remote_command(request, caller)
     folder = caller.home.warm_dir
     is_kept = not (request.is_cold or is_off(caller.environ) or _is_of_persons_own(remote))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 from pathlib import Path
 from typing import NoReturn
@@ -15,12 +16,14 @@ from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.engine.known_clusters import VARIABLE, cluster_names
 from clusterctl.options import chosen_rows
+from clusterctl.output import Output
 from clusterctl.ssh.command import Command, command_line
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.machines import machines_of
 from clusterctl.ssh.remote_command import RemoteCommand, input_for, keys_of
 from clusterctl.system.caller import Caller
 from clusterctl.text.node_set import ALL
+from clusterctl.text.quantities import clock, duration
 
 FIRST = "0"
 
@@ -131,7 +134,7 @@ def _chosen_nodes(inventory: Inventory, node: str | None, default: str) -> tuple
     return chosen_rows(inventory, default if node is None else node)
 
 
-def log_in(request: SshRequest, caller: Caller) -> NoReturn:
+def log_in(request: SshRequest, caller: Caller, output: Output) -> NoReturn:
     """Never returns: this process becomes the system's ssh. Raises ClusterctlError."""
     given = {
         "--gather": request.shown is Shown.GATHERED,
@@ -144,6 +147,8 @@ def log_in(request: SshRequest, caller: Caller) -> NoReturn:
     refuse_beside_terminal(given)
     login: Callable[..., NoReturn] = importlib.import_module("clusterctl.ssh.single.login").log_in
     inventory = machines_of(caller, request.cluster, request.file)
+    if request.line is None and output.can_ask and (told := end_line(inventory, datetime.now(UTC))) is not None:
+        output.note(told)
     login(
         inventory,
         _chosen_nodes(inventory, request.node, FIRST),
@@ -154,6 +159,18 @@ def log_in(request: SshRequest, caller: Caller) -> NoReturn:
     )
 
 
+def end_line(inventory: Inventory, now: datetime) -> str | None:
+    """`train ends 17:22 UTC, in 4 h 31 m`: what whoever logs in should know; None after it, and without a deadline."""
+    if not inventory.cluster_id or not inventory.deadline:
+        return None
+    deadline = datetime.fromisoformat(inventory.deadline)
+    if deadline <= now:
+        return None
+    extend = f"; clusterctl extend 1h --cluster {inventory.cluster} moves that" if deadline - now < SOON else ""
+    return f"{inventory.name} ends {clock(deadline, now)}, in {duration(deadline - now)}{extend}"
+
+
+SOON = timedelta(hours=1)
 HINT = "clusterctl ssh --help"
 WITHOUT_TERMINAL = ("--gather", "--json", "--env", "--sudo", "--timeout", "--fail-fast")
 

@@ -173,6 +173,78 @@ def test_probes_and_logs_are_completed() -> None:
     assert "bootstrap" not in completion_of("logs", "sources", "", sources=("bootstrap",))
 
 
+@pytest.mark.parametrize("verb", ["up", "down", "forget"])
+def test_whatever_names_a_cluster_is_completed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_inventory: MakeInventory, verb: str
+) -> None:
+    known(tmp_path, monkeypatch, make_inventory)
+    assert completion_of(verb, "cluster", "tr") == ["train"]
+
+
+@pytest.mark.parametrize("verb", ["replace", "forward", "ssh", "run", "logs"])
+def test_whatever_names_nodes_is_completed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_inventory: MakeInventory, verb: str
+) -> None:
+    known(tmp_path, monkeypatch, make_inventory)
+    assert completion_of(verb, "node", "train-") == ["train-0", "train-1"]
+    assert completion_of(verb, "node", "1") == ["1"]
+
+
+def test_regions_and_machines_of_a_new_stack_are_completed() -> None:
+    assert completion_of("init", "region", "us-west-") == ["us-west-1", "us-west-2"]
+    assert completion_of("init", "instance_type", "p5.48") == ["p5.48xlarge"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "told", "hint"),
+    [
+        ("status train", "train is a cluster: write it behind --cluster", "clusterctl status --cluster train"),
+        (
+            "sweep train-1",
+            "train-1 is a node of train: write it behind --node",
+            "clusterctl sweep --cluster train --node train-1",
+        ),
+        (
+            "down train",
+            "there is no folder train, but train is a cluster: write it behind --cluster",
+            "clusterctl down --cluster train",
+        ),
+        ("status train-1", "got unexpected extra argument (train-1)", "clusterctl status --help"),
+        ("status other", "got unexpected extra argument (other)", "clusterctl status --help"),
+    ],
+)
+def test_a_cluster_that_is_named_without_its_flag_is_understood(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    make_inventory: MakeInventory,
+    screen: Screen,
+    typed: str,
+    told: str,
+    hint: str,
+) -> None:
+    known(tmp_path, monkeypatch, make_inventory)
+    monkeypatch.chdir(tmp_path)
+    assert program.run(typed.split(), screen.output) == 2
+    assert screen.err == f"clusterctl: {told}\n  next: {hint}\n"
+
+
+def test_a_new_folder_need_not_be_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_inventory: MakeInventory, screen: Screen
+) -> None:
+    known(tmp_path, monkeypatch, make_inventory)
+    monkeypatch.chdir(tmp_path)
+    assert program.run(["init", "train", "--region", "us-west-2", "--type", "p5.48xlarge"], screen.output) == 2
+    assert "there is no folder" not in screen.err, "it is refused for the cluster's sake alone"
+
+
+def known(home: Path, monkeypatch: pytest.MonkeyPatch, make_inventory: MakeInventory) -> None:
+    """Has this computer know a cluster of two nodes."""
+    monkeypatch.setenv("CLUSTERCTL_HOME", str(home))
+    (home / "inventory").mkdir()
+    text = json.dumps(inventory_to_json(make_inventory(size=2)))
+    (home / "inventory/train.json").write_text(text)
+
+
 def completion_of(verb: str, name: str, typed: str, **before: tuple[str, ...]) -> list[str]:
     command = importlib.import_module(module_of(verb)).command
     context = click.Context(command)

@@ -7,14 +7,18 @@ import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any  # fields of a request
 
 import pytest
 from clusterctl.logs.following import HOLD_S, MOST_HELD, End, Notice, merged
 from clusterctl.logs.line_time import SourceClock, without_time, written_at_s
-from clusterctl.logs.show import log_head, log_json
+from clusterctl.logs.request import LogRequest
+from clusterctl.logs.show import log_head, log_json, nothing_line
 from clusterctl.logs.source import Source, chosen_sources
 from clusterctl.logs.stream import LogLine, NodeStream, SharedFiles
 from clusterctl.on_node.log_reader import FoundFiles, LogFile, absence_in_journal, absence_of_file, expanded
+from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.keys.login_keys import LoginKeys
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.outputs import Inventory
 
@@ -333,11 +337,46 @@ def test_sources(words: tuple[str, ...], chosen: dict[str, Source]) -> None:
 
 @pytest.mark.parametrize(
     ("word", "said"),
-    [("kernal", "did you mean kernel"), ("sshd", "unit:NAME"), ("unit:-x", "unit:NAME"), ("a.log", "/a/file")],
+    [
+        ("kernal", "did you mean kernel"),
+        ("sshd", "unit:NAME"),
+        ("unit:-x", "unit:NAME"),
+        ("a.log", "/a/file"),
+        ("train-1", "nodes stand behind --node"),
+        ("2", "nodes stand behind --node"),
+    ],
 )
 def test_a_word_that_is_no_source_is_refused(word: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         chosen_sources((word,))
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({}, "nothing in setup.sh of train-[0-3]"),
+        ({"grep": "Xid"}, "nothing in setup.sh of train-[0-3] that matches --grep Xid"),
+        ({"since_s": NOON_S}, "nothing in setup.sh of train-[0-3] since 12:00:00 UTC"),
+    ],
+)
+def test_a_log_without_a_line_is_said_to_be_empty(
+    make_inventory: MakeInventory, changed: dict[str, Any], told: str
+) -> None:
+    request = LogRequest(
+        **{
+            "inventory": make_inventory(),
+            "nodes": make_inventory().nodes,
+            "sources": chosen_sources(["setup.sh"]),
+            "since_s": None,
+            "grep": None,
+            "is_followed": False,
+            "timeout_s": 60,
+            "keys": LoginKeys(keys=(), described=""),
+            "deadlines": Deadlines(),
+            **changed,
+        }
+    )
+    assert nothing_line(request) == told
 
 
 def test_lines_as_people_and_programs_read_them() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from clusterctl.ssh.machines import chosen_machines
-from clusterctl.ssh.request import WITHOUT_TERMINAL, refuse_beside_terminal, refuse_contradiction
+from clusterctl.ssh.request import WITHOUT_TERMINAL, end_line, refuse_beside_terminal, refuse_contradiction
 from clusterctl_infra.errors import UsageError
+
+from tests.unit.cli.conftest import MakeInventory
 
 
 def test_there_is_one_way_to_show_and_one_set_of_machines() -> None:
@@ -24,3 +27,26 @@ def test_what_needs_no_terminal_is_named_beside_one(flag: str) -> None:
     refuse_beside_terminal(nothing)
     with pytest.raises(UsageError, match=f"^{flag} beside a login or --tty: "):
         refuse_beside_terminal({**nothing, flag: True})
+
+
+DEADLINE = datetime(2026, 11, 21, 17, 22, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("before", "told"),
+    [
+        (timedelta(hours=4, minutes=31), "train ends 17:22 UTC, in 4 h 31 m"),
+        (timedelta(minutes=12), "train ends 17:22 UTC, in 12 m; clusterctl extend 1h --cluster train moves that"),
+        (timedelta(0), None),
+    ],
+    ids=["long before", "soon", "over"],
+)
+def test_a_login_is_told_when_the_cluster_ends(
+    make_inventory: MakeInventory, before: timedelta, told: str | None
+) -> None:
+    inventory = make_inventory(deadline=DEADLINE.isoformat())
+    assert end_line(inventory, DEADLINE - before) == told
+
+
+def test_machines_of_a_persons_own_have_no_end(make_inventory: MakeInventory) -> None:
+    assert end_line(make_inventory(cluster_id="", deadline=""), DEADLINE) is None
