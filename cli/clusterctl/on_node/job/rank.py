@@ -22,8 +22,8 @@ from clusterctl.on_node.job.launchers import LOCAL_RANK_BEHIND
 from clusterctl.on_node.job.layout import write_json
 from clusterctl.on_node.job.mpi_agent import rank_output
 from clusterctl.on_node.job.processes import end_with_parent, itself
-from clusterctl.on_node.job.rank_place import rank_variables
 from clusterctl.on_node.job.rank_end import MOST_BYTES as END_BYTES
+from clusterctl.on_node.job.rank_place import rank_variables
 from clusterctl.on_node.job.redaction import hidden_bytes, redacted
 from clusterctl.on_node.job.room import keep_room
 
@@ -183,4 +183,3 @@ def own_error(hidden: Tuple[bytes, ...]) -> str | None:
         return redacted(told, hidden).decode("utf-8", "replace")[:LAST_BYTES]
     except (OSError, ValueError, LookupError, TypeError):
         return None
-
