@@ -55,7 +55,7 @@ def test_a_slot_of_which_all_is_gone_is_made_anew(recorded: Rehearsed) -> None:
     refused = recorded.run("extend", "1h", "--cluster", cluster)
     assert refused.exit_code == 1, refused.text
     assert f"the last down was interrupted; next: clusterctl down --cluster {cluster}\n" in refused.stderr
-    assert "is half gone, as after an interrupted down" in refused.stderr
+    assert "is half gone, as after an early end or an interrupted down" in refused.stderr
     assert f"The deadline was not moved; clusterctl down {recorded.folder} ends the rest" in refused.stderr
     recorded.up()
     after = recorded.instance_ids()

@@ -47,11 +47,13 @@ def cost_rows(
     observed: Observed = NOTHING_OBSERVED,
     is_reserved: bool | None = None,
     over: Mapping[StandingKind, datetime] = NOTHING_OVER,
+    ways_out: frozenset[StandingKind] | None = None,
 ) -> tuple[CostRow, ...]:
     """Machines by slot and time, the reserved places in which nothing runs, then what bills beside them.
 
     `alive`: the instances that AWS says run; `is_reserved`: whether it says that places are held; None: it did not
-    answer, and the account alone counts. `over`: since when a kind of what bills beside them is gone.
+    answer, and the account alone counts. `over`: since when a kind of what bills beside them is gone. `ways_out`: of
+    elastic IPs and the NAT gateway, those that AWS still has; None: it was not asked.
     """
     # A cluster that is down has no end to look forward to: what it keeps bills until somebody ends it.
     deadline = now if inventory.run_nodes_down else datetime.fromisoformat(inventory.deadline)
@@ -73,7 +75,7 @@ def cost_rows(
     nodes = [_node_row(row, look) for row in paid]
     nodes.sort(key=lambda row: (row.slot or 0, row.started_at))
     machines, empty = [row for row in nodes if row.kind == "node"], [row for row in nodes if row.kind == "empty"]
-    ended = {**gone_with_machines(inventory, machines, alive=alive), **over}
+    ended = {**gone_with_machines(inventory, machines, alive=alive, ways_out=ways_out), **over}
     return (*machines, *folded(empty), *standing_rows(inventory, account, over=ended, deadline=deadline, now=now))
 
 

@@ -11,6 +11,8 @@ from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cost.cost_row import CostRow, cost_row
 
+WAYS_OUT: tuple[StandingKind, ...] = ("addresses", "gateway")
+
 
 def standing_rows(
     inventory: Inventory,
@@ -26,14 +28,24 @@ def standing_rows(
 
 
 def gone_with_machines(
-    inventory: Inventory, machines: Sequence[CostRow], *, alive: frozenset[str] | None
+    inventory: Inventory,
+    machines: Sequence[CostRow],
+    *,
+    alive: frozenset[str] | None,
+    ways_out: frozenset[StandingKind] | None,
 ) -> dict[StandingKind, datetime]:
-    """Since when nothing is there that goes with its machine: root disks, and addresses that AWS gave with them."""
+    """Since when nothing is there that goes with its machine: root disks, and addresses that AWS gave with them.
+
+    `ways_out`: of elastic IPs and the NAT gateway, those that AWS still has; None: it was not asked. What ends a
+    cluster ends them some minutes after the last machine.
+    """
     ends = [row.ended_at for row in machines]
     if alive != frozenset() or not ends or None in ends:
         return {}
     last = max(end for end in ends if end is not None)
-    kinds: tuple[StandingKind, ...] = ("disks", "addresses") if inventory.addresses_go_with_machines else ("disks",)
+    kinds: set[StandingKind] = {"disks", "addresses"} if inventory.addresses_go_with_machines else {"disks"}
+    if ways_out is not None:
+        kinds |= {kind for kind in WAYS_OUT if kind not in ways_out}
     return dict.fromkeys(kinds, last)
 
 

@@ -41,6 +41,8 @@ class CostView:
     """Why not."""
     over: Mapping[StandingKind, datetime] = field(default_factory=dict)
     """Since when something beside machines is gone."""
+    ways_out: frozenset[StandingKind] | None = None
+    """Of elastic IPs and the NAT gateway, those that AWS still has; None: machines live, or it did not say."""
     spot_prices: tuple[SpotPriceChange, ...] | None = None
     """Of machines like the cluster's in its zone, since its first one; None: not asked, or not known."""
     spot_trouble: str | None = None
@@ -57,6 +59,7 @@ class CostView:
             observed=self.observed,
             is_reserved=self.is_reserved,
             over=self.over,
+            ways_out=self.ways_out,
         )
 
     @property

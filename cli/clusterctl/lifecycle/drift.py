@@ -19,8 +19,9 @@ ENDING_S = 900.0
 """A big GPU machine takes minutes to end, and has its slot's address until then."""
 GROUND = tuple(kind for kind in KINDS if kind.name in ("VPC", "subnet", "launch template", "state machine"))
 """What an `up` cannot do without, and never makes anew by itself."""
-BESIDE = tuple(kind for kind in KINDS if kind.name in ("launch template", "elastic IP"))
-"""What a slot has besides its machine, without which none is made anew."""
+BESIDE = tuple(kind for kind in KINDS if kind.name in ("launch template", "elastic IP", "NAT gateway"))
+"""What nodes have besides machines, without which none is made anew or reaches anything."""
+WAYS_OUT = tuple(kind for kind in BESIDE if kind.name != "launch template")
 POLL_S = 5.0
 REHEARSAL_POLL_S = 0.3
 
@@ -111,9 +112,16 @@ def lost_parts(clients: Clients, state: StackState) -> tuple[StateResource, ...]
 def lost_beside(clients: Clients, state: StackState) -> tuple[StateResource, ...]:
     """What nodes have beside a machine, is in the state, and is not in AWS any more. Raises CloudError.
 
-    A `down` of many writes its state at its end: killed, it may have ended some slots whole and others not at all.
+    What ends a cluster at its deadline, or early, ends the NAT gateway and the elastic IPs after the machines. A `down`
+    of many writes its state at its end: killed, it may have ended some slots whole and others not at all.
     """
     return () if state.cluster_id is None else _not_there(clients, state, state.cluster_id, BESIDE)
+
+
+def lost_ways_out(clients: Clients, state: StackState) -> tuple[StateResource, ...]:
+    """The NAT gateway and the elastic IPs of the state that AWS has no more. Raises CloudError."""
+    kinds = tuple(kind for kind in WAYS_OUT if any(state.of_type(type) for type in kind.types))
+    return () if state.cluster_id is None or not kinds else _not_there(clients, state, state.cluster_id, kinds)
 
 
 def _not_there(

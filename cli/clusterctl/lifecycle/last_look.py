@@ -23,10 +23,11 @@ from clusterctl.engine.repair import Tell, end_orphans
 from clusterctl.engine.state import EIP_TYPE, RESERVATION_TYPE, StackState, StateResource
 from clusterctl.home import Home
 from clusterctl.lifecycle.change import Change
-from clusterctl.lifecycle.drift import gone_reservations, gone_spot_machines, lost_parts
+from clusterctl.lifecycle.drift import gone_reservations, gone_spot_machines, lost_beside, lost_parts
 
 ENDPOINT_TYPE = "aws:ec2/vpcEndpoint:VpcEndpoint"
 NAT_TYPE = "aws:ec2/natGateway:NatGateway"
+NETWORK_COMPONENT = "clusterctl:infra:Network"
 
 
 def last_look(
@@ -120,7 +121,7 @@ def network_bill_lines(state: StackState, catalog: Catalog, *, region: str) -> l
         f"{name} {resource.id}: {_hourly(rate)}"
         for type, (name, rate) in rates.items()
         for resource in state.of_type(type)
-        if not _is_gateway_endpoint(resource) and SLOT_TAG not in (resource.inputs.get("tags") or {})
+        if not _is_gateway_endpoint(resource) and not _goes_with_nodes(resource)
     ]
 
 
@@ -128,6 +129,12 @@ def _hourly(usd_per_hour: float | None) -> str:
     if usd_per_hour is None:
         return "bills by the hour, at a price not known here"
     return f"about ${usd_per_hour:g} an hour"
+
+
+def _goes_with_nodes(resource: StateResource) -> bool:
+    """An address of a slot, or what is private nodes' way out: there only while nodes are."""
+    is_way_out = resource.type in (NAT_TYPE, EIP_TYPE) and f"{NETWORK_COMPONENT}$" in resource.urn
+    return is_way_out or SLOT_TAG in (resource.inputs.get("tags") or {})
 
 
 def _is_gateway_endpoint(resource: StateResource) -> bool:
@@ -138,7 +145,8 @@ def _is_gateway_endpoint(resource: StateResource) -> bool:
 def forget_gone(change: Change, state: StackState) -> None:
     """A reservation past its end date, or of a cluster that ended early, is gone: it leaves the state.
 
-    AWS takes no cancelling of it, nor of the request of a spot machine that has ended long ago.
+    AWS takes no cancelling of it, nor of the request of a spot machine that has ended long ago. The same end takes the
+    NAT gateway and the elastic IPs along.
     """
     if lost_parts(change.clients, state):
         change.tell("what its state names is gone from AWS, as after reap: AWS is asked about all of it")
@@ -146,6 +154,7 @@ def forget_gone(change: Change, state: StackState) -> None:
         return
     gone = {*expired_reservations(state, now=datetime.now(UTC)), *gone_reservations(change.clients, state)}
     gone |= {*gone_spot_machines(change.clients, state)}
+    gone |= {part.urn for part in lost_beside(change.clients, state)}
     if gone:
         change.engine.refresh(sorted(gone))
 

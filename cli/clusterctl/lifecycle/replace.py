@@ -25,7 +25,7 @@ from clusterctl.lifecycle.checks.known import WithPlan, WithPreview, WithState
 from clusterctl.lifecycle.checks.table import run_checks
 from clusterctl.lifecycle.deadline_stage import try_deadline
 from clusterctl.lifecycle.display import Display
-from clusterctl.lifecycle.drift import gone_spot_machines
+from clusterctl.lifecycle.drift import gone_spot_machines, lost_ways_out
 from clusterctl.lifecycle.ending_stage import wait_for_ending
 from clusterctl.lifecycle.intent import Intent, for_up, plan_of, read_intent
 from clusterctl.lifecycle.node_stage import NodeStage
@@ -35,6 +35,7 @@ from clusterctl.lifecycle.running_jobs import refuse_running
 from clusterctl.lifecycle.stopped import empty_places_bill, telling_if_stopped, told_stopped
 from clusterctl.lifecycle.unknown_machines import foretell_unknown
 from clusterctl.lifecycle.up_runs import run_until_places_are_free
+from clusterctl.lifecycle.whole_cluster import refuse_no_way_out
 from clusterctl.output import Output
 from clusterctl.text.instant import utc_now
 from clusterctl.text.next_commands import replace_slot
@@ -137,6 +138,8 @@ def checked_plan(request: ReplaceRequest, held: Held, *, now: datetime) -> WithP
 def replacement_in(state: StackState, planned: WithPlan, slot: int) -> Replacement:
     """What the engine is told to do with the repaired state. Raises EngineError, CloudError."""
     targets = slot_targets(state, slot, shown=planned.shown)
+    lost = lost_ways_out(planned.clients, state)
+    refuse_no_way_out(lost, cluster=planned.change.cluster, shown=planned.shown)
     is_gone = targets[0] in gone_spot_machines(planned.clients, state)
     return Replacement(targets=targets, is_gone=is_gone, nodes=len(state.instances))
 

@@ -332,7 +332,8 @@ def forget_missing(change: Change, state: StackState, *, nodes: int, was_cut_off
     for instance in missing:
         change.tell(instance.told(nodes=nodes))
     gone = [instance.known.urn for instance in missing]
-    if gone or was_cut_off:  # a `down` that was cut off ends addresses before their machines
+    # A `down` that was cut off ends addresses before their machines; a way out may be gone where no machine is left.
+    if gone or was_cut_off or not state.instances:
         gone += [part.urn for part in lost_beside(change.clients, state)]
     if gone:
         change.engine.refresh(gone)

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
 from clusterctl_infra.errors import ClusterctlError
-from clusterctl_infra.ledger import Ledger
+from clusterctl_infra.ledger import Ledger, StandingKind
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cloud.alarms import Alarm, alarms_on
@@ -18,6 +18,8 @@ from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.clients import AwsClients, refuse_account
 from clusterctl.cloud.early_end import EarlyEnd, early_end
 from clusterctl.cloud.instances import InstanceState
+from clusterctl.cloud.look import look
+from clusterctl.cloud.resource_types import KINDS
 from clusterctl.cloud.spot_history import SpotPriceChange, spot_history
 from clusterctl.cost.reconcile import all_gone_at
 from clusterctl.cost.sighting import Observed
@@ -29,6 +31,7 @@ API_CALL_S = 3.0
 API_S = 8.0
 """All tries of the API together."""
 
+_WAYS_OUT: Mapping[str, StandingKind] = {"elastic IP": "addresses", "NAT gateway": "gateway"}
 Instances = tuple[InstanceState, ...]
 T = TypeVar("T")
 
@@ -94,6 +97,21 @@ def asked_early_end(
     def ask() -> EarlyEnd | None:
         clients = _clients(inventory, home, environ)
         return early_end(clients, inventory.cluster_id, after=after, gone_at=gone_at, now=now)
+
+    return Asked(ask).answer()[0]
+
+
+def asked_ways_out(
+    inventory: Inventory, instances: Instances | None, *, home: Home, environ: Mapping[str, str]
+) -> frozenset[StandingKind] | None:
+    """Of elastic IPs and the NAT gateway, those that AWS still has; None where machines live, or it does not say."""
+    if instances is None or any(row.is_alive for row in instances) or not inventory.nodes:
+        return None
+
+    def ask() -> frozenset[StandingKind]:
+        kinds = tuple(kind for kind in KINDS if kind.name in _WAYS_OUT)
+        found = look(_clients(inventory, home, environ), inventory.cluster_id, kinds)
+        return frozenset(_WAYS_OUT[thing.kind] for thing in found)
 
     return Asked(ask).answer()[0]
 

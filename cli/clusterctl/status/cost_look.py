@@ -11,7 +11,13 @@ from clusterctl.cost.sighting_file import read_observed
 from clusterctl.cost.spot_bill import spot_machines
 from clusterctl.cost.view import CostView
 from clusterctl.home import Home
-from clusterctl.status.cloud_answers import asked_early_end, asked_instances, asked_reserved, asked_spot_prices
+from clusterctl.status.cloud_answers import (
+    asked_early_end,
+    asked_instances,
+    asked_reserved,
+    asked_spot_prices,
+    asked_ways_out,
+)
 from clusterctl.status.ledger import read_account
 from clusterctl.status.overview import ended_early, ended_kinds
 
@@ -41,6 +47,7 @@ def look_at_cost(inventory: Inventory, *, home: Home, environ: Mapping[str, str]
         is_reserved=is_reserved,
         reserved_trouble=reserved_trouble,
         over=ended_kinds(end),
+        ways_out=asked_ways_out(inventory, instances, home=home, environ=environ),
         spot_prices=spot_prices,
         spot_trouble=spot_trouble,
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from clusterctl_infra.ledger import Ledger
+from clusterctl_infra.ledger import Ledger, StandingKind
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cloud.alarms import Alarm
@@ -17,7 +17,7 @@ from clusterctl.cost.sighting import NOTHING_OBSERVED, Observed
 from clusterctl.cost.sighting_file import read_observed
 from clusterctl.home import Home
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.status.cloud_answers import Asked, ask_alarms, ask_api, ask_reserved, asked_early_end
+from clusterctl.status.cloud_answers import Asked, ask_alarms, ask_api, ask_reserved, asked_early_end, asked_ways_out
 from clusterctl.status.ledger import read_account
 from clusterctl.status.node_answers import asked_nodes, nodes_with_ways
 from clusterctl.status.node_report import NodeReport
@@ -50,6 +50,8 @@ class Facts:
     observed: Observed = NOTHING_OBSERVED
     early_end: EarlyEnd | None = None
     """What ended the cluster before its deadline; looked for where no machine lives."""
+    ways_out: frozenset[StandingKind] | None = None
+    """Of elastic IPs and the NAT gateway, those that AWS still has; None: machines live, or it did not say."""
     half_extend: HalfExtend | None = None
     unfinished: Unfinished | None = None
     size_note: str | None = None
@@ -93,6 +95,7 @@ def gather(
         early_end=asked_early_end(
             inventory, gone, account, observed, is_reserved=is_reserved, home=home, environ=environ, now=now
         ),
+        ways_out=asked_ways_out(inventory, gone, home=home, environ=environ),
         half_extend=half_extend(inventory, home),
         unfinished=unfinished(inventory.cluster, home),
         size_note=size_note_here(inventory, home),

@@ -44,9 +44,19 @@ def spent_usd(
     observed: Observed = NOTHING_OBSERVED,
     is_reserved: bool | None = None,
     over: Mapping[StandingKind, datetime] = NOTHING_OVER,
+    ways_out: frozenset[StandingKind] | None = None,
 ) -> float | None:
     """US dollars so far, about: the sum that `clusterctl cost` shows; None when a price is not known."""
-    rows = cost_rows(inventory, account, alive=alive, now=now, observed=observed, is_reserved=is_reserved, over=over)
+    rows = cost_rows(
+        inventory,
+        account,
+        alive=alive,
+        now=now,
+        observed=observed,
+        is_reserved=is_reserved,
+        over=over,
+        ways_out=ways_out,
+    )
     return sums(rows).spent_usd
 
 

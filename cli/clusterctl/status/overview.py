@@ -57,6 +57,7 @@ def overview(inventory: Inventory, facts: Facts) -> Overview:
             observed=facts.observed,
             is_reserved=facts.is_reserved,
             over=ended_kinds(facts.early_end),
+            ways_out=facts.ways_out,
         ),
     )
 

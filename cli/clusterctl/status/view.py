@@ -162,7 +162,7 @@ def _what_is_gone(seen: Overview) -> list[str]:
     if facts.early_end is not None and facts.early_end.is_reaped:
         return [_reaped(inventory)]
     if is_over and seen.nodes and facts.instances is not None:
-        on = bills_on_now(inventory)
+        on = bills_on_now(inventory, ways_out=facts.ways_out)
         still = "" if on is None else f", and still costs {on}"
         return [f"ended at its deadline{still}; next: {down_again(inventory)}"]
     never = sum(not node.was_made for node in seen.nodes)

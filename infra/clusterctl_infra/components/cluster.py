@@ -236,7 +236,11 @@ class Cluster(pulumi.ComponentResource):
 
     def _network_args(self) -> NetworkArgs:
         return NetworkArgs(
-            plan=self._draft.network, region=self._draft.region, zone=self._identity.zone, tags=self._tags
+            plan=self._draft.network,
+            has_nodes=bool(self._draft.slots),
+            region=self._draft.region,
+            zone=self._identity.zone,
+            tags=self._tags,
         )
 
     def _access_args(self) -> AccessArgs:

@@ -19,8 +19,16 @@ from clusterctl_infra.components.partition import partition
 from clusterctl_infra.names import ID_TAG, alarm_name, guard_name
 from clusterctl_infra.plan.ending_machine import SCHEDULE_INPUT, ending_definition
 
-_LOOKS = ("ec2:DescribeCapacityReservations", "ec2:DescribeInstances", "ec2:DescribeTags")
+_LOOKS = (
+    *("ec2:DescribeAddresses", "ec2:DescribeCapacityReservations", "ec2:DescribeInstances"),
+    *("ec2:DescribeNatGateways", "ec2:DescribeTags"),
+)
 """EC2 knows no resources for these: they cannot be limited to one cluster (service authorization reference)."""
+_ENDS = (
+    *("ec2:TerminateInstances", "ec2:CancelCapacityReservation"),
+    *("ec2:DeleteNatGateway", "ec2:ReleaseAddress"),
+)
+"""Each by a condition on the tag of what it ends: EC2 takes one for all of them (service authorization reference)."""
 
 FAILURES = {"ExecutionsFailed": "failed", "ExecutionsTimedOut": "did not come to its end in an hour"}
 """CloudWatch metric of the state machine → what it means (Step Functions developer guide, "Monitoring"; 2026-11-21).
@@ -155,14 +163,15 @@ def policy_of(cluster_id: str, *, region: str, account_id: str) -> dict[str, obj
     """What the role may do: look, end what carries this cluster's id, and start this one state machine."""
     prefix = f"arn:{partition(region)}"
     here = f"{region}:{account_id}"
+    ended = ("instance", "capacity-reservation", "natgateway", "elastic-ip")
     return {
         "Version": "2012-10-17",
         "Statement": [
             {"Effect": "Allow", "Action": list(_LOOKS), "Resource": "*"},
             {
                 "Effect": "Allow",
-                "Action": ["ec2:TerminateInstances", "ec2:CancelCapacityReservation"],
-                "Resource": [f"{prefix}:ec2:{here}:instance/*", f"{prefix}:ec2:{here}:capacity-reservation/*"],
+                "Action": list(_ENDS),
+                "Resource": [f"{prefix}:ec2:{here}:{kind}/*" for kind in ended],
                 "Condition": {"StringEquals": {f"aws:ResourceTag/{ID_TAG}": cluster_id}},
             },
             {

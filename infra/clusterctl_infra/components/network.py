@@ -18,6 +18,8 @@ class NetworkArgs:
     """What the network is made from; `tags` are the cluster's."""
 
     plan: NetworkPlan
+    has_nodes: bool
+    """Without any, private nodes' way out is not made: a NAT gateway bills by the hour."""
     region: str
     zone: pulumi.Input[str]
     tags: pulumi.Output[Mapping[str, str]]
@@ -98,6 +100,18 @@ class Network(pulumi.ComponentResource):
     ) -> None:
         """Nodes go out through a NAT gateway, and to S3 past it: a gateway endpoint costs nothing."""
         table = self._route_table("nodes", vpc, nodes)
+        s3 = aws.ec2.VpcEndpoint(
+            f"{self._prefix}-s3",
+            vpc_id=vpc.id,
+            service_name=f"com.amazonaws.{self._args.region}.s3",
+            vpc_endpoint_type="Gateway",
+            route_table_ids=[table.id],
+            tags=self._tags("s3"),
+            opts=self._child(),
+        )
+        self.ready.append(s3)
+        if not self._args.has_nodes:
+            return
         address = aws.ec2.Eip(
             f"{self._prefix}-nat", domain="vpc", tags=self._tags("nat"), opts=self._child(depends_on=[to_internet])
         )
@@ -108,16 +122,7 @@ class Network(pulumi.ComponentResource):
             tags=self._tags("nat"),
             opts=self._child(depends_on=[to_internet]),
         )
-        s3 = aws.ec2.VpcEndpoint(
-            f"{self._prefix}-s3",
-            vpc_id=vpc.id,
-            service_name=f"com.amazonaws.{self._args.region}.s3",
-            vpc_endpoint_type="Gateway",
-            route_table_ids=[table.id],
-            tags=self._tags("s3"),
-            opts=self._child(),
-        )
-        self.ready += [self._route("nodes", table, nat_gateway_id=nat.id), s3]
+        self.ready.append(self._route("nodes", table, nat_gateway_id=nat.id))
 
     def _subnet(self, role: str, vpc: aws.ec2.Vpc, cidr: str) -> aws.ec2.Subnet:
         return aws.ec2.Subnet(

@@ -1,7 +1,8 @@
 """The state machine that ends a cluster: what EventBridge Scheduler starts at the deadline, as Amazon States Language.
 
 It looks the machines up by the cluster's id when it runs, so that replaced and late ones are covered. The first wave
-asks for no more than ids; then passes follow until one finds nothing that lives. A step's answer may have 256 KiB and
+asks for no more than ids; then passes follow until one finds nothing that lives. When the last machine has ended, and
+needs no way out any more, it deletes the NAT gateway and releases the elastic IPs. A step's answer may have 256 KiB and
 an execution 25,000 events (Step Functions developer guide, "Service quotas"; 2026-11-21): hence small pages.
 """
 
@@ -30,6 +31,8 @@ RESERVATIONS_PER_CALL = 100
 PARALLEL = 40
 """As many steps of an inline Map run side by side at most (same page)."""
 PASS_PAUSE_S = 30
+LEAVING_PAUSE_S = 5
+"""Between two looks at machines that are shutting down, and at NAT gateways that are being deleted."""
 THROTTLED = "*equest limit exceeded*"
 """What EC2 says where an account asks too often: it takes a few calls of TerminateInstances a second, after a first
 hundred or less (EC2 Developer Guide, "Request throttling"). Step Functions gives all of EC2's refusals one name."""
@@ -37,9 +40,12 @@ THROTTLED_PAUSE_S = 5
 TIMEOUT_S = 3600
 """A machine that does not end, such as one protected from termination, fails the execution instead of hiding in it."""
 UNASKED = "the machines were ended; EC2 did not say which reservations there are: one bills empty until its end date"
+KEPT = "the machines were ended; a NAT gateway or an elastic IP of the cluster is left, and bills until clusterctl down"
 SPARED = {"Ended": False}
 """What such an execution answers where slot 0 lives, and nothing was ended."""
 _LIVING = ["pending", "running", "stopping", "stopped"]
+_BILLING_GATEWAY = ["pending", "available"]
+_SHUTTING_DOWN = "shutting-down"
 _HELD = ["active", "pending", "scheduled", "assessing"]
 _RETRY = [
     {"ErrorEquals": ["States.ALL"], "IntervalSeconds": 2, "BackoffRate": 2.0, "MaxAttempts": 5, "MaxDelaySeconds": 20}
@@ -52,7 +58,7 @@ def ending_definition(cluster_id: str, *, partition: str = "aws") -> State:
     ec2 = _Ec2(partition=partition)
     tagged = {"Name": f"tag:{ID_TAG}", "Values": [cluster_id]}
     return {
-        "Comment": "clusterctl: ends every machine and reservation of one cluster",
+        "Comment": "clusterctl: ends every machine, reservation, NAT gateway and elastic IP of one cluster",
         "StartAt": "IsDryRun",
         "TimeoutSeconds": TIMEOUT_S,
         "States": {
@@ -65,6 +71,10 @@ def ending_definition(cluster_id: str, *, partition: str = "aws") -> State:
             **_reservations(ec2, cluster_id),
             **_instances(ec2, tagged),
             "Wait": {"Type": "Wait", "Seconds": PASS_PAUSE_S, "Next": "Pass"},
+            **_leaving(ec2, tagged),
+            **_gateways(ec2, tagged),
+            **_addresses(ec2, cluster_id, tagged),
+            "Kept": {"Type": "Fail", "Error": "NetworkKept", "Cause": KEPT},
             "WasTrouble": _if_any("$.Trouble", then="Unasked", otherwise="Ended"),
             "Unasked": {"Type": "Fail", "Error": "ReservationsUnknown", "Cause": UNASKED},
             "Ended": {"Type": "Succeed"},
@@ -108,7 +118,7 @@ def _unless_slot_0_lives(ec2: _Ec2, tagged: State) -> dict[str, State]:
     A machine that is being replaced is on its way out for minutes, and its successor is there seconds after that: such
     a slot 0 lives. One that was stopped may be started again. Asked without a page's size, EC2 gives all at once.
     """
-    there = {"Name": "instance-state-name", "Values": [*_LIVING, "shutting-down"]}
+    there = {"Name": "instance-state-name", "Values": [*_LIVING, _SHUTTING_DOWN]}
     asked = {"Filters": [tagged, {"Name": f"tag:{SLOT_TAG}", "Values": ["0"]}, there]}
     look: State = {**ec2.task("describeInstances", asked), "ResultPath": "$.Slot0"}
     return {
@@ -205,7 +215,69 @@ def _instances(ec2: _Ec2, tagged: State) -> dict[str, State]:
         "EndPage": {**_each(ids, "EndOne", ec2.terminate("$")), "Next": "FoundInstance"},
         "FoundInstance": {"Type": "Pass", "Result": True, "ResultPath": "$.Found", "Next": "More"},
         "More": _if("$.Page.NextToken", {"StringGreaterThan": ""}, then="NextPage", otherwise="WasAny"),
-        "WasAny": _if("$.Found", {"BooleanEquals": True}, then="Wait", otherwise="WasTrouble"),
+        "WasAny": _if("$.Found", {"BooleanEquals": True}, then="Wait", otherwise="Leaving"),
+    }
+
+
+def _leaving(ec2: _Ec2, tagged: State) -> dict[str, State]:
+    """Until no machine is shutting down: what runs there while it ends may need the way out. A late one is ended, too.
+
+    A page may be empty and have a next one: nothing is taken for gone before the last page.
+    """
+    there = {"Name": "instance-state-name", "Values": [*_LIVING, _SHUTTING_DOWN]}
+    asked: State = {"Filters": [tagged, there], "MaxResults": INSTANCES_PER_PAGE}
+    page = {"ResultPath": "$.Page", "Next": "AnyLeaving"}
+    first = "$.Page.Reservations[0].Instances[0].State.Name"
+    return {
+        "Leaving": {**ec2.task("describeInstances", asked), **page},
+        "NextLeaving": {**ec2.task("describeInstances", {**asked, "NextToken.$": "$.Page.NextToken"}), **page},
+        "AnyLeaving": _if_any("$.Page.Reservations[0]", then="IsLeaving", otherwise="MoreLeaving"),
+        "IsLeaving": _if(first, {"StringMatches": _SHUTTING_DOWN}, then="LeavingWait", otherwise="Wait"),
+        "LeavingWait": {"Type": "Wait", "Seconds": LEAVING_PAUSE_S, "Next": "Leaving"},
+        "MoreLeaving": _if("$.Page.NextToken", {"StringGreaterThan": ""}, then="NextLeaving", otherwise="Gateways"),
+    }
+
+
+def _gateways(ec2: _Ec2, tagged: State) -> dict[str, State]:
+    """Every NAT gateway of the cluster: asked to end, then waited for, as its address is free only when it is deleted.
+
+    A refusal stops nothing: what is still there at the end fails the execution.
+    """
+    delete = ec2.task("deleteNatGateway", {"NatGatewayId.$": "$"})
+    return {
+        "Gateways": {**_look_at_gateways(ec2, tagged, _BILLING_GATEWAY), "Next": "AnyGateways"},
+        "AnyGateways": _if_any("$.Network.NatGateways[0]", then="EndGateways", otherwise="GoingGateways"),
+        "EndGateways": {
+            **_each("$.Network.NatGateways[*].NatGatewayId", "EndGateway", delete),
+            "Next": "GoingGateways",
+        },
+        "GoingGateways": {**_look_at_gateways(ec2, tagged, ["deleting"]), "Next": "AnyGoing"},
+        "AnyGoing": _if_any("$.Network.NatGateways[0]", then="GatewaysWait", otherwise="Addresses"),
+        "GatewaysWait": {"Type": "Wait", "Seconds": LEAVING_PAUSE_S, "Next": "GoingGateways"},
+    }
+
+
+def _look_at_gateways(ec2: _Ec2, tagged: State, states: list[str]) -> State:
+    """EC2 names this call's list `Filter`, not `Filters` (EC2 API, DescribeNatGateways; 2026-11-26)."""
+    asked = {"Filter": [tagged, {"Name": "state", "Values": states}]}
+    return {**ec2.task("describeNatGateways", asked), "ResultPath": "$.Network"}
+
+
+def _addresses(ec2: _Ec2, cluster_id: str, tagged: State) -> dict[str, State]:
+    """Every elastic IP of the cluster is released; then a look tells whether anything of the network still bills.
+
+    They are found by their tags: descriptions of 256 addresses would not fit into one answer.
+    """
+    release = ec2.task("releaseAddress", {"AllocationId.$": "$"})
+    left = {**ec2.task("describeAddresses", {"Filters": [tagged]}), "ResultPath": "$.Network"}
+    return {
+        "Addresses": {**ec2.ids(cluster_id, of="elastic-ip"), "ResultPath": "$.Network", "Next": "AnyAddresses"},
+        "AnyAddresses": _if_any("$.Network.Tags[0]", then="Release", otherwise="AddressesLeft"),
+        "Release": {**_each("$.Network.Tags[*].ResourceId", "ReleaseOne", release), "Next": "AddressesLeft"},
+        "AddressesLeft": {**left, "Next": "AnyAddressLeft"},
+        "AnyAddressLeft": _if_any("$.Network.Addresses[0]", then="Kept", otherwise="GatewaysLeft"),
+        "GatewaysLeft": {**_look_at_gateways(ec2, tagged, _BILLING_GATEWAY), "Next": "AnyGatewayLeft"},
+        "AnyGatewayLeft": _if_any("$.Network.NatGateways[0]", then="Kept", otherwise="WasTrouble"),
     }
 
 

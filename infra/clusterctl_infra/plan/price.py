@@ -32,7 +32,7 @@ def price_plan(
     charges = catalog.charges.get(config.region)
     disk = None if charges is None else charges.disk_usd_per_gib_hour * config.root_disk
     disks = _times(disk, nodes)
-    gateway = _gateway_usd_per_hour(network, charges)
+    gateway = _gateway_usd_per_hour(network, charges, nodes)
     addresses = _public_address_count(network, nodes) * catalog.public_address_usd_per_hour
     storage_price = storage_usd_per_hour(storage)
     return PricePlan(
@@ -72,18 +72,21 @@ def _spot(config: ClusterConfig, catalog: Catalog, instance_type: str) -> SpotPr
 
 
 def _public_address_count(network: NetworkPlan, nodes: int) -> int:
-    """AWS bills every public IPv4 address, automatic ones too; without any on nodes there is the NAT gateway's."""
+    """AWS bills every public IPv4 address, automatic ones too; without any on nodes there is the NAT gateway's.
+
+    Both are there for nodes alone.
+    """
     if network.public_addresses != "none":
         return nodes
-    return 0 if network.adopted_vpc_id is not None else 1
+    return 0 if network.adopted_vpc_id is not None or nodes == 0 else 1
 
 
-def _gateway_usd_per_hour(network: NetworkPlan, charges: RegionCharges | None) -> float | None:
+def _gateway_usd_per_hour(network: NetworkPlan, charges: RegionCharges | None, nodes: int) -> float | None:
     """Nodes with addresses of their own have none, and an adopted network's is not the cluster's.
 
-    It stays with the network when no node runs.
+    Where no node runs there is none, either: `down` and the deadline end it with the last node.
     """
-    if network.public_addresses != "none" or network.adopted_vpc_id is not None:
+    if network.public_addresses != "none" or network.adopted_vpc_id is not None or nodes == 0:
         return 0.0
     return None if charges is None else charges.nat_gateway_usd_per_hour
 

@@ -68,7 +68,6 @@ def test_the_question_names_the_most_and_no_reservation() -> None:
     made = a_plan(capacity="spot", caps={"price_usd_per_hour": 20, "runtime": "2h"})
     asked = price_question(made, running=0, now=BORN)
     assert asked == (
-        "This will run at $80.11/h at most until 14:00 UTC (2 h: $160.22 in all). After that, $14.60 a month: "
-        "addresses; the deadline does not end it, clusterctl down does. Create 4 × spot p5.48xlarge?"
+        "This will run at $80.11/h at most until 14:00 UTC (2 h: $160.22 in all). Create 4 × spot p5.48xlarge?"
     )
     assert "4 × spot p5.48xlarge · 32 × H100 80GB" in headline(made, is_rehearsal=False)

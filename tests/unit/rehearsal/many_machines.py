@@ -16,6 +16,16 @@ UNSURE_INPUT = '{"WaitSeconds": 300, "IfSlot0IsGone": true}'
 """Of nodes that cannot know whether slot 0 died."""
 
 
+class Clock:
+    """Time passes only where the machine waits."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def pause(self, seconds: float) -> None:
+        self.now += seconds
+
+
 class Fleet:
     """An EC2 with many machines whose answers are as large as AWS's; some machines end late or by no call at all."""
 
@@ -29,6 +39,14 @@ class Fleet:
         self.largest = 0
         self.empty_pages = 0
         self.cancelled = 0
+        self.gateways: dict[str, str] = {}
+        """NAT gateway → its state."""
+        self.addresses: set[str] = set()
+        self.looks_until_deleted = 0
+        self.shutting_down_s = 0.0
+        self.clock = Clock()
+        self.held: set[str] = set()
+        """NAT gateways and addresses of which AWS refuses to take the end."""
         self.tells_reservations = True
         self.tells_tags = True
         self.slot_0: Callable[[], bool] = lambda: False
@@ -43,6 +61,8 @@ class Fleet:
     def describeTags(self, parameters: Mapping[str, Any]) -> Any:  # noqa: N802 (EC2 names it)
         kind = next(row["Values"][0] for row in parameters["Filters"] if row["Name"] == "resource-type")
         tag = {"Key": "clusterctl:id", "ResourceType": kind, "Value": CLUSTER_ID}
+        if kind == "elastic-ip":
+            return {"Tags": [{**tag, "ResourceId": id} for id in sorted(self.addresses)]}
         if kind == "capacity-reservation":
             if not self.tells_tags:
                 raise TaskFailed("Ec2.Ec2Exception", "InternalError")
@@ -52,14 +72,21 @@ class Fleet:
     def describeInstances(self, parameters: Mapping[str, Any]) -> Any:  # noqa: N802
         if any(row["Name"] == "tag:clusterctl:slot" for row in parameters["Filters"]):
             return {"Reservations": [{"Instances": [{"InstanceId": "i-0"}]}] if self.slot_0() else []}
+        states = next(row["Values"] for row in parameters["Filters"] if row["Name"] == "instance-state-name")
         ids = [id for id, lives in self.living.items() if lives]
+        if "shutting-down" in states and self.clock.now < self.shutting_down_s:
+            ids = list(self.living)
         start = int(parameters.get("NextToken", 0))
         if start == 0 and self.empty_pages:  # AWS may answer an empty page with a token
             self.empty_pages -= 1
             return {"Reservations": [], "NextToken": "0"}
         page = ids[start : start + parameters["MaxResults"]]
         rest = start + parameters["MaxResults"]
-        rows = [{"Instances": [{"InstanceId": id, "NetworkInterfaces": self.cards}]} for id in page]
+        state = {True: {"Name": "running"}, False: {"Name": "shutting-down"}}
+        rows = [
+            {"Instances": [{"InstanceId": id, "State": state[self.living[id]], "NetworkInterfaces": self.cards}]}
+            for id in page
+        ]
         return {"Reservations": rows, **({"NextToken": str(rest)} if rest < len(ids) else {})}
 
     def describeCapacityReservations(self, parameters: Mapping[str, Any]) -> Any:  # noqa: N802
@@ -75,6 +102,35 @@ class Fleet:
         self.cancelled += 1
         return {"Return": True}
 
+    def describeNatGateways(self, parameters: Mapping[str, Any]) -> Any:  # noqa: N802
+        assert not any(self.living.values())
+        assert self.clock.now >= self.shutting_down_s
+        states = next(row["Values"] for row in parameters["Filter"] if row["Name"] == "state")
+        found = [{"NatGatewayId": id, "State": state} for id, state in self.gateways.items() if state in states]
+        if "deleting" in states:
+            self.looks_until_deleted -= 1
+            if self.looks_until_deleted < 0:
+                self.gateways = {id: state for id, state in self.gateways.items() if state != "deleting"}
+                return {"NatGateways": []}
+        return {"NatGateways": found}
+
+    def deleteNatGateway(self, parameters: Mapping[str, Any]) -> Any:  # noqa: N802
+        id = parameters["NatGatewayId"]
+        if id in self.held:
+            raise TaskFailed("Ec2.Ec2Exception", "You are not authorized to perform this operation.")
+        self.gateways[id] = "deleting"
+        return {"NatGatewayId": id}
+
+    def describeAddresses(self, parameters: Mapping[str, Any]) -> Any:  # noqa: N802
+        return {"Addresses": [{"AllocationId": id} for id in sorted(self.addresses)]}
+
+    def releaseAddress(self, parameters: Mapping[str, Any]) -> Any:  # noqa: N802
+        id = parameters["AllocationId"]
+        if id in self.held or self.gateways:
+            raise TaskFailed("Ec2.Ec2Exception", f"The address with allocation id [{id}] is in use.")
+        self.addresses.remove(id)
+        return {}
+
     def terminateInstances(self, parameters: Mapping[str, Any]) -> Any:  # noqa: N802
         (id,) = parameters["InstanceIds"]
         if self.refusals.get(id, 0) > 0:
@@ -87,19 +143,9 @@ class Fleet:
         return {"TerminatingInstances": [{"InstanceId": id}]}
 
 
-class Clock:
-    """Time passes only where the machine waits."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def pause(self, seconds: float) -> None:
-        self.now += seconds
-
-
 def executed(fleet: Fleet, given: str = SCHEDULE_INPUT, *, clock: Clock | None = None) -> tuple[Execution, Clock, Any]:
     """How it went, the clock afterwards, and what the execution gave."""
-    clock = Clock() if clock is None else clock
+    clock = fleet.clock if clock is None else clock
     execution = Execution(
         definition=ending_definition(CLUSTER_ID), call=fleet.call, pause=clock.pause, clock=lambda: clock.now
     )

@@ -11,8 +11,10 @@ from clusterctl_infra.plan.ending_machine import DRY_RUN_INPUT, SCHEDULE_INPUT, 
 from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.types.deadline import ALARM, SCHEDULE, STATE_MACHINE, due_at
 from clusterctl_rehearsal.region.types.identity import ROLE
+from clusterctl_rehearsal.region.types.network import EIP, INSTANCE, NAT_GATEWAY
 from clusterctl_rehearsal.states.definition import check_definition
 from clusterctl_rehearsal.states.executions import Executions
+from clusterctl_rehearsal.states.failure import TaskFailed
 
 from tests.unit.rehearsal.api_client import Client
 from tests.unit.rehearsal.guarded_cluster import guarded
@@ -157,6 +159,43 @@ def test_an_alarm_is_on_once_an_execution_of_its_machine_failed_in_its_way(world
     client.call("cloudwatch", "DeleteAlarms", AlarmNames=[failed])
     assert states() == {late: "ALARM"}
     assert client.call("cloudwatch", "DeleteAlarms", AlarmNames=[failed]) == "ResourceNotFound"
+
+
+def with_a_way_out(world: SmallRegion, tags: dict[str, str]) -> tuple[str, str]:
+    """A NAT gateway with its address, both with these tags; their ids."""
+    _, subnet, _ = world.network()
+    address = world.make(EIP, domain="vpc", tags=tags)
+    return world.make(NAT_GATEWAY, subnetId=subnet.id, allocationId=address.id, tags=tags).id, address.id
+
+
+def test_the_end_takes_the_cluster_s_own_way_out_along_and_no_other_s(world: SmallRegion) -> None:
+    machine = guarded(world)
+    node = world.node(0)
+    with_a_way_out(world, TAGS)
+    others = with_a_way_out(world, {"clusterctl:id": "ba9876543210"})
+    adopted = with_a_way_out(world, {})
+    assert world.executions.start(machine, SCHEDULE_INPUT).status == "SUCCEEDED"
+    assert node.id not in {row.id for row in world.store.live(INSTANCE)}
+    assert {row.id for row in (*world.store.live(NAT_GATEWAY), *world.store.live(EIP))} == {*others, *adopted}
+
+
+def test_a_way_out_that_aws_does_not_end_turns_the_alarm_on_and_keeps_no_machine_alive(world: SmallRegion) -> None:
+    machine = guarded(world)
+    node = world.node(0)
+    with_a_way_out(world, TAGS)
+    failed = an_alarm(world, "ExecutionsFailed", machine.id)
+    asked = world.ec2
+
+    def refusing(action: str, parameters: Any) -> Any:
+        if action == "deleteNatGateway":
+            raise TaskFailed("Ec2.Ec2Exception", "You are not authorized to perform this operation.")
+        return asked(action, parameters)
+
+    world.ec2 = refusing
+    assert world.executions.start(machine, SCHEDULE_INPUT).error == "NetworkKept"
+    (alarm,) = Client(world).call("cloudwatch", "DescribeAlarms", AlarmNamePrefix=failed)["MetricAlarms"]
+    assert alarm["StateValue"] == "ALARM"
+    assert node.id not in {row.id for row in world.store.live(INSTANCE)}
 
 
 def test_an_alarm_on_anything_else_is_refused_as_the_stand_ins_own_limit(world: SmallRegion) -> None:

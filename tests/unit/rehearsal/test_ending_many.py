@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from clusterctl_infra.plan.ending_machine import DRY_RUN_INPUT, SCHEDULE_INPUT, SPARED, THROTTLED_PAUSE_S
+from clusterctl_infra.plan.ending_machine import (
+    DRY_RUN_INPUT,
+    LEAVING_PAUSE_S,
+    SCHEDULE_INPUT,
+    SPARED,
+    THROTTLED_PAUSE_S,
+)
 from clusterctl_rehearsal.states.failure import ExecutionFailed
 from clusterctl_rehearsal.states.interpreter import ANSWER_LIMIT_BYTES, EVENT_LIMIT
 from hypothesis import given, settings
@@ -72,6 +78,41 @@ def test_where_no_tag_of_a_reservation_is_told_every_machine_ends_and_the_execut
     with pytest.raises(ExecutionFailed, match="ReservationsUnknown"):
         executed(fleet)
     assert not any(fleet.living.values())
+
+
+def test_the_way_out_ends_when_the_last_machine_has_ended_and_addresses_when_the_gateway_is_deleted() -> None:
+    fleet = with_a_way_out()
+    fleet.shutting_down_s, fleet.looks_until_deleted = 200, 3
+    executed(fleet)  # the account refuses to be asked for gateways before that, and to release an address in use
+    assert (fleet.gateways, fleet.addresses) == ({}, set())
+    assert fleet.clock.now >= 200 + 3 * LEAVING_PAUSE_S
+
+
+def test_256_addresses_are_released_within_aws_s_limits() -> None:
+    fleet = Fleet(256, 33)
+    fleet.addresses = {f"eipalloc-{number:017x}" for number in range(256)}
+    execution, _, _ = executed(fleet)
+    assert not fleet.addresses
+    assert execution.events < EVENT_LIMIT / 2
+
+
+@pytest.mark.parametrize("held", ["nat-0", "eipalloc-0"])
+def test_a_way_out_that_aws_does_not_end_fails_the_execution_after_every_machine_has_ended(held: str) -> None:
+    fleet = with_a_way_out()
+    fleet.held = {held}
+    with pytest.raises(ExecutionFailed, match="NetworkKept"):
+        executed(fleet)
+    assert not any(fleet.living.values())
+    assert fleet.cancelled == 1
+    assert "eipalloc-1" in fleet.addresses or held == "eipalloc-0", "what else can be released is"
+
+
+def with_a_way_out() -> Fleet:
+    """Two machines, a NAT gateway and two addresses."""
+    fleet = Fleet(2, 1)
+    fleet.gateways = {"nat-0": "available"}
+    fleet.addresses = {"eipalloc-0", "eipalloc-1"}
+    return fleet
 
 
 def test_a_dry_run_without_machines_ends_nothing_and_cancels_nothing() -> None:

@@ -9,7 +9,7 @@ from clusterctl.cost.after_deadline import bills_a_month_after, bills_on_after
 
 from tests.unit.infra.plan.plan_cases import a_plan
 
-EFS = {"mount": "/work", "efs": {}}
+LUSTRE = {"mount": "/shared", "fsx-lustre": {"size": "4800GiB"}}
 SCRATCH = {"mount": "/scratch", "fsx-lustre": {"size": "1200GiB", "type": "scratch", "on_delete": "delete"}}
 DOWN, DOWN_ALL = (
     "the deadline does not end it, clusterctl down does",
@@ -20,10 +20,10 @@ DOWN, DOWN_ALL = (
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({}, f"$0.02 an hour: addresses; {DOWN}"),
-        ({"access": {"mode": "private"}}, f"$0.05 an hour: addresses, gateway; {DOWN}"),
-        ({"storage": [EFS]}, f"$0.02 an hour: addresses; {DOWN_ALL}"),
-        ({"storage": [SCRATCH]}, f"$0.25 an hour: addresses, storage; {DOWN}"),
+        ({}, None),
+        ({"access": {"mode": "private"}}, None),
+        ({"storage": [LUSTRE]}, f"$0.95 an hour: storage; {DOWN_ALL}"),
+        ({"storage": [SCRATCH]}, f"$0.23 an hour: storage; {DOWN}"),
         ({"instance_type": "m5.large"}, None),
     ],
     ids=["elastic IPs", "gateway", "data that is kept", "data that is not", "addresses of the machines"],
@@ -37,10 +37,11 @@ def test_what_no_deadline_ends_is_named_with_its_price_and_what_ends_it(
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"access": {"mode": "private"}}, f"$36.50 a month: addresses, gateway; {DOWN}"),
+        ({"storage": [SCRATCH]}, f"$168.00 a month: storage; {DOWN}"),
+        ({"access": {"mode": "private"}}, None),
         ({"instance_type": "m5.large"}, None),
     ],
-    ids=["gateway", "addresses of the machines"],
+    ids=["storage", "gateway", "addresses of the machines"],
 )
 def test_the_question_has_it_by_the_month(changes: dict[str, Any], told: str | None) -> None:
     assert bills_a_month_after(a_plan(**changes)) == told

@@ -66,8 +66,7 @@ def test_the_question_names_price_end_and_what_is_made(stack: Stack) -> None:
     assert asked.startswith("This will run at $")
     tail = "at worst $220.16 more for a reservation that AWS ends up to 1 h late"
     old = age_told(cluster_plan, today=BORN.date()).strip()
-    on = "After that, $36.50 a month: addresses, gateway; the deadline does not end it, clusterctl down does."
-    assert asked.endswith(f"/h until 12:00 UTC (2 h: $440.60 in all), {tail}. {on} {old} Create 4 × p5.48xlarge?")
+    assert asked.endswith(f"/h until 12:00 UTC (2 h: $440.60 in all), {tail}. {old} Create 4 × p5.48xlarge?")
     assert price_question(cluster_plan, running=2, now=BORN).endswith("Change 2 → 4 nodes?")
     anew = price_question(cluster_plan, running=4, anew=2, now=BORN)
     assert anew.endswith("Change 4 → 4 nodes, 2 of them replaced?")
