@@ -71,12 +71,11 @@ def gather(
     clocks: list[timedelta] = []
     api = Asked(lambda: ask_api(inventory, home, environ, note_wrong_clock=clocks.append))
     held = Asked(lambda: ask_reserved(inventory, home, environ))
-    watch = Asked(lambda: ask_alarms(inventory, home, environ)) if _is_over(inventory, now) else None
+    alarms = Asked(lambda: ask_alarms(inventory, home, environ) if _is_over(inventory, now) else None)
     nodes = nodes_with_ways(inventory, api)
     answers, ssh_trouble = asked_nodes(inventory, nodes, home, ssh_dir=ssh_dir, connect_timeout_s=connect_timeout_s)
     instances, trouble = api.answer()
-    wrong_by = next(iter(clocks), None)
-    now -= wrong_by or timedelta(0)
+    now -= (wrong_by := next(iter(clocks), None)) or timedelta(0)
     account, observed = _known_here(inventory, home)
     is_reserved, reserved_trouble = held.answer()
     gone = _unless_heard(instances, answers)
@@ -87,7 +86,7 @@ def gather(
         cloud_trouble=trouble,
         is_reserved=is_reserved,
         reserved_trouble=reserved_trouble,
-        alarms=None if watch is None else watch.answer()[0],
+        alarms=alarms.answer()[0],
         answers=answers,
         ssh_trouble=ssh_trouble,
         account=account,
