@@ -16,7 +16,8 @@ from clusterctl.ssh.remote_command import usable_keys
 from clusterctl.text.quantities import count
 
 CONNECT_S = 5.0
-LIST_S = 10.0
+LIST_AT_THE_END_S = 10.0
+"""Less than elsewhere: the cluster bills until it is ended."""
 KEEP_S = 60.0
 """For all jobs together: an hour of some clusters costs hundreds of dollars."""
 
@@ -26,7 +27,7 @@ def keep_all(inventory: Inventory, home: Home) -> list[str]:
     began_s = time.monotonic()
     try:
         nodes = JobNodes(inventory=inventory, keys=usable_keys(inventory, home), deadlines=Deadlines.within(CONNECT_S))
-        answers = nodes.ask(inventory.nodes, "list", timeout_s=LIST_S)
+        answers = nodes.ask(inventory.nodes, "list", timeout_s=LIST_AT_THE_END_S)
         jobs = job_states({slot: answer.words for slot, answer in answers.items() if answer.error is None})
         wanted = [job for job in jobs if not _is_here(job, inventory, home)]
         kept: list[str] = []

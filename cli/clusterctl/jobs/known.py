@@ -17,6 +17,7 @@ from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.remote_command import usable_keys
 
 LIST_S = 30.0
+"""How long nodes have to say which jobs they know."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ CONNECT_S = 5.0
 LOOK_S = 5.0
 
 
-def jobs_on(inventory: Inventory, nodes: Sequence[InventoryNode], home: Home) -> dict[str, tuple[int, ...]]:
+def jobs_running_on(inventory: Inventory, nodes: Sequence[InventoryNode], home: Home) -> dict[str, tuple[int, ...]]:
     """Job → the slots among these on which it runs. A node that does not answer in time has none."""
     if not nodes:
         return {}

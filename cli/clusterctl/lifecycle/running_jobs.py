@@ -10,7 +10,7 @@ from clusterctl_infra.outputs import Inventory
 
 from clusterctl.engine.state import StackState
 from clusterctl.home import Home
-from clusterctl.jobs.running import jobs_on, told
+from clusterctl.jobs.running import jobs_running_on, told
 from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.final_sum import known_here
 from clusterctl.text.quantities import count
@@ -60,7 +60,7 @@ def _jobs(change: Change, state: StackState, slots: Collection[int]) -> dict[str
     known = _known(change, state) if slots else None
     if known is None:
         return {}
-    return jobs_on(known, [node for node in known.nodes if node.slot in slots], change.home)
+    return jobs_running_on(known, [node for node in known.nodes if node.slot in slots], change.home)
 
 
 def _known(change: Change, state: StackState) -> Inventory | None:

@@ -11,7 +11,7 @@ from clusterctl_infra.nearest import did_you_mean
 from clusterctl_infra.outputs import InventoryNode
 
 from clusterctl.jobs.job_state import JobState, job_states
-from clusterctl.jobs.known import KnownJobs
+from clusterctl.jobs.known import LIST_S, KnownJobs
 from clusterctl.jobs.node_answers import JobNodes
 from clusterctl.workflows.course import (
     NOT_STARTED,
@@ -22,7 +22,6 @@ from clusterctl.workflows.course import (
     workflow_state,
 )
 
-LIST_S = 30.0
 HEADER = ("workflow", "state", "since", "tasks")
 
 
@@ -61,7 +60,7 @@ class KnownWorkflow:
         return [job for job in self.jobs.values() if not job.is_over]
 
 
-def jobs_on(nodes: JobNodes, asked: Sequence[InventoryNode]) -> tuple[dict[str, JobState], set[int]]:
+def jobs_known_to(nodes: JobNodes, asked: Sequence[InventoryNode]) -> tuple[dict[str, JobState], set[int]]:
     """The jobs that these nodes know, by name, and the slots that answered."""
     answers = nodes.ask(asked, "list", timeout_s=LIST_S)
     heard = {slot: answer.words for slot, answer in answers.items() if answer.error is None}

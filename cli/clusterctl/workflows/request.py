@@ -20,7 +20,7 @@ from clusterctl.text.quantities import count
 from clusterctl.workflows.jobs_of_tasks import (
     HEADER,
     KnownWorkflow,
-    jobs_on,
+    jobs_known_to,
     known_workflow,
     table_row,
     workflow_json,
@@ -182,7 +182,7 @@ def _cancel(workflow: KnownWorkflow, nodes: JobNodes, tell: Callable[[str], None
     until_s = time.monotonic() + ENDED_WITHIN_S
     while left:
         members = {node.slot: node for job in left.values() for node in members_of(job, nodes.inventory)}
-        known, _ = jobs_on(nodes, list(members.values()))
+        known, _ = jobs_known_to(nodes, list(members.values()))
         left = {name: job for name, job in left.items() if name not in known or not known[name].is_over}
         if not left:
             return

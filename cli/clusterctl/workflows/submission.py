@@ -30,7 +30,7 @@ from clusterctl.workflows.course import (
     ready_groups,
     workflow_state,
 )
-from clusterctl.workflows.jobs_of_tasks import jobs_on
+from clusterctl.workflows.jobs_of_tasks import jobs_known_to
 from clusterctl.workflows.model import Group
 from clusterctl.workflows.placement import NoRoom, Placed, Room, place
 from clusterctl.workflows.task_job import Gate, Run, ranked, staged, task_request, values_of
@@ -96,7 +96,7 @@ class Submission:
         if not live:
             return
         nodes = {self.placed[task].node.slot: self.placed[task].node for task in live}
-        known, heard = jobs_on(self.nodes, list(nodes.values()))
+        known, heard = jobs_known_to(self.nodes, list(nodes.values()))
         now_s = self.now_s()
         for task, course in live.items():
             job = known.get(course.job)

@@ -20,6 +20,7 @@ from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh, inv
 from clusterctl_infra.private_home import make_private_folder
 
 from tests.integration.cli.kept_connections import WARM, await_warm, end_warm
+from tests.inventories import make_inventory
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin:/sbin")
 START_S = 10.0
@@ -194,24 +195,8 @@ def made_cluster(folder: Path, home: Path) -> Iterator[LoopbackCluster]:
 
 
 def loopback_inventory(folder: Path, slots: Sequence[int], *, port: int) -> Inventory:
-    return Inventory(
-        name="train",
-        cluster="train",
-        cluster_id="0123456789ab",
-        run=1,
-        rehearsal=False,
-        region="us-west-2",
-        zone="us-west-2b",
-        owner="tester",
-        image_id="ami-00000000000000000",
-        instance_type="p5.48xlarge",
-        gpus_per_node=8,
-        gpu_name="H100 80GB",
-        started_at="2026-11-21T10:00:00+00:00",
+    return make_inventory(
         deadline="2099-11-22T10:00:00+00:00",
-        deadline_reason="runtime",
-        usd_per_hour=220.16,
-        budget_usd=None,
         generation=1,
         ssh=InventorySsh(user=getpass.getuser(), key_file="train/id_ed25519", proxy_command=None, port=port),
         nodes=tuple(

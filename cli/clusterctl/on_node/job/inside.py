@@ -56,7 +56,7 @@ def run_inside(layout: Layout, job: str, rank: str, command: list[str]) -> None:
 def _environment(layout: Layout, spec: dict[str, Any], rank: str, uid: int) -> dict[str, str]:
     """The rank's own, as it was started; or what all of the job's processes have here, secrets too."""
     if rank == "-":
-        slot = int(read_json(layout.root / "etc/clusterctl/node.json")["slot"])
+        slot = int(read_json(layout.node_facts)["slot"])
         node_rank = member_of(spec, slot)
         found = {**job_environment(layout, spec, node_rank), **secret_values(layout.secrets(spec["job"]))}
         return {**found, "RANK": str(first_rank(spec, node_rank))} if "RANK" not in found else found

@@ -81,7 +81,7 @@ class JobContainers:
 def shared_paths(layout: Layout) -> tuple[str, ...]:
     """Where this node has storage mounted, as its plan says."""
     try:
-        mounts = read_json(layout.root / "etc/clusterctl/node.json").get("mounts") or []
+        mounts = read_json(layout.node_facts).get("mounts") or []
         return tuple(str(mount["path"]) for mount in mounts)
     except (OSError, ValueError, LookupError, TypeError):
         return ()

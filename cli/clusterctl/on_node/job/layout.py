@@ -40,6 +40,11 @@ class Layout:
         """The guard's: `uptime` or `clock`, and the instant by it, 90 s after the node's end."""
         return self.root / "run/clusterctl/last-stage-at"
 
+    @property
+    def node_facts(self) -> Path:
+        """The agent's: what the node is told of itself, such as its slot, its GPUs and its mounts."""
+        return self.root / "etc/clusterctl/node.json"
+
     def in_use(self, job: str) -> Path:
         """A file while the job runs here, with its keeper's process in it; the idle rule counts it as use."""
         return self.root / "run/clusterctl/jobs" / job

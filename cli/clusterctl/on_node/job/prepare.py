@@ -32,7 +32,7 @@ PROGRAMS = "programs"
 
 def node_facts(layout: Layout, job: str) -> dict[str, Any]:
     """What a job has to know of this node before it is started."""
-    facts = read_json(layout.root / "etc/clusterctl/node.json")
+    facts = read_json(layout.node_facts)
     holders = lease.holders(layout)
     return {
         "slot": facts["slot"],
@@ -151,7 +151,7 @@ def _put(layout: Layout, job: str, header: dict[str, Any], stream: IO[bytes], pr
     _write_private(layout.key(job), header["key"].encode(), None)
     _write_secrets(layout.secrets(job), header["secrets"], user)
     write_json(layout.spec(job), spec)
-    facts = read_json(layout.root / "etc/clusterctl/node.json")
+    facts = read_json(layout.node_facts)
     write_json(
         layout.state(job),
         {

@@ -30,7 +30,7 @@ class Readying:
     def __init__(self, layout: Layout, job: str, program: Path) -> None:
         self._layout, self._job, self._program = layout, job, program
         self._spec = read_json(layout.spec(job))
-        self._slot = int(read_json(layout.root / "etc/clusterctl/node.json")["slot"])
+        self._slot = int(read_json(layout.node_facts)["slot"])
         self._user = pwd.getpwnam(self._spec["user"])
         self._log = layout.attempt(job, self._spec["attempt"]) / "ready.log"
 

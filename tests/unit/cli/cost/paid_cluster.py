@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any  # fields of an inventory
 
 from clusterctl.cost.view import CostView
 from clusterctl_infra.ledger import Ledger, Span
-from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh
+from clusterctl_infra.outputs import Inventory
 from hypothesis import strategies as st
 
+from tests.inventories import make_inventory
 from tests.unit.infra.plan.plan_cases import IDENTITY
 
 BORN = IDENTITY.started_at
@@ -17,37 +20,20 @@ DEADLINE = BORN + timedelta(hours=12)
 
 def an_inventory(**changes: object) -> Inventory:
     """Two p5 nodes with public addresses and a file system, ending after twelve hours."""
-    facts: dict[str, object] = {
-        "name": "train",
-        "cluster": "train",
-        "cluster_id": "0123456789ab",
-        "run": 1,
-        "rehearsal": False,
-        "region": "us-west-2",
-        "zone": "us-west-2b",
-        "owner": "ada",
-        "image_id": "ami-0",
-        "instance_type": "p5.48xlarge",
-        "gpus_per_node": 8,
-        "gpu_name": "H100 80GB",
+    facts: dict[str, Any] = {
         "started_at": BORN.isoformat(),
         "deadline": DEADLINE.isoformat(),
-        "deadline_reason": "runtime",
         "usd_per_hour": 2 * 55.04 + 0.01 + 1.38,
         "budget_usd": 1000.0,
         "generation": 1,
-        "ssh": InventorySsh(user="ubuntu", key_file=None, proxy_command=None),
-        "nodes": tuple(
-            InventoryNode(slot=slot, rank=slot, name=f"train-{slot}", private_ip=f"10.0.8.{slot}", host_public_key="k")
-            for slot in range(2)
-        ),
+        "nodes": tuple(replace(node, instance_id=None) for node in make_inventory(size=2).nodes),
         "disks_usd_per_hour": 0.0,
         "addresses_usd_per_hour": 0.01,
         "gateway_usd_per_hour": 0.0,
         "storage_usd_per_hour": 1.38,
         "prices_dated": "2026-01",
     }
-    return Inventory(**{**facts, **changes})  # type: ignore[arg-type]  # a table of facts
+    return make_inventory(**{"owner": "ada", **facts, **changes})
 
 
 def a_span(slot: int, id: str, start_h: float = 0, end_h: float | None = None, price: float | None = 55.04) -> Span:
@@ -96,11 +82,11 @@ def accounts(draw: st.DrawFn, *, all_run: bool = False) -> Ledger:
 
 
 def a_view(**changes: object) -> CostView:
-    facts: dict[str, object] = {
+    facts: dict[str, Any] = {
         "inventory": an_inventory(),
         "account": REPLACED,
         "alive": ALL,
         "cloud_trouble": None,
         "now": at(3),
     }
-    return CostView(**{**facts, **changes})  # type: ignore[arg-type]  # a table of facts
+    return CostView(**{**facts, **changes})

@@ -21,8 +21,9 @@ from clusterctl.jobs.spec import (
 )
 from clusterctl.jobs.start import without_gpus
 from clusterctl_infra.errors import UsageError
-from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh
+from clusterctl_infra.outputs import Inventory, InventoryNode
 
+from tests.inventories import make_inventory
 from tests.unit.cli.jobs.job_specs import spec
 
 NODES = tuple(
@@ -32,28 +33,7 @@ NODES = tuple(
 
 
 def inventory() -> Inventory:
-    return Inventory(
-        name="train",
-        cluster="train",
-        cluster_id="0123456789ab",
-        run=1,
-        rehearsal=False,
-        region="us-west-2",
-        zone="us-west-2b",
-        owner="ada",
-        image_id="ami-1",
-        instance_type="p5.48xlarge",
-        gpus_per_node=8,
-        gpu_name=None,
-        started_at="",
-        deadline="",
-        deadline_reason="",
-        usd_per_hour=None,
-        budget_usd=None,
-        generation=1,
-        ssh=InventorySsh(user="ubuntu", key_file=None, proxy_command=None),
-        nodes=NODES,
-    )
+    return make_inventory(nodes=NODES)
 
 
 def request(**changes: Any) -> JobRequest:

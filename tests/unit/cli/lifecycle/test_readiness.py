@@ -22,8 +22,9 @@ from clusterctl.lifecycle.readiness import (
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.status.node_report import FAILED, READY, NodeReport, SpotNotice, parse_report
 from clusterctl_bootstrap.node.hooks import TIMEOUT_S
-from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh
+from clusterctl_infra.outputs import Inventory, InventorySsh
 
+from tests.inventories import make_inventory
 from tests.unit.infra.plan.plan_cases import a_config
 
 NOW = datetime(2026, 11, 21, 12, 0, 30, tzinfo=UTC)
@@ -151,28 +152,7 @@ def test_a_ready_node_that_refused_the_membership_says_why() -> None:
 
 
 def inventory() -> Inventory:
-    return Inventory(
-        name="train",
-        cluster="train@rehearsal",
-        cluster_id="0123456789ab",
-        run=1,
-        rehearsal=True,
-        region="us-west-2",
-        zone="us-west-2b",
-        owner="ada",
-        image_id="ami-1",
-        instance_type="p5.48xlarge",
-        gpus_per_node=8,
-        gpu_name="H100 80GB",
-        started_at="2026-11-21T10:00:00+00:00",
-        deadline="2026-11-21T14:00:00+02:00",
-        deadline_reason="runtime",
-        usd_per_hour=None,
-        budget_usd=None,
-        generation=3,
-        ssh=InventorySsh(user="ubuntu", key_file=None, proxy_command=None),
-        nodes=(InventoryNode(slot=0, rank=0, name="train-0", private_ip="10.0.8.0", host_public_key="k"),),
-    )
+    return make_inventory(size=1, cluster="train@rehearsal", rehearsal=True, deadline="2026-11-21T14:00:00+02:00")
 
 
 def test_the_membership_says_times_as_nodes_read_them() -> None:

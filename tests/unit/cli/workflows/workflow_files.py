@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from clusterctl.workflows.loading import LoadedWorkflow, Settings, read_workflow
 from clusterctl_infra.errors import ConfigError
-from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh
+from clusterctl_infra.outputs import Inventory
+
+from tests.inventories import make_inventory
 
 GUIDE = Path(__file__).resolve().parents[5] / "shared" / "guides" / "osmo-multi-node.rst"
 needs_guide = pytest.mark.skipif(not GUIDE.is_file(), reason=f"no {GUIDE}: the guides lie beside the checkout")
@@ -83,29 +85,4 @@ def problems(text: str, *words: str) -> list[str]:
 
 def inventory(nodes: int) -> Inventory:
     """A cluster of machines with eight GPUs each."""
-    rows = tuple(
-        InventoryNode(slot=slot, rank=slot, name=f"train-{slot}", private_ip=f"10.0.8.{slot}", host_public_key="")
-        for slot in range(nodes)
-    )
-    return Inventory(
-        name="train",
-        cluster="train",
-        cluster_id="0123456789ab",
-        run=1,
-        rehearsal=False,
-        region="us-west-2",
-        zone="us-west-2b",
-        owner="ada",
-        image_id="ami-1",
-        instance_type="p5.48xlarge",
-        gpus_per_node=8,
-        gpu_name=None,
-        started_at="",
-        deadline="",
-        deadline_reason="",
-        usd_per_hour=None,
-        budget_usd=None,
-        generation=1,
-        ssh=InventorySsh(user="ubuntu", key_file=None, proxy_command=None),
-        nodes=rows,
-    )
+    return make_inventory(size=nodes)
