@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -12,6 +12,25 @@ from typing import Protocol
 
 class CopyFailed(Exception):
     """One copy that did not come to its end; the message is for the person."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Content:
+    """A file's size, digest and permissions."""
+
+    size_bytes: int
+    sha256: str
+    mode: int
+
+
+class Source(Protocol):
+    """The node that a file comes from. All of it raises what its connection raises, and OSError."""
+
+    def content(self, path: str) -> Content:
+        """Size, digest and permissions of a file. Raises CopyFailed for what is none."""
+
+    def read_on(self, path: str, size_bytes: int, sink: str, offset: int, moved: Callable[[int], None]) -> None:
+        """Reads the file's first `size_bytes` from `offset` on into the file `sink` here, from there on."""
 
 
 class Files(Protocol):
@@ -52,15 +71,6 @@ class Files(Protocol):
 
     def remove(self, path: str) -> None:
         """Removes a file."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Content:
-    """A file's size, digest and permissions."""
-
-    size_bytes: int
-    sha256: str
-    mode: int
 
 
 def content_of(path: Path) -> Content:

@@ -8,12 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial as given
 
-from clusterctl.copying.files import Content, CopyFailed, Files
+from clusterctl.copying.files import Content, CopyFailed, Files, Source
 from clusterctl.copying.local_files import LocalFiles
 from clusterctl.copying.partial import KeptParts, left_over, partial_name, partial_prefix
 from clusterctl.copying.place import Download, Upload
 from clusterctl.copying.progress import BYTES_PER_MB, Progress
-from clusterctl.copying.remote_files import RemoteFiles
 from clusterctl.system.room import FULL
 
 Give = Callable[[str, int, Callable[[int], None]], None]
@@ -36,7 +35,7 @@ class Arrival:
     told: str
 
 
-def upload(transfer: Upload, content: Content, files: RemoteFiles, give: Give, progress: Progress) -> Arrival:
+def upload(transfer: Upload, content: Content, files: Files, give: Give, progress: Progress) -> Arrival:
     """Where the file is now; it may have been there already. Raises CopyFailed, OSError, NodeFailure."""
     target = target_path(transfer, files)
     if (told := there_already(files, target, content)) is not None:
@@ -45,7 +44,7 @@ def upload(transfer: Upload, content: Content, files: RemoteFiles, give: Give, p
     return Arrival(path=target, told=target)
 
 
-def download(transfer: Download, files: RemoteFiles, progress: Progress, kept: KeptParts) -> Arrival:
+def download(transfer: Download, source: Source, progress: Progress, kept: KeptParts) -> Arrival:
     """Where the file is now; it may have been here already. Raises CopyFailed, OSError, NodeFailure."""
     here = LocalFiles()
     if transfer.is_into_folder:
@@ -55,12 +54,12 @@ def download(transfer: Download, files: RemoteFiles, progress: Progress, kept: K
     target = here.followed(here.inside(local, name) if here.is_folder(local) else local)
     if not here.is_folder(folder := os.path.dirname(target) or "."):
         raise CopyFailed(f"there is no folder {folder} here")
-    content = files.content(transfer.remote)
+    content = source.content(transfer.remote)
     if (told := there_already(here, target, content)) is not None:
         return Arrival(path=target, told=told)
     try:
         with kept.gathering(partial_name(target, content.sha256)):
-            bring(target, content, here, given(files.read_on, transfer.remote, content.size_bytes), progress)
+            bring(target, content, here, given(source.read_on, transfer.remote, content.size_bytes), progress)
     except OSError as e:
         if e.errno in FULL:  # it names no file, and would be told of the node's
             raise CopyFailed(f"{target} cannot be written here: {str(e.strerror).lower()}") from e

@@ -6,23 +6,16 @@ from pathlib import Path
 
 import pytest
 from clusterctl_rehearsal.machines.auto import Choice, MachineKind
-from clusterctl_rehearsal.machines.records import RecordsDriver
 from clusterctl_rehearsal.region.machine_room import MachineRoom
 from clusterctl_rehearsal.region.metadata import MetadataService
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.storage.bucket_service import BucketService
 
-
-class BootedDriver(RecordsDriver):
-    """What `auto` takes here."""
-
-    @property
-    def name(self) -> str:
-        return "nspawn"
+from tests.unit.rehearsal.fake_driver import FakeDriver
 
 
 def choose(kind: MachineKind) -> Choice:
-    return Choice(driver=BootedDriver(), sentence=f"booted machines: {kind}")
+    return Choice(driver=FakeDriver("nspawn"), sentence=f"booted machines: {kind}")
 
 
 @pytest.fixture

@@ -5,17 +5,16 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from clusterctl.copying.files import Content, CopyFailed
+from clusterctl.copying.files import Content, CopyFailed, Files, Source
 from clusterctl.copying.local_files import LocalFiles, made_as_own
 from clusterctl.copying.one_copy import WrongContent, bring, download, target_path, there_already
 from clusterctl.copying.partial import KeptParts, partial_name
 from clusterctl.copying.place import Download, Upload
 from clusterctl.copying.progress import Progress
-from clusterctl.copying.remote_files import RemoteFiles
 from clusterctl_infra.outputs import Inventory
 
 TEXT = b"weights"
@@ -177,11 +176,8 @@ def test_a_disk_that_is_full_does_not_stay_full_of_half_a_file(target: Path) -> 
     assert list(target.parent.iterdir()) == [target]
 
 
-class NodeOfABigFile(RemoteFiles):
+class NodeOfABigFile(Source):
     """A node with a file that does not fit on this computer."""
-
-    def __init__(self) -> None:
-        """Without a connection."""
 
     def content(self, path: str) -> Content:
         return CONTENT
@@ -201,23 +197,62 @@ def test_a_disk_that_is_full_here_is_not_told_of_the_nodes_file(
     assert target.read_bytes() == b"old"
 
 
-class SmallDisk(LocalFiles):
-    """Has room for 12 MB."""
+class SmallDisk(Files):
+    """A computer that has room for 12 MB; `gathered`: the size of each partial file."""
+
+    where = "here"
+
+    def __init__(self, gathered: Mapping[str, int] | None = None) -> None:
+        self.gathered = dict(gathered or {})
 
     def room_bytes(self, path: str) -> int:
         return 12_000_000
 
+    def size_bytes(self, path: str) -> int | None:
+        return self.gathered.get(path)
 
-def test_what_has_no_room_is_refused_before_it_travels(target: Path) -> None:
-    give = Giver()
+    def gathered_bytes(self, path: str) -> int:
+        return self.gathered.get(path, 0)
+
+    def digest(self, path: str, size_bytes: int) -> str:
+        return "of something else"
+
+    def remove(self, path: str) -> None:
+        self.gathered.pop(path, None)
+
+    def is_folder(self, path: str) -> bool:
+        return False
+
+    def followed(self, path: str) -> str:
+        return path
+
+    def inside(self, folder: str, name: str) -> str:
+        return f"{folder}/{name}"
+
+    def beginning_with(self, prefix: str) -> Sequence[str]:
+        return [path for path in self.gathered if path.startswith(prefix)]
+
+    def give_mode(self, path: str, mode: int) -> bool:
+        return False
+
+    def put_in_place(self, partial: str, target: str, mode: int) -> None:
+        raise AssertionError(f"{target} was replaced")
+
+
+def test_what_has_no_room_is_refused_before_it_travels() -> None:
+    offsets: list[int] = []
     content = Content(size_bytes=90_000_000, sha256=OTHER, mode=0o644)
     with pytest.raises(CopyFailed, match="12 MB are free here, and 90 MB are needed"):
-        bring(str(target), content, SmallDisk(), give, Progress(1))
-    partial_of(target, OTHER).write_bytes(b"")
-    os.truncate(partial_of(target, OTHER), 80_000_000)
+        bring("w.bin", content, SmallDisk(), lambda partial, offset, moved: offsets.append(offset), Progress(1))
+    disk = SmallDisk({partial_name("w.bin", OTHER): 80_000_000})
+
+    def give(partial: str, offset: int, moved: object) -> None:
+        offsets.append(offset)
+        disk.gathered[partial] = 90_000_000
+
     with pytest.raises(WrongContent):  # 10 MB are left to bring, and this giver brings something else
-        bring(str(target), content, SmallDisk(), give, Progress(1))
-    assert give.offsets == [80_000_000, 0]
+        bring("w.bin", content, disk, give, Progress(1))
+    assert offsets == [80_000_000, 0]
 
 
 @pytest.mark.parametrize("is_there", [True, False])

@@ -52,23 +52,23 @@ def test_who_agreed_too_late_has_nothing_repaired(tmp_path: Path) -> None:
     clock = Clock(DEADLINE - AWS_LEFT - timedelta(seconds=60))
     there = held(tmp_path, clock, repair_s=0)
     assert isinstance(there.change, SlowRepair)
-    slow = replace(there.change, output=Thoughtful(clock))
+    terminal = Output(stdout=io.BytesIO(), stderr=io.BytesIO(), stderr_is_terminal=True, stdin=SlowTypist(clock))
+    slow = replace(there.change, output=terminal)
     with pytest.raises(CapExceeded, match="with less than 3 m left"):
         move_deadline(replace(REQUEST, is_agreed=False), replace(there, change=slow), now=clock)
     assert slow.repaired == []
 
 
-class Thoughtful(Output):
-    """A terminal whose person answers after two minutes."""
+class SlowTypist(io.StringIO):
+    """A terminal's input: the person types the cluster's name after two minutes."""
 
     def __init__(self, clock: Clock) -> None:
-        super().__init__(stdout=io.BytesIO(), stderr=io.BytesIO(), stdin=io.StringIO())
+        super().__init__("train\n")
         self.clock = clock
 
-    @property
-    def can_ask(self) -> bool:
+    def isatty(self) -> bool:
         return True
 
-    def confirm_word(self, question: str, word: str) -> bool:
+    def readline(self, size: int | None = -1, /) -> str:  # type: ignore[override]  # typeshed: of bytes, too
         self.clock.at += timedelta(minutes=2)
-        return True
+        return super().readline(-1 if size is None else size)

@@ -12,6 +12,8 @@ from clusterctl_rehearsal.machines.process import refusal
 from clusterctl_rehearsal.machines.records import RecordsDriver
 from clusterctl_rehearsal.machines.requirements import what_is_missing
 
+from tests.unit.rehearsal.fake_driver import FakeDriver
+
 SPEC = MachineSpec(
     cluster="train",
     node="train-0",
@@ -22,19 +24,6 @@ SPEC = MachineSpec(
     mac="02:00:00:00:00:00",
     user_data=b"",
 )
-
-
-class FakeDriver(RecordsDriver):
-    def __init__(self, name: str, problem: str | None) -> None:
-        super().__init__()
-        self._name, self._problem = name, problem
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    def unusable(self) -> str | None:
-        return self._problem
 
 
 def test_the_best_driver_that_works_is_taken() -> None:
