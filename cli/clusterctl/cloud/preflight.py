@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any  # EC2's answers: typed dictionaries with every key optional
 
-from botocore.exceptions import BotoCoreError, ClientError
-from clusterctl_infra.catalog.instance import InstanceType
+from botocore.exceptions import ClientError
 from clusterctl_infra.errors import CloudError
-from clusterctl_infra.names import ID_TAG
 
 from clusterctl.cloud.adopted_capacity import capacity_problem, find_capacity
 from clusterctl.cloud.adopted_network import find_network, network_problem
 from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.capacity_trial import offered
+from clusterctl.cloud.dry_runs import rights
 from clusterctl.cloud.preflight_finding import Finding, Level
+from clusterctl.cloud.preflight_needs import Needs
 from clusterctl.cloud.quotas import (
     QUOTA_CODE,
     VPC_QUOTA_CODE,
@@ -36,39 +35,6 @@ OLD_IMAGE = timedelta(days=180)
 SHORT_CREDENTIALS = timedelta(hours=1)
 """A choice: an `up` with FSx takes a quarter of an hour, and what follows it should have time."""
 CREDENTIALS = "credentials"
-NO_ID = "0" * 12
-
-
-@dataclass(frozen=True, kw_only=True)
-class Needs:
-    """What an `up` will ask of AWS."""
-
-    region: str
-    zone: str | None
-    """None: not chosen yet."""
-    types: tuple[InstanceType, ...]
-    """The nodes' one type, or all of a list."""
-    nodes: int
-    machines: int
-    """Of the nodes, those that are to be made."""
-    market: str
-    image: str
-    """An AMI id, or the SSM parameter that has one."""
-    root_disk_gib: int
-    addresses: int
-    """Elastic IPs."""
-    reservation_id: str | None
-    vpc_id: str | None
-    subnet_id: str | None
-    """Both of a network that exists; None: one is made."""
-    is_public: bool
-    buckets: tuple[str, ...]
-    own_id: str | None
-    """The cluster's; None: it has none yet."""
-    source: str
-    """The file that says all this, as a person calls it."""
-    tags: Mapping[str, str]
-    """Of all that is made: an account may refuse what lacks some of them."""
 
 
 Question = Callable[[Clients, Needs, datetime], Iterator[Finding]]
@@ -246,68 +212,6 @@ def buckets(clients: Clients, needs: Needs, now: datetime) -> Iterator[Finding]:
         is_near = where == needs.region
         limit = "" if is_near else f"nodes in {needs.region} pay for every byte"
         yield Finding(about="bucket", level="ok" if is_near else "warning", value=f"{name}: {where}", limit=limit)
-
-
-def rights(clients: Clients, needs: Needs, now: datetime) -> Iterator[Finding]:
-    with ThreadPoolExecutor(max_workers=PARALLEL) as pool:
-        said = dict(pool.map(lambda row: (row[0], _dry_run(row[1])), dry_runs(clients, needs).items()))
-    lacking = [right for right, code in said.items() if code is not None]
-    limit = f"{len(said)} dry runs"
-    if lacking:
-        value, helps = f"you may not {', '.join(lacking)}", "aws sts get-caller-identity"
-        yield Finding(about="rights", level="error", value=value, limit=limit, helps=helps)
-    else:
-        yield Finding(about="rights", level="ok", value="none is known to lack", limit=limit)
-
-
-def dry_runs(clients: Clients, needs: Needs) -> Mapping[str, Callable[[], object]]:
-    """The right → the call that AWS only looks at; with the cluster's tags, for which a policy may ask."""
-    ec2: Any = clients.ec2
-    kind, zone = needs.types[0].name, needs.zone or f"{needs.region}a"
-
-    def tagged(word: str) -> dict[str, Any]:
-        tags = {**needs.tags, ID_TAG: needs.own_id or NO_ID}
-        rows = [{"Key": key, "Value": value} for key, value in tags.items()]
-        return {"DryRun": True, "TagSpecifications": [{"ResourceType": word, "Tags": rows}]}
-
-    own_network = {
-        "ec2:CreateVpc": lambda: ec2.create_vpc(CidrBlock="10.0.0.0/16", **tagged("vpc")),
-        "ec2:CreateInternetGateway": lambda: ec2.create_internet_gateway(**tagged("internet-gateway")),
-    }
-    reserves = {
-        "ec2:CreateCapacityReservation": lambda: ec2.create_capacity_reservation(
-            InstanceType=kind,
-            InstancePlatform="Linux/UNIX",
-            AvailabilityZone=zone,
-            InstanceCount=1,
-            **tagged("capacity-reservation"),
-        ),
-        "ec2:CreatePlacementGroup": lambda: ec2.create_placement_group(
-            GroupName="clusterctl-dry-run", Strategy="cluster", **tagged("placement-group")
-        ),
-    }
-    return {
-        **({} if needs.vpc_id is not None else own_network),
-        **({"ec2:AllocateAddress": lambda: ec2.allocate_address(**tagged("elastic-ip"))} if needs.addresses else {}),
-        **(reserves if needs.market == "on-demand" else {}),
-        "ec2:CreateLaunchTemplate": lambda: ec2.create_launch_template(
-            LaunchTemplateName="clusterctl-dry-run",
-            LaunchTemplateData={"InstanceType": kind},
-            **tagged("launch-template"),
-        ),
-    }
-
-
-def _dry_run(call: Callable[[], object]) -> str | None:
-    """AWS's code where the right is missing; every other answer says that it is there, or nothing about it."""
-    try:
-        call()
-    except ClientError as e:
-        code = code_of(e)
-        return code if any(word in code for word in ("Unauthorized", "AccessDenied")) else None
-    except BotoCoreError:
-        return None
-    return None
 
 
 def _raise(clients: Clients, name: str, code: str | None, wanted: int, *, service: str = "ec2") -> str:

@@ -11,7 +11,8 @@ from clusterctl_infra.names import USUAL_STACK_NAME
 
 from clusterctl.engine.whereabouts import whereabouts_of_cluster
 from clusterctl.lifecycle.retry_up import bring_up_in_time
-from clusterctl.lifecycle.up import UpRequest, bring_up
+from clusterctl.lifecycle.up import bring_up
+from clusterctl.lifecycle.up_request import UpRequest
 from clusterctl.options import StackFolder, chosen_cluster, complete_clusters, count_option, json_option, time_option
 from clusterctl.output import Output
 

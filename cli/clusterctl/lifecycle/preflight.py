@@ -12,8 +12,9 @@ from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.plan.storage_model import BucketPlan
 
 from clusterctl.cloud.clients import AwsClients
-from clusterctl.cloud.preflight import Needs, ask_all
+from clusterctl.cloud.preflight import ask_all
 from clusterctl.cloud.preflight_finding import Finding
+from clusterctl.cloud.preflight_needs import Needs
 from clusterctl.cloud.quotas import addresses_wanted
 from clusterctl.engine.region import region_access, tell_region
 from clusterctl.engine.stack import Stack

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from clusterctl_infra.errors import NoCapacity
 
-from clusterctl.lifecycle.up import UpRequest, bring_up
+from clusterctl.lifecycle.up import bring_up
+from clusterctl.lifecycle.up_request import UpRequest
 from clusterctl.output import Output
 from clusterctl.text.quantities import clock, duration
 

@@ -67,7 +67,7 @@ def test_every_call_by_boto3_is_seen() -> None:
         called = {id(node.value) for node in attributes}
         clients = [node for node in attributes if ast.unparse(node.value).split(".")[-1] == "clients"]
         kept |= {(path.name, node.attr) for node in clients if node.attr in SERVICES and id(node) not in called}
-    assert kept == {("permission_resources.py", "iam"), ("preflight.py", "ec2"), ("spot_checks.py", "ec2")}
+    assert kept == {("dry_runs.py", "ec2"), ("permission_resources.py", "iam"), ("spot_checks.py", "ec2")}
 
 
 def test_storage_alone_needs_the_second_policy() -> None:

@@ -9,8 +9,10 @@ from typing import Any  # rows as EC2 answers
 
 import pytest
 from botocore.exceptions import ClientError
-from clusterctl.cloud.preflight import Needs, ask_all, credentials, dry_runs, image_findings
+from clusterctl.cloud.dry_runs import dry_runs
+from clusterctl.cloud.preflight import ask_all, credentials, image_findings
 from clusterctl.cloud.preflight_finding import Finding
+from clusterctl.cloud.preflight_needs import Needs
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.names import ID_TAG
 

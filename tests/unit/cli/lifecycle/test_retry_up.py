@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from clusterctl.lifecycle.retry_up import bring_up_in_time
-from clusterctl.lifecycle.up import UpRequest
+from clusterctl.lifecycle.up_request import UpRequest
 from clusterctl.output import Output
 from clusterctl_infra.errors import CloudError, ClusterctlError, NoCapacity
 
