@@ -58,7 +58,7 @@ MEANINGS = {
     "NCCL_SOCKET_IFNAME": "the interface of the default route; `=` is NCCL's sign for exactly this name",
     "GLOO_SOCKET_IFNAME": "the same interface, for gloo",
     "TP_SOCKET_IFNAME": "the same interface, for tensorpipe (torch.distributed.rpc)",
-    "NCCL_DEBUG": "what goes wrong is said, nothing else",
+    "NCCL_DEBUG": "NCCL prints errors and warnings, nothing else",
     "NCCL_NET": "with `fabric: required` on EFA: fails instead of falling back to TCP",
     "NCCL_IB_HCA": "where there is InfiniBand: its adapters by exact name, no Ethernet ones",
     "CLUSTERCTL_CLUSTER": "the cluster's name: nodes are <name>-<slot>",

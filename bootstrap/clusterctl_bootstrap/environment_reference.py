@@ -35,9 +35,9 @@ stands for a newline. {per_process} are not here: they differ from process to pr
 sets them.
 """
 OTHERS_HEAD = """
-## The same by the names of other systems
+## The same values under other systems' names
 
-| variable | value | in | meaning | whose |
+| variable | value | in | meaning | system |
 |---|---|---|---|---|
 """
 WHERE_TEXT = """
@@ -68,8 +68,8 @@ A new membership rewrites the files; sessions and programs that run already keep
 SLURM_TEXT = """
 ## Slurm's names: `/etc/clusterctl/slurm.env` alone
 
-As in a step of one task a node. They are not in `env`, since programs that find them believe that Slurm runs here:
-then `srun` or `scontrol` is called, and neither is there. JAX believes in one GPU a task when it sees them: give
+They describe a Slurm step with one task on each node. They are not in `env`, because programs that find them take this
+for a Slurm cluster and call `srun` or `scontrol`, which nodes do not have. JAX then assumes one GPU for each task: give
 `jax.distributed.initialize` its `local_device_ids`.
 
 | variable | value | meaning |
@@ -78,15 +78,19 @@ then `srun` or `scontrol` is called, and neither is there. JAX believes in one G
 OWN_TEXT = """
 ## Your own
 
-What stands under `env:` in cluster.yaml comes last, below a comment that says so and whether it stands in the place of
-one of the variables above. It wins, for itself alone: with a `MASTER_ADDR` of your own, `FLOW_MAIN_IP` still names
-slot 0. Two change others: `TF_PORT` the `TF_CONFIG`, and `NPROC_PER_NODE` the `WORLD_SIZE`, the first ranks and the
-hostfile.
-Refused, since nodes that count differently never meet: {counted}, and every name beginning with `CLUSTERCTL_`.
-Refused, since launchers set them in each process: {per_process}.
-A value with a newline is refused: SSH sessions and containers cannot be given it. So is one with a code that is no
-character, such as U+FFFE: systemd would read nothing of the file.
-`clusterctl plan` warns about variables that are known to be dead, or to harm, such as `NCCL_TREE_THRESHOLD`.
+Variables under `env:` in cluster.yaml come last in the file, below a comment that says so and which of them replace a
+variable above. Each replaces that variable alone: with a `MASTER_ADDR` of your own, `FLOW_MAIN_IP` still names slot 0.
+Two change others as well: `TF_PORT` changes `TF_CONFIG`, and `NPROC_PER_NODE` changes `WORLD_SIZE`, the first ranks
+and the hostfile.
+
+Some are refused:
+
+- Nodes that disagree about these never meet: {counted}, and every name beginning with `CLUSTERCTL_`.
+- Launchers set these in each process: {per_process}.
+- A value with a newline cannot reach SSH sessions and containers.
+- A value with a code point that is no character, such as U+FFFE, would keep systemd from reading the whole file.
+
+`clusterctl plan` warns about variables that no longer do anything, or do harm, such as `NCCL_TREE_THRESHOLD`.
 """
 
 
