@@ -57,3 +57,33 @@ JOBS: dict[str, Any] = {
     "events": [{"at_s": 1795255200.5, "event": "rank ended", "attempt": 1, "rank": 3, "code": 7, "signal": None}],
 }
 JOB_ROWS = [[1, 9, "1795255200.5 0 loss 0.1"], {"state": JOB_STATE}, {"over": JOB_STATE}]
+_PLANS = [
+    {
+        "name": "first",
+        "lead": "a",
+        "ignores_nonlead": False,
+        "tasks": [{"name": "a", "actions": [["RESCHEDULE", 7, 9]]}, {"name": "b", "actions": []}],
+        "after": [],
+    },
+    {
+        "name": "second",
+        "lead": "c",
+        "ignores_nonlead": True,
+        "tasks": [{"name": "c", "actions": []}],
+        "after": ["first"],
+    },
+]
+WORKFLOW_JOBS: dict[str, Any] = {
+    **JOBS,
+    "jobs": [
+        {
+            "spec": {
+                **JOBS["jobs"][0]["spec"],
+                "job": f"wf-1-{task}",
+                "workflow": {"id": "wf-1", "name": "wf", "task": task, "tries": 1, "plans": _PLANS},
+            },
+            "state": JOB_STATE,
+        }
+        for task in ("a", "b")
+    ],
+}

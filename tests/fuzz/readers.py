@@ -39,6 +39,8 @@ from clusterctl.status.node_answers import answer_of
 from clusterctl.top.board import Board
 from clusterctl.top.feed import SampleLines
 from clusterctl.top.frame import gpu_lines, layout_for, node_line, text_of
+from clusterctl.workflows.jobs_of_tasks import table_row as workflow_row
+from clusterctl.workflows.jobs_of_tasks import workflow_json, workflow_text, workflows_of
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.names import IDENTITY_TYPE, MEMBERSHIP_TYPE, SLOT_TAG
 from clusterctl_infra.outputs import Inventory, inventory_from_json, inventory_to_json, read_inventory
@@ -47,7 +49,7 @@ from clusterctl_infra.provider.local_home import LocalHome
 from clusterctl_infra.provider.membership_resource import MembershipResource
 from clusterctl_infra.strict_json import NotAsExpected
 
-from tests.fuzz.job_samples import JOB_ROWS, JOBS
+from tests.fuzz.job_samples import JOB_ROWS, JOBS, WORKFLOW_JOBS
 from tests.fuzz.mutation import mutated, with_evil_words
 
 EXPECTED = (ClusterctlError, NodeFailure, NotAsExpected)
@@ -96,6 +98,7 @@ def all_readers(folder: Path) -> dict[str, Reader]:
         "status of a node": Reader(lambda data: _status(data, inventory), REPORT),
         "answers of probes": Reader(lambda data: _sweep(data, inventory), PROBED),
         "answers about jobs": Reader(_job_answers, JOBS),
+        "workflows of jobs": Reader(_workflows, WORKFLOW_JOBS),
         "rows of a job": Reader(_job_rows, JOB_ROWS),
         "sample of top": Reader(lambda data: _top(data, inventory), SAMPLE),
         "rows of the log reader": Reader(lambda data: _logs(data, inventory), ROWS),
@@ -157,6 +160,18 @@ def _job_answers(data: bytes) -> None:
             table_row(job)
             state_text(job)
             json.dumps(state_json(job))
+
+
+def _workflows(data: bytes) -> None:
+    result = NodeResult(
+        slot=0, name="train-0", exit_code=0, signal=None, failure=None, stdout=data, stderr=b"", duration_s=1.0
+    )
+    answer = job_answer_of("list", _inventory().nodes[0], result)
+    if answer.error is None and "jobs" in answer.words:
+        for workflow in workflows_of(job_states({0: answer.words})):
+            workflow_row(workflow)
+            workflow_text(workflow)
+            json.dumps(workflow_json(workflow))
 
 
 def _job_rows(data: bytes) -> None:

@@ -10,6 +10,7 @@ from typing import Any  # EC2's answers: typed dictionaries with every key optio
 from clusterctl_infra.adopted import AdoptedCapacity
 from clusterctl_infra.errors import CloudError
 
+from clusterctl.cloud.answers import OddAnswer, text_in
 from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.refusal import aws_errors
 
@@ -59,16 +60,20 @@ def find_capacity(clients: Clients, reservation_id: str) -> FoundCapacity:
             code="InvalidCapacityReservationId.NotFound",
             hint=f"aws ec2 describe-capacity-reservations --region {clients.region}",
         )
-    return found_capacity(rows[0])
+    found = found_capacity(rows[0])
+    if found.reservation_id != reservation_id:
+        raise OddAnswer(f"with {found.reservation_id}, asked for {reservation_id}")
+    return found
 
 
 def found_capacity(row: Mapping[str, Any]) -> FoundCapacity:
-    """One row of DescribeCapacityReservations."""
+    """One row of DescribeCapacityReservations. Raises CloudError for one that does not say what it is."""
     group = row.get("PlacementGroupArn")
+    id = text_in(row, "CapacityReservationId", "a reservation")
     return FoundCapacity(
-        reservation_id=row["CapacityReservationId"],
-        instance_type=row["InstanceType"],
-        zone=row.get("AvailabilityZone", ""),
+        reservation_id=id,
+        instance_type=text_in(row, "InstanceType", id),
+        zone=text_in(row, "AvailabilityZone", id),
         state=row.get("State", "unknown"),
         places=row.get("TotalInstanceCount", 0),
         free=row.get("AvailableInstanceCount", 0),

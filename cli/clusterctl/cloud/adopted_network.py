@@ -10,10 +10,14 @@ from typing import Any  # EC2's answers: typed dictionaries with every key optio
 from clusterctl_infra.errors import CloudError
 from clusterctl_infra.names import ID_TAG
 
+from clusterctl.cloud.answers import network_in, text_in
 from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.refusal import aws_errors
 
 EVERYWHERE = "0.0.0.0/0"
+LARGEST_SUBNET = 16
+"""A subnet has between /28 and /16 (Amazon VPC User Guide, "Subnet sizing", 2026-11-26)."""
+AVAILABLE = "available"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +43,7 @@ def find_network(clients: Clients, *, vpc_id: str, subnet_id: str, own_id: str |
     `own_id`: the id of the cluster whose interfaces are not others'; None: it has none yet.
     """
     with aws_errors(f"looking at the subnet {subnet_id}"):
-        subnet = clients.ec2.describe_subnets(SubnetIds=[subnet_id])["Subnets"][0]
+        subnet = the_subnet(clients.ec2.describe_subnets(SubnetIds=[subnet_id])["Subnets"], subnet_id)
         if subnet["VpcId"] != vpc_id:
             raise CloudError(
                 f"{subnet_id} is in {subnet['VpcId']}, and cluster.yaml says vpc_id: {vpc_id}", code="OtherVpc"
@@ -58,13 +62,23 @@ def find_network(clients: Clients, *, vpc_id: str, subnet_id: str, own_id: str |
     return FoundNetwork(
         vpc_id=vpc_id,
         subnet_id=subnet_id,
-        subnet_cidr=subnet["CidrBlock"],
-        zone=subnet["AvailabilityZone"],
+        subnet_cidr=str(network_in(subnet, "CidrBlock", largest=LARGEST_SUBNET)),
+        zone=text_in(subnet, "AvailabilityZone", subnet_id),
         free=subnet["AvailableIpAddressCount"],
-        taken=(*addresses(interfaces, own_id=own_id), *(row["Cidr"] for row in held)),
+        taken=(*addresses(interfaces, own_id=own_id), *(str(network_in(row, "Cidr")) for row in held)),
         way_out=way_out(tables, subnet_id),
         has_dns=dns.get("EnableDnsSupport", {}).get("Value", False),
     )
+
+
+def the_subnet(rows: Sequence[Mapping[str, Any]], subnet_id: str) -> Mapping[str, Any]:
+    """The row of the subnet that was asked for, which can be used. Raises CloudError."""
+    subnet = next((row for row in rows if row.get("SubnetId") == subnet_id), None)
+    if subnet is None:
+        raise CloudError(f"AWS has no subnet {subnet_id} any more", code="InvalidSubnetID.NotFound")
+    if subnet.get("State", AVAILABLE) != AVAILABLE:
+        raise CloudError(f"{subnet_id} is {subnet['State']}, not {AVAILABLE}", code="SubnetUnusable")
+    return subnet
 
 
 def way_out(tables: Sequence[Mapping[str, Any]], subnet_id: str) -> str | None:
@@ -112,13 +126,14 @@ def network_problem(found: FoundNetwork, *, is_public: bool, machines: int, sour
 def addresses(interfaces: Sequence[Mapping[str, Any]], *, own_id: str | None) -> list[str]:
     """Every address of every interface that is not this cluster's own, the further ones and their prefixes too.
 
-    An efa-only one has none.
+    An efa-only one has none. Raises CloudError for what is no address.
     """
     found: list[str] = []
     for row in interfaces:
         if own_id is not None and {"Key": ID_TAG, "Value": own_id} in row.get("TagSet", []):
             continue
-        listed = [each.get("PrivateIpAddress") for each in row.get("PrivateIpAddresses", [])]
-        prefixes = [each.get("Ipv4Prefix") for each in row.get("Ipv4Prefixes", [])]
-        found += [each for each in (row.get("PrivateIpAddress"), *listed, *prefixes) if each]
+        alone = [each for each in (row, *row.get("PrivateIpAddresses", [])) if each.get("PrivateIpAddress")]
+        prefixes = [each for each in row.get("Ipv4Prefixes", []) if each.get("Ipv4Prefix")]
+        found += [str(network_in(each, "PrivateIpAddress").network_address) for each in alone]
+        found += [str(network_in(each, "Ipv4Prefix")) for each in prefixes]
     return sorted(set(found))

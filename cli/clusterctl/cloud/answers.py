@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from ipaddress import IPv4Network
 from typing import Any, NoReturn  # `Any`: answers of services
 
-from botocore.parsers import ResponseParserFactory
+from botocore.parsers import ResponseParserError, ResponseParserFactory
 from clusterctl_infra.errors import CloudError
 
 CLOCK_TOLERANCE = timedelta(seconds=60)
@@ -21,6 +22,33 @@ class NotInAnswer(CloudError, KeyError):
 
     def __init__(self, key: str) -> None:
         super().__init__(f"the answer has no {key!r}, which AWS always sends", code="OddAnswer")
+
+
+class OddAnswer(CloudError):
+    """An answer of AWS says what AWS never does: a proxy, a stand-in or a mistake of ours; nothing is built on it."""
+
+    def __init__(self, told: str) -> None:
+        super().__init__(f"AWS answered {told}", code="OddAnswer")
+
+
+def network_in(answer: Mapping[str, Any], key: str, *, largest: int = 0) -> IPv4Network:
+    """The address or range of addresses in a field, no larger than /`largest`. Raises CloudError."""
+    text = answer[key]
+    try:
+        found = IPv4Network(text)
+    except (ValueError, TypeError) as e:
+        raise OddAnswer(f"{key} {text!r}, no IPv4 address or range") from e
+    if found.prefixlen < largest:
+        raise OddAnswer(f"{key} {text!r}, a range larger than /{largest}")
+    return found
+
+
+def text_in(answer: Mapping[str, Any], key: str, what: str) -> str:
+    """A text that is not empty; `what` has it. Raises CloudError."""
+    text = answer.get(key)
+    if not isinstance(text, str) or not text:
+        raise OddAnswer(f"no {key} for {what}")
+    return text
 
 
 class Answer(dict[str, Any]):
@@ -44,7 +72,7 @@ class AnswerParsers:
         """A parser for this protocol of AWS's."""
         parser: Any = self._parsers.create_parser(protocol_name)
         parse = parser.parse
-        parser.parse = lambda response, shape: answered(parse(response, shape))
+        parser.parse = lambda response, shape: _parsed(parse, response, shape)
         return parser
 
 
@@ -62,6 +90,14 @@ class BoundedPaginator:
                 told = f"AWS's list goes on after {self._most_pages} pages, which no account has"
                 raise CloudError(told, code="EndlessPages")
             yield page
+
+
+def _parsed(parse: Callable[[Any, Any], Any], response: Any, shape: Any) -> Any:
+    """Raises ResponseParserError also for numbers and times that are none: botocore 1.44 lets ValueError through."""
+    try:
+        return answered(parse(response, shape))
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as e:
+        raise ResponseParserError(f"an answer that cannot be read: {e}") from e
 
 
 def answered(value: Any) -> Any:

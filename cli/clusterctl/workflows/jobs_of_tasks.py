@@ -60,11 +60,14 @@ class KnownWorkflow:
         return [job for job in self.jobs.values() if not job.is_over]
 
 
-def jobs_known_to(nodes: JobNodes, asked: Sequence[InventoryNode]) -> tuple[dict[str, JobState], set[int]]:
-    """The jobs that these nodes know, by name, and the slots that answered."""
+def jobs_known_to(nodes: JobNodes, asked: Sequence[InventoryNode]) -> dict[int, dict[str, JobState]]:
+    """By slot of those that answered, the jobs that each knows by name: what one says of another's counts for none."""
     answers = nodes.ask(asked, "list", timeout_s=LIST_S)
-    heard = {slot: answer.words for slot, answer in answers.items() if answer.error is None}
-    return {job.name: job for job in job_states(heard)}, set(heard)
+    return {
+        slot: {job.name: job for job in job_states({slot: answer.words})}
+        for slot, answer in answers.items()
+        if answer.error is None
+    }
 
 
 def workflows_of(jobs: Iterable[JobState]) -> list[KnownWorkflow]:

@@ -11,6 +11,7 @@ from clusterctl_infra.errors import ClusterctlError, NothingMatched, SomeNodesFa
 from clusterctl_infra.nearest import did_you_mean
 
 from clusterctl.jobs.inside import InsideRequest, is_terminal, run_inside
+from clusterctl.jobs.job_state import JobState
 from clusterctl.jobs.known import KnownJobs, job_nodes, known_jobs, members_of
 from clusterctl.jobs.node_answers import JobNodes
 from clusterctl.options import chosen_cluster
@@ -182,11 +183,17 @@ def _cancel(workflow: KnownWorkflow, nodes: JobNodes, tell: Callable[[str], None
     until_s = time.monotonic() + ENDED_WITHIN_S
     while left:
         members = {node.slot: node for job in left.values() for node in members_of(job, nodes.inventory)}
-        known, _ = jobs_known_to(nodes, list(members.values()))
-        left = {name: job for name, job in left.items() if name not in known or not known[name].is_over}
+        heard = jobs_known_to(nodes, list(members.values()))
+        left = {name: job for name, job in left.items() if not _has_ended(job, heard)}
         if not left:
             return
         if time.monotonic() > until_s:
             told = f"{workflow.id}: not ended within {ENDED_WITHIN_S:g} s: {', '.join(left)}"
             raise ClusterctlError(told, hint="clusterctl jobs")
         time.sleep(POLL_S)
+
+
+def _has_ended(job: JobState, heard: Mapping[int, Mapping[str, JobState]]) -> bool:
+    """Whether each of its own nodes says so."""
+    said = [heard.get(slot, {}).get(job.name) for slot in job.slots]
+    return all(state is not None and state.is_over for state in said)

@@ -96,14 +96,15 @@ class Submission:
         if not live:
             return
         nodes = {self.placed[task].node.slot: self.placed[task].node for task in live}
-        known, heard = jobs_known_to(self.nodes, list(nodes.values()))
+        heard = jobs_known_to(self.nodes, list(nodes.values()))
         now_s = self.now_s()
         for task, course in live.items():
-            job = known.get(course.job)
+            slot = self.placed[task].node.slot
+            job = heard.get(slot, {}).get(course.job)
             if job is not None:
                 self._heard_s[task] = now_s
                 self._take(task, job)
-            elif self.placed[task].node.slot in heard or now_s - self._heard_s[task] > UNHEARD_S:
+            elif slot in heard or now_s - self._heard_s[task] > UNHEARD_S:
                 self._lose(task)
 
     def _take(self, task: str, job: JobState) -> None:

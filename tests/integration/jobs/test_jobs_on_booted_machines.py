@@ -47,12 +47,15 @@ with open(ranks + "8.pid", "w") as file:
     json.dump([1, first], file)
 os.symlink("/etc/shadow", ranks + "9.pid")
 os.mkfifo(ranks + "10.pid")
+os.symlink("/etc/shadow", "/run/clusterctl/job-secrets/%s/STOLEN" % os.environ["CLUSTERCTL_JOB"])
 print("up", flush=True)
 time.sleep(600)
 """
-"""Plants ranks for `job exec --rank`: one with programs and a search path of its own, and three that are none."""
+"""Plants ranks for `job exec --rank`, one with programs and a search path of its own, three that are none; and a link
+among its secrets, which root would read."""
 INSIDE = """\
 /usr/bin/id -u; grep -E 'NoNewPrivs|CapEff|CapPrm' /proc/self/status | tr -d '\\t'
+echo "own: $OWN, stolen: $STOLEN"
 sudo -n true 2>/dev/null && echo sudo works
 for path in /etc/clusterctl/ssh_key /etc/clusterctl/barrier /run/user /etc/shadow; do
     ls $path/ 2>/dev/null || cat $path 2>/dev/null && echo $path is open
@@ -190,11 +193,13 @@ def test_a_command_inside_a_job_has_no_more_rights_than_the_job_whatever_the_job
 ) -> None:
     name = f"j{uuid.uuid4().hex[:8]}"
     options = ("--launcher", "plain", "--name", name, "--grace", "1s", "--detach", "--workdir", str(work))
-    cluster.ok("run", *options, "--node", "0", "--", "entered.py")
+    cluster.env["OWN"] = "s3cret"
+    cluster.ok("run", *options, "--node", "0", "--secret", "OWN", "--", "entered.py")
     wait_until(lambda: "up" in cluster.ok("job", "logs", name), what="the job runs", timeout_s=60)
     no_rights = ["1000", "CapPrm:0000000000000000", "CapEff:0000000000000000", "NoNewPrivs:1"]
     for rank in ((), ("--rank", "0")):
-        assert cluster.ok("job", "exec", name, *rank, "--", "sh", "-c", INSIDE).split() == no_rights
+        said = cluster.ok("job", "exec", name, *rank, "--", "sh", "-c", INSIDE)
+        assert said.splitlines() == [*no_rights, "own: s3cret, stolen: "]
     enter = f"sudo -n python3 -I $(ls -d /var/lib/clusterctl/jobs/programs/*) exec {name}"
     planted = cluster.run("ssh", "--node", "0", "--command", f"{enter} 7 id")
     assert planted.stdout.split() == ["planted", "1000"], planted.text

@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +17,6 @@ import pytest
 from tests.integration.rehearsed import ROOT, Rehearsed, rehearsed, wait_until
 
 EXAMPLE = ROOT / "examples" / "guides" / "osmo"
-BARRIER = EXAMPLE / "osmo_barrier.py"
 GUIDE = ROOT.parent / "shared" / "guides" / "osmo-multi-node.rst"
 needs_guide = pytest.mark.skipif(not GUIDE.is_file(), reason=f"no {GUIDE}: the guides lie beside the checkout")
 SHARING = """\
@@ -237,27 +235,3 @@ def test_the_guides_own_files_run_to_their_end(cluster: Rehearsed, tmp_path: Pat
     assert done.exit_code == 0, done.text
     said = cluster.ok("workflow", "logs", newest(cluster)["id"])
     assert f"trained on {8 if flags else 16} ranks" in said
-
-
-def barrier(*words: str, key: str = "k") -> subprocess.Popen[str]:
-    """The barrier's script, as a task starts it."""
-    env = {"PATH": "/usr/bin:/bin", "CLUSTERCTL_GROUP_KEY": key, "CLUSTERCTL_GROUP_TASKS": "a,b,c"}
-    argv = [sys.executable, str(BARRIER), "--num_nodes", "3", "--port", "28391", *words]
-    return subprocess.Popen(argv, env=env, stderr=subprocess.PIPE, text=True)
-
-
-def ends(*started: subprocess.Popen[str]) -> list[tuple[str, int]]:
-    return [(each.communicate(timeout=30)[1], each.returncode) for each in started]
-
-
-def test_a_group_passes_the_barrier_together_whoever_comes_first() -> None:
-    assert ends(*(barrier("--rank", str(rank), "--connect", "127.0.0.1") for rank in (2, 0, 1))) == [("", 0)] * 3
-
-
-def test_a_barrier_names_who_is_missing_and_takes_nobody_without_proof() -> None:
-    lead = barrier("--rank", "0", "--timeout", "3")
-    guest = barrier("--rank", "1", "--connect", "127.0.0.1")
-    stranger = barrier("--rank", "2", "--connect", "127.0.0.1", key="other")
-    told = "barrier: not there within 3 s: c (rank 2)\n"
-    proof = "barrier: it does not prove that it belongs to this group\n"
-    assert ends(lead, guest, stranger) == [(told, 1), (told, 1), (proof, 1)]

@@ -8,7 +8,7 @@ import pwd
 from typing import Any, Mapping
 
 from clusterctl.on_node.job import judge
-from clusterctl.on_node.job.job_environment import job_environment, job_folder, secret_values
+from clusterctl.on_node.job.job_environment import job_environment, job_folder, own_secrets
 from clusterctl.on_node.job.keep import present_state
 from clusterctl.on_node.job.launch import first_rank, member_of
 from clusterctl.on_node.job.layout import Layout, read_json
@@ -58,7 +58,7 @@ def _environment(layout: Layout, spec: dict[str, Any], rank: str, uid: int) -> d
     if rank == "-":
         slot = int(read_json(layout.node_facts)["slot"])
         node_rank = member_of(spec, slot)
-        found = {**job_environment(layout, spec, node_rank), **secret_values(layout.secrets(spec["job"]))}
+        found = {**job_environment(layout, spec, node_rank), **own_secrets(layout.secrets(spec["job"]), uid)}
         return {**found, "RANK": str(first_rank(spec, node_rank))} if "RANK" not in found else found
     parent = rank_parent(layout.ranks(spec["job"], spec["attempt"]) / ("%d.pid" % int(rank)), uid)
     if not is_alive(parent):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pwd
 import shlex
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, Mapping
 from clusterctl.on_node.job import launch
 from clusterctl.on_node.job.layout import Layout, read_json
 from clusterctl.on_node.job.processes import JOB_VARIABLE
+from clusterctl.on_node.job.rank_end import own_bytes
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PYTHON_FILE = "python.json"
@@ -68,6 +70,21 @@ def secret_values(folder: Path) -> dict[str, str]:
         return {path.name: path.read_text() for path in folder.iterdir()}
     except FileNotFoundError:
         return {}
+
+
+def own_secrets(folder: Path, uid: int) -> dict[str, str]:
+    """As `secret_values`, read by root: the folder is the job's user's, who may have put links there.
+
+    What is no file of that user's is no secret.
+    """
+    found = {}
+    try:
+        for path in sorted(folder.iterdir()):
+            with contextlib.suppress(OSError, ValueError):
+                found[path.name] = own_bytes(path, uid).decode("utf-8", "replace")
+    except FileNotFoundError:
+        return {}
+    return found
 
 
 def read_environment(path: Path) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pwd
 import signal
@@ -14,7 +13,7 @@ from typing import Any, Iterable, Mapping
 
 from clusterctl.on_node.job import container, launch, launchers
 from clusterctl.on_node.job.job_containers import JobContainers
-from clusterctl.on_node.job.job_environment import job_environment, job_folder
+from clusterctl.on_node.job.job_environment import job_environment, job_folder, own_secrets
 from clusterctl.on_node.job.layout import Layout
 from clusterctl.on_node.job.mpi_agent import OUTPUT_VARIABLE, orders_of, receive_output
 from clusterctl.on_node.job.out_of_memory import OutOfMemory
@@ -28,7 +27,7 @@ from clusterctl.on_node.job.processes import (
     seen_from_here,
 )
 from clusterctl.on_node.job.processes import send as send_signal
-from clusterctl.on_node.job.rank_end import own_bytes, rank_end, rank_parent
+from clusterctl.on_node.job.rank_end import rank_end, rank_parent
 from clusterctl.on_node.job.redaction import hidden_bytes
 
 POLL_S = 0.05
@@ -49,7 +48,7 @@ class NodeRanks:
         self._user = pwd.getpwnam(spec["user"])
         self._is_mpi = spec["launcher"] == launchers.MPI
         self._log = OutputLog(layout.attempt(spec["job"], spec["attempt"]))
-        hidden = hidden_bytes(secrets_of(layout.secrets(spec["job"]), self._user.pw_uid))
+        hidden = hidden_bytes(own_secrets(layout.secrets(spec["job"]), self._user.pw_uid).values())
         self._output = LauncherOutput(self._log, hidden=hidden)
         self._children: list[subprocess.Popen[bytes]] = []
         self._carried_out: set[str] = set()
@@ -252,18 +251,6 @@ class NodeRanks:
 def refusal_argv(why: str) -> list[str]:
     """What says why something cannot be started, in the job's output, and fails."""
     return ["sh", "-c", 'printf "clusterctl: %s\n" "$1"; exit 1', "sh", why]
-
-
-def secrets_of(folder: Path, uid: int) -> list[str]:
-    """The values of a job's secrets, in a folder of its user's; what is no file of that user's is none."""
-    found = []
-    try:
-        for path in sorted(folder.iterdir()):
-            with contextlib.suppress(OSError, ValueError):
-                found.append(own_bytes(path, uid).decode("utf-8", "replace"))
-    except FileNotFoundError:
-        return []
-    return found
 
 
 def become(*, is_privileged: bool) -> None:

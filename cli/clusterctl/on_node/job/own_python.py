@@ -79,7 +79,7 @@ def lock(layout: Layout, spec: Dict[str, Any], python: List[str], run: Run) -> s
         code, report = run([*pip, *RESOLVE, "-r", str(bare)], keeps_output=True, variables=variables)
         if code:
             raise ValueError("%s: %s" % (spec["requirements"], last_of(report)))
-        found = locked(text, json.loads(report[report.index("{") :]))
+        found = locked(text, report_of(report))
         write_private(place, found, run)
         return found
     finally:
@@ -124,17 +124,31 @@ def text_of(path: Path, run: Run) -> str:
     return said
 
 
+def report_of(said: str) -> Dict[str, Any]:
+    """pip's report, behind whatever else it printed. Raises ValueError where it is none: the job's user runs pip."""
+    try:
+        found = json.loads(said[said.index("{") :])
+        if isinstance(found["install"], list):
+            return dict(found)
+    except (ValueError, LookupError, TypeError, RecursionError):
+        pass  # said below
+    raise ValueError("pip gave no report: %s" % last_of(said))
+
+
 def locked(text: str, report: Dict[str, Any]) -> str:
-    """Lines for pip: the file's own options, and what pip would install, each by version and hash."""
+    """Lines for pip: the file's own options, and what pip would install, by version and hash. Raises ValueError."""
     lines = [line.strip() for line in text.splitlines()]
     kept = [line for line in lines if line.startswith("--") and not line.startswith(("--requirement", "--constraint"))]
     rows = []
     for each in report["install"]:
-        name, version = each["metadata"]["name"], each["metadata"]["version"]
-        source = each["download_info"]
-        hashes = source.get("archive_info", {}).get("hashes", {})
-        what = "%s @ %s" % (name, source["url"]) if each.get("is_direct") else "%s==%s" % (name, version)
-        rows.append((what, hashes.get("sha256")))
+        try:
+            name, version = each["metadata"]["name"], each["metadata"]["version"]
+            source = each["download_info"]
+            hashes = source.get("archive_info", {}).get("hashes", {})
+            what = "%s @ %s" % (name, source["url"]) if each.get("is_direct") else "%s==%s" % (name, version)
+            rows.append((what, hashes.get("sha256")))
+        except (LookupError, TypeError, AttributeError) as e:
+            raise ValueError("pip's report has an odd row: %s" % e) from e
     has_all = all(sha256 for _, sha256 in rows)  # pip wants a hash for each, or none at all
     pinned = [what + (" --hash=sha256:%s" % sha256 if has_all else "") for what, sha256 in sorted(rows)]
     return "\n".join([*kept, *pinned]) + "\n"

@@ -18,7 +18,7 @@ import select
 import socket
 import sys
 import time
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Set
 
 PORT = 12344
 TIMEOUT_S = 1800.0
@@ -28,6 +28,11 @@ RETRY_S = 0.5
 SAY_WITHIN_S = 10.0
 LINE_BYTES = 4096
 MOST_SHOWN = 20
+LONGEST_WHY = 300
+
+
+ODD = (ValueError, LookupError, TypeError, OverflowError, RecursionError)
+"""What words raise that are none: anybody may connect."""
 
 
 class Failed(Exception):
@@ -71,13 +76,13 @@ def _lead(num_nodes: int, port: int, timeout_s: float, key: str, names: Sequence
             if left_s <= 0:
                 told = "not there within %g s: %s" % (timeout_s, missing(num_nodes, present, names))
                 for guest in present.values():
-                    _send(guest, {"failed": told})
+                    _refuse(guest, told, key)
                 raise Failed(told)
-            ready, _, _ = select.select([listener, *(guest.connection for guest in guests)], [], [], min(left_s, 1.0))
-            if listener in ready:
+            ready = _ready([listener, *(guest.connection for guest in guests)], min(left_s, 1.0))
+            if listener.fileno() in ready:
                 _accept(listener, guests, most=2 * num_nodes + 16)
             for guest in list(guests):
-                if not _hear(guest, guest.connection in ready, num_nodes, key, present):
+                if not _hear(guest, guest.connection.fileno() in ready, num_nodes, key, present):
                     guest.connection.close()
                     guests.remove(guest)
                     if guest.rank is not None and present.get(guest.rank) is guest:
@@ -96,14 +101,26 @@ def missing(num_nodes: int, present: Dict[int, Any], names: Sequence[str]) -> st
     return ", ".join(told) + (" and %d more" % (len(ranks) - MOST_SHOWN) if len(ranks) > MOST_SHOWN else "")
 
 
+def _ready(connections: Sequence[socket.socket], within_s: float) -> Set[int]:
+    """The numbers of those with something to read; by poll, since select knows no number above 1023."""
+    poll = select.poll()
+    for connection in connections:
+        poll.register(connection, select.POLLIN)
+    return {number for number, _ in poll.poll(within_s * 1000)}
+
+
 def _accept(listener: socket.socket, guests: List[_Guest], most: int) -> None:
     try:
         connection, _ = listener.accept()
     except OSError:
         return
     if len(guests) >= most:
-        connection.close()
-        return
+        # The one that has said nothing for the longest: a task of the group proves itself at once.
+        silent = min((guest for guest in guests if guest.rank is None), key=lambda guest: guest.since_s, default=None)
+        (connection if silent is None else silent.connection).close()
+        if silent is None:
+            return
+        guests.remove(silent)
     connection.setblocking(False)
     guest = _Guest(connection)
     guests.append(guest)
@@ -129,15 +146,16 @@ def _hear(guest: _Guest, is_ready: bool, num_nodes: int, key: str, present: Dict
         words = json.loads(guest.said.partition(b"\n")[0])
         rank, its_nonce, of = int(words["rank"]), str(words["nonce"]), int(words["of"])
         is_proven = hmac.compare_digest(str(words["proof"]), _proof(key, "join %d" % rank, guest.nonce, its_nonce))
-    except (ValueError, LookupError, TypeError):
+    except ODD:
         return False
+    guest.its_nonce = its_nonce
     if not is_proven:
-        _send(guest, {"failed": "it does not prove that it belongs to this group"})
+        _refuse(guest, "it does not prove that it belongs to this group", key)
         return False
     if of != num_nodes or not 0 < rank < num_nodes:
-        _send(guest, {"failed": "rank %d of %d, and rank 0 waits for ranks 1 to %d" % (rank, of, num_nodes - 1)})
+        _refuse(guest, "rank %d of %d, and rank 0 waits for ranks 1 to %d" % (rank, of, num_nodes - 1), key)
         return False
-    guest.rank, guest.its_nonce = rank, its_nonce
+    guest.rank = rank
     present[rank] = guest
     return True
 
@@ -154,13 +172,13 @@ def _join(num_nodes: int, rank: int, connect: str, port: int, timeout_s: float, 
                 connection.settimeout(left_s)
                 _ask(connection, num_nodes, rank, key)
                 return
-        except (OSError, ValueError, LookupError, TypeError) as e:
-            why = str(e)
+        except (OSError, *ODD) as e:
+            why = ascii(str(e))[1:-1][:LONGEST_WHY]  # of whoever answers there: nothing of it moves a cursor
         time.sleep(min(RETRY_S, max(0.0, until_s - time.monotonic())))
 
 
 def _ask(connection: socket.socket, num_nodes: int, rank: int, key: str) -> None:
-    """Returns when rank 0 lets it go. Raises Failed where it says why not, else OSError or ValueError."""
+    """Returns when rank 0 lets it go. Raises Failed where it says why not, with a proof, else OSError or one of ODD."""
     with connection.makefile("rb") as stream:
         its_nonce, nonce = str(json.loads(stream.readline(LINE_BYTES))["nonce"]), secrets.token_hex(16)
         proof = _proof(key, "join %d" % rank, its_nonce, nonce)
@@ -170,14 +188,22 @@ def _ask(connection: socket.socket, num_nodes: int, rank: int, key: str) -> None
     if not line:
         raise ConnectionResetError("rank 0 has gone")
     answer = json.loads(line)
-    if "failed" in answer:
-        raise Failed(str(answer["failed"]))
-    if not hmac.compare_digest(str(answer["go"]), _proof(key, "go", nonce, its_nonce)):
-        raise Failed("what answers does not prove that it belongs to this group")
+    told = str(answer["failed"]) if "failed" in answer else ""
+    proof = _proof(key, "failed " + told if told else "go", nonce, its_nonce)
+    if not hmac.compare_digest(str(answer["proof" if told else "go"]), proof):
+        raise ValueError("what answers there does not prove that it belongs to this group")
+    if told:
+        raise Failed(told)
 
 
 def _proof(key: str, *words: str) -> str:
     return hmac.new(key.encode(), "\n".join(words).encode(), hashlib.sha256).hexdigest()
+
+
+def _refuse(guest: _Guest, told: str, key: str) -> None:
+    """Says why it is not let go, with a proof: whoever else listens there cannot end anybody's wait."""
+    proof = _proof(key, "failed " + told, guest.its_nonce, guest.nonce)
+    _send(guest, {"failed": told, "proof": proof})
 
 
 def _send(guest: _Guest, words: Dict[str, str]) -> None:

@@ -7,11 +7,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Any  # rows as EC2 answers
 
 import pytest
-from clusterctl.cloud.adopted_capacity import capacity_problem, found_capacity
-from clusterctl.cloud.adopted_network import FoundNetwork, addresses, network_problem, way_out
+from botocore.model import ShapeResolver
+from clusterctl.cloud.adopted_capacity import capacity_problem, find_capacity, found_capacity
+from clusterctl.cloud.adopted_network import FoundNetwork, addresses, find_network, network_problem, way_out
+from clusterctl.cloud.answers import AnswerParsers, answered
+from clusterctl.cloud.boundary import Clients
+from clusterctl.cloud.refusal import aws_errors
 from clusterctl.lifecycle.adopt import refuse_taken
 from clusterctl_infra.errors import CloudError
 from clusterctl_infra.names import ID_TAG
+
+from tests.unit.cli.cloud.fake_clients import FakeClients
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 ID, BLOCK_ID = "cr-0a1b2c3d4e5f67890", "cr-0b10c0000000000b1"
@@ -116,3 +122,114 @@ def test_a_slots_address_that_somebody_else_has_by_now_is_named() -> None:
     refuse_taken(NETWORK, "172.31.16.40/29", nodes=1)
     with pytest.raises(CloudError, match=r"172\.31\.16\.41 in subnet-0a1b2c3d: addresses of this cluster's nodes"):
         refuse_taken(NETWORK, "172.31.16.40/29", nodes=2)
+
+
+VPC, SUBNET = NETWORK.vpc_id, NETWORK.subnet_id
+SUBNET_ROW: dict[str, Any] = {
+    "SubnetId": SUBNET,
+    "VpcId": VPC,
+    "CidrBlock": "172.31.16.0/26",
+    "AvailabilityZone": "us-west-2c",
+    "AvailableIpAddressCount": 40,
+    "State": "available",
+}
+
+
+class Pages:
+    """Of one call: a page with these rows."""
+
+    def __init__(self, key: str, rows: list[dict[str, Any]]) -> None:
+        self._page = answered({key: rows})
+
+    def paginate(self, **asked: Any) -> list[Any]:
+        return [self._page]
+
+
+class OddEc2:
+    """Answers about one network and one reservation with whatever it was given."""
+
+    def __init__(self, **given: Any) -> None:
+        self._given = given
+
+    def _rows(self, key: str, sound: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._given.get(key, sound)
+        return found
+
+    def describe_subnets(self, **asked: Any) -> Any:
+        return answered({"Subnets": self._rows("Subnets", [SUBNET_ROW])})
+
+    def describe_vpc_attribute(self, **asked: Any) -> Any:
+        return answered({"EnableDnsSupport": {"Value": True}})
+
+    def get_subnet_cidr_reservations(self, **asked: Any) -> Any:
+        return answered({"SubnetIpv4CidrReservations": self._rows("Held", [])})
+
+    def describe_capacity_reservations(self, **asked: Any) -> Any:
+        return answered({"CapacityReservations": self._rows("CapacityReservations", [ROW])})
+
+    def get_paginator(self, name: str) -> Pages:
+        key = {"describe_network_interfaces": "NetworkInterfaces", "describe_route_tables": "RouteTables"}[name]
+        return Pages(key, self._rows(key, []))
+
+
+def odd_clients(**given: Any) -> Clients:
+    return FakeClients(ec2=OddEc2(**given))
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"Subnets": []}, f"AWS has no subnet {SUBNET} any more"),
+        ({"Subnets": [{**SUBNET_ROW, "SubnetId": "subnet-other"}]}, f"AWS has no subnet {SUBNET} any more"),
+        ({"Subnets": [{**SUBNET_ROW, "VpcId": "vpc-other"}]}, "is in vpc-other, and cluster.yaml says"),
+        ({"Subnets": [{**SUBNET_ROW, "State": "failed"}]}, "is failed, not available"),
+        ({"Subnets": [{**SUBNET_ROW, "CidrBlock": "172.31.16.0/9x"}]}, "CidrBlock '172.31.16.0/9x', no IPv4 address"),
+        ({"Subnets": [{**SUBNET_ROW, "CidrBlock": "0.0.0.0/0"}]}, "CidrBlock '0.0.0.0/0', a range larger than /16"),
+        ({"Subnets": [{**SUBNET_ROW, "CidrBlock": "::/64"}]}, "CidrBlock '::/64', no IPv4 address or range"),
+        ({"Subnets": [{**SUBNET_ROW, "AvailabilityZone": ""}]}, f"no AvailabilityZone for {SUBNET}"),
+        ({"Subnets": [{"SubnetId": SUBNET}]}, "the answer has no 'VpcId'"),
+        ({"NetworkInterfaces": [{"PrivateIpAddress": "10.0.0.999"}]}, "PrivateIpAddress '10.0.0.999', no IPv4"),
+        ({"NetworkInterfaces": [{"Ipv4Prefixes": [{"Ipv4Prefix": "x"}]}]}, "Ipv4Prefix 'x', no IPv4"),
+        ({"Held": [{"Cidr": "10.0.0.1/24"}]}, "Cidr '10.0.0.1/24', no IPv4"),
+    ],
+)
+def test_an_odd_answer_about_a_network_is_a_sentence(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(CloudError) as caught:
+        find_network(odd_clients(**given), vpc_id=VPC, subnet_id=SUBNET, own_id=None)
+    assert told in caught.value.message
+
+
+def test_a_network_is_found_with_the_addresses_of_others() -> None:
+    interfaces = [{"PrivateIpAddress": "172.31.16.41", "Ipv4Prefixes": [{"Ipv4Prefix": "172.31.16.48/28"}]}]
+    found = find_network(odd_clients(NetworkInterfaces=interfaces), vpc_id=VPC, subnet_id=SUBNET, own_id=None)
+    assert found.taken == NETWORK.taken
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ([], f"the reservation {ID} is not in us-west-2, or not shared with this account"),
+        ([{**ROW, "CapacityReservationId": BLOCK_ID}], f"AWS answered with {BLOCK_ID}, asked for {ID}"),
+        ([{**ROW, "AvailabilityZone": None}], f"no AvailabilityZone for {ID}"),
+        ([{**ROW, "InstanceType": ""}], f"no InstanceType for {ID}"),
+        ([{}], "no CapacityReservationId for a reservation"),
+    ],
+)
+def test_an_odd_answer_about_a_reservation_is_a_sentence(rows: list[dict[str, Any]], told: str) -> None:
+    with pytest.raises(CloudError) as caught:
+        find_capacity(odd_clients(CapacityReservations=rows), ID)
+    assert told in caught.value.message
+
+
+@pytest.mark.parametrize("body", [b"<r><vCpus>many</vCpus></r>", b"<r><at>yesterday</at></r>"])
+def test_numbers_and_times_that_are_none_are_an_answer_that_is_not_of_aws(body: bytes) -> None:
+    parser = AnswerParsers().create_parser("ec2")
+    shapes: Any = {
+        "R": {"type": "structure", "members": {"vCpus": {"shape": "Count"}, "at": {"shape": "Time"}}},
+        "Count": {"type": "integer"},
+        "Time": {"type": "timestamp"},
+    }
+    shape = ShapeResolver(shapes).get_shape_by_name("R", None)
+    response = {"status_code": 200, "headers": {}, "body": body}
+    with pytest.raises(CloudError, match="what answered is not AWS"), aws_errors("asking"):
+        parser.parse(response, shape)

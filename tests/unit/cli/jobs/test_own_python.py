@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 from collections.abc import Sequence
@@ -71,3 +72,17 @@ def test_the_interpreter_of_a_job_comes_first_also_before_a_path_of_the_persons(
     own_python.write_python(layout, "train-1", "/envs/1/bin/python")
     found = job_environment(layout, words, 0)["PATH"]
     assert found == f"{layout.folder('train-1')}/bin:/envs/1/bin:{path}"
+
+
+@pytest.mark.parametrize("said", ["", "no", "{", "{}", '{"install": 5}', "[" * 5000 + "{" * 5000, '{"install": {}}'])
+def test_a_report_that_is_none_is_said(said: str) -> None:
+    with pytest.raises(ValueError, match="pip gave no report"):
+        own_python.report_of(said)
+
+
+@pytest.mark.parametrize(
+    "row", [5, {}, {"metadata": 5}, {"metadata": {"name": "x", "version": "1"}, "download_info": 5}]
+)
+def test_a_row_of_a_report_that_is_none_is_said(row: object) -> None:
+    with pytest.raises(ValueError, match="pip's report has an odd row"):
+        own_python.locked("", own_python.report_of(json.dumps({"install": [row]})))

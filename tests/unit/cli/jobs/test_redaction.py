@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
-from clusterctl.on_node.job.node_ranks import secrets_of
+from clusterctl.on_node.job.job_environment import own_secrets
 from clusterctl.on_node.job.output_log import LauncherOutput, OutputLog
 from clusterctl.on_node.job.rank import RankOutput, own_error
 from clusterctl.on_node.job.redaction import hidden_bytes, redacted
@@ -65,5 +65,6 @@ def test_root_takes_no_link_of_the_user_s_for_a_secret_and_waits_for_no_pipe(tmp
     (folder / "LINK").symlink_to(tmp_path / "root-s")
     os.mkfifo(folder / "PIPE")
     (folder / "TOKEN").write_text("s3cret")
-    assert secrets_of(folder, os.getuid()) == ["s3cret"]
-    assert secrets_of(tmp_path / "none", os.getuid()) == []
+    assert own_secrets(folder, os.getuid()) == {"TOKEN": "s3cret"}
+    assert own_secrets(folder, os.getuid() + 1) == {}
+    assert own_secrets(tmp_path / "none", os.getuid()) == {}

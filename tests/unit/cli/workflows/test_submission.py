@@ -7,7 +7,7 @@ from typing import IO, Any  # JSON
 import pytest
 from clusterctl.jobs.node_answers import Answer
 from clusterctl.on_node.job import judge
-from clusterctl.workflows.course import plans_json, plans_of
+from clusterctl.workflows.course import COMPLETED, plans_json, plans_of
 from clusterctl.workflows.placement import rooms_of
 from clusterctl.workflows.submission import Submission
 from clusterctl.workflows.task_job import Run
@@ -120,6 +120,31 @@ def submission(nodes: FakeNodes, *words: str, has_containers: bool = False) -> S
         now_s=lambda: nodes.now_s,
         sleep=nodes.sleep,
     )
+
+
+class LyingNodes(FakeNodes):
+    """Node 0 also says of every job that it has failed there."""
+
+    def _answer(self, slot: int, verb: str, arguments: Sequence[str], stdin: IO[bytes] | None) -> Mapping[str, Any]:
+        answer = super()._answer(slot, verb, arguments, stdin)
+        if slot or verb != "list":
+            return answer
+        outcome = {"state": judge.FAILED, "exit_code": 9, "cause": "", "failure": None}
+        state = {"state": judge.FAILED, "since_s": self.now_s, "outcome": outcome}
+        members = [{"slot": 0, "name": "train-0", "nproc": 1}]
+        others = [job for job in self._jobs.values() if job["slot"]]
+        return {
+            "jobs": [*answer["jobs"], *({"spec": {**j["spec"], "members": members}, "state": state} for j in others)]
+        }
+
+
+def test_a_node_says_nothing_of_the_tasks_of_another() -> None:
+    nodes = LyingNodes(2, lambda job, age_s: 0 if age_s > 5 else None)
+    under_way = submission(nodes)
+    assert under_way.watch() == 0
+    assert under_way.state == COMPLETED
+    assert under_way.placed["b"].node.slot == 1
+    assert under_way.courses["b"].state == judge.SUCCEEDED
 
 
 def test_a_group_starts_with_its_lead_and_the_next_one_when_it_has_completed() -> None:
