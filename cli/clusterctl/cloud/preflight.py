@@ -84,6 +84,7 @@ class Needs:
 
 
 Question = Callable[[Clients, Needs, datetime], Iterator[Finding]]
+NOT_ASKED = Finding(about="all else", level="unknown", value="not known: AWS answers nobody without credentials")
 
 
 def ask_all(clients: Clients, needs: Needs, *, now: datetime) -> tuple[Finding, ...]:
@@ -105,7 +106,9 @@ def ask_all(clients: Clients, needs: Needs, *, now: datetime) -> tuple[Finding, 
             return (Finding(about=about, level=level, value=e.message, helps=e.hint),)
 
     with ThreadPoolExecutor(max_workers=PARALLEL) as pool:
-        return tuple(finding for found in pool.map(answer, QUESTIONS) for finding in found)
+        found = tuple(finding for answers in pool.map(answer, QUESTIONS) for finding in answers)
+    refused = tuple(row for row in found if row.about == CREDENTIALS and row.level == "error")
+    return (*refused, NOT_ASKED) if refused else found
 
 
 def credentials(clients: Clients, needs: Needs, now: datetime) -> Iterator[Finding]:
@@ -269,7 +272,7 @@ def rights(clients: Clients, needs: Needs, now: datetime) -> Iterator[Finding]:
         value, helps = f"you may not {', '.join(lacking)}", "aws sts get-caller-identity"
         yield Finding(about="rights", level="error", value=value, limit=limit, helps=helps)
     else:
-        yield Finding(about="rights", level="ok", value="none is known to lack", limit=limit)
+        yield Finding(about="rights", level="ok", value="none is known to be missing", limit=limit)
 
 
 def dry_runs(clients: Clients, needs: Needs) -> Mapping[str, Callable[[], object]]:

@@ -314,7 +314,7 @@ def tell_nothing_there(down: Down) -> None:
         refuse_unseen(change, known)
     change.finish()
     clean_config(change)
-    change.output.note(f"{change.cluster}: there is nothing")
+    change.output.note(f"{change.cluster}: there is nothing to end")
     if known is not None:  # its account may be another one: it is not for `down` to forget it
         where = f"in {known.region} of the account {change.clients.account()}"
         change.output.note(f"  in this Pulumi backend; nor does anything of {known.cluster_id} bill {where}")

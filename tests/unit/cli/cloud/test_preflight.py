@@ -9,7 +9,7 @@ from typing import Any  # rows as EC2 answers
 
 import pytest
 from botocore.exceptions import ClientError
-from clusterctl.cloud.preflight import Finding, Needs, ask_all, credentials, dry_runs, image_findings
+from clusterctl.cloud.preflight import NOT_ASKED, Finding, Needs, ask_all, credentials, dry_runs, image_findings
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.names import ID_TAG
 
@@ -92,8 +92,9 @@ def test_credentials_that_aws_does_not_take_are_an_error() -> None:
 
     clients = clients_of(WELL)
     vars(clients)["sts"] = Sts()
-    (found,) = (row for row in ask_all(clients, NEEDS, now=NOW) if row.about == "credentials")
-    assert (found.level, found.helps) == ("error", "aws sts get-caller-identity")
+    found, rest = ask_all(clients, NEEDS, now=NOW)
+    assert (found.about, found.level, found.helps) == ("credentials", "error", "aws sts get-caller-identity")
+    assert rest == NOT_ASKED, "what nobody may ask is not well"
 
 
 def test_a_right_that_is_missing_is_named() -> None:

@@ -153,7 +153,7 @@ def test_of_a_stack_without_a_cluster_it_is_said_that_there_is_nothing(
     change = runner(state=StackState())
     change.begin()
     take_down_held(request_of(change), change, found, was_cut_off=False)
-    assert told(change) == "train: there is nothing\n"
+    assert told(change) == "train: there is nothing to end\n"
     assert not is_to_be_repaired(change)
 
 
@@ -166,7 +166,7 @@ def test_a_cluster_that_is_known_here_and_in_no_state_is_asked_about_and_not_for
     inventory.write_text(json.dumps(inventory_to_json(an_inventory(cluster_id=ID))))
     take_down_held(request_of(change), change, None, was_cut_off=False)
     assert told(change).splitlines() == [
-        "train: there is nothing",
+        "train: there is nothing to end",
         f"  in this Pulumi backend; nor does anything of {ID} bill in us-west-2 of the account {ACCOUNT}",
         "  to forget it on this computer, too: clusterctl forget train",
     ]
