@@ -28,7 +28,7 @@ def rights(clients: Clients, needs: Needs, now: datetime) -> Iterator[Finding]:
         value, helps = f"you may not {', '.join(lacking)}", "aws sts get-caller-identity"
         yield Finding(about="rights", level="error", value=value, limit=limit, helps=helps)
     else:
-        yield Finding(about="rights", level="ok", value="none is known to lack", limit=limit)
+        yield Finding(about="rights", level="ok", value="none is known to be missing", limit=limit)
 
 
 def dry_runs(clients: Clients, needs: Needs) -> Mapping[str, Callable[[], object]]:

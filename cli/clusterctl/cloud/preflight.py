@@ -38,6 +38,7 @@ CREDENTIALS = "credentials"
 
 
 Question = Callable[[Clients, Needs, datetime], Iterator[Finding]]
+NOT_ASKED = Finding(about="all else", level="unknown", value="not known: AWS answers nobody without credentials")
 
 
 def ask_all(clients: Clients, needs: Needs, *, now: datetime) -> tuple[Finding, ...]:
@@ -59,7 +60,9 @@ def ask_all(clients: Clients, needs: Needs, *, now: datetime) -> tuple[Finding, 
             return (Finding(about=about, level=level, value=e.message, helps=e.hint),)
 
     with ThreadPoolExecutor(max_workers=PARALLEL) as pool:
-        return tuple(finding for found in pool.map(answer, QUESTIONS) for finding in found)
+        found = tuple(finding for answers in pool.map(answer, QUESTIONS) for finding in answers)
+    refused = tuple(row for row in found if row.about == CREDENTIALS and row.level == "error")
+    return (*refused, NOT_ASKED) if refused else found
 
 
 def credentials(clients: Clients, needs: Needs, now: datetime) -> Iterator[Finding]:

@@ -58,7 +58,7 @@ def aws_errors(doing: str) -> Iterator[None]:
         told = f"{code}: {doing}: {e.response.get('Error', {}).get('Message', '')}"
         raise CloudError(told, code=code, hint=_WHO_IS_ASKING if code in _OF_CREDENTIALS else None) from e
     except NoCredentialsError as e:
-        told = f"no AWS credentials on this computer ({doing}): set AWS_PROFILE, or what your account uses"
+        told = f"no AWS credentials on this computer ({doing}): set AWS_PROFILE, or log in, as by aws sso login"
         raise CloudError(told, code="NoCredentials", hint="aws configure") from e
     except BotoCoreError as e:
         raise CloudError(f"{doing}: {e}", code=type(e).__name__, hint=_hint(e)) from e

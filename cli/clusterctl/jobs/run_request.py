@@ -13,6 +13,7 @@ from secrets import token_hex
 from typing import Any  # JSON
 
 from clusterctl_infra.errors import UsageError
+from clusterctl_infra.nearest import did_you_mean
 
 from clusterctl.jobs.attached import kept_attached
 from clusterctl.jobs.env_file import read_env_file
@@ -153,9 +154,11 @@ def refuse_missing_script(command: Sequence[str], snapshot: Snapshot) -> None:
     if not script.endswith(".py") or script.startswith("/"):
         return
     if os.path.normpath(script) not in snapshot.files:
-        is_here = (snapshot.folder / script).exists()
-        why = "git ignores it, so it does not go to the nodes" if is_here else f"not there in {snapshot.folder}"
-        raise UsageError(f"{script}: {why}", hint="clusterctl run --workdir DIR -- ...")
+        if (snapshot.folder / script).exists():
+            told = f"{script}: git ignores it, so it does not go to the nodes"
+        else:
+            told = f"there is no {script} in {snapshot.folder.absolute()}{did_you_mean(script, snapshot.files)}"
+        raise UsageError(told, hint="clusterctl run --workdir DIR -- ...")
 
 
 def _checked_nproc(text: str) -> str:

@@ -101,10 +101,14 @@ class JobStart:
         spec = self.planned()
         if told := without_gpus(self.request, spec["members"]):
             self.tell(told)
+        ranks = sum(int(member["nproc"]) for member in spec["members"])
+        is_rehearsal = self.request.inventory.rehearsal
+        if told := crowded(ranks, is_rehearsal=is_rehearsal, processors=os.cpu_count() or 1):
+            self.tell(f"{self.request.name}: {told}")
         if self.request.is_shared_wanted and spec["shared"] is None:
             name = self.request.name
-            stays = "what it keeps in $CLUSTERCTL_JOB_DIR stays on each of them, and goes with them"
-            self.tell(f"{name}: its nodes share no storage: {stays} (clusterctl job cp {name} DIR)")
+            stays = "no shared storage: files in $CLUSTERCTL_JOB_DIR stay on each node, and are lost when it ends"
+            self.tell(f"{name}: {stays}; clusterctl job cp {name} DIR fetches them")
         if self.request.image is not None:
             # Before any node is held: it takes minutes, and disturbs no other job.
             spec = {**spec, "image_id": self._image_id(self.request.image)}
@@ -240,6 +244,18 @@ def without_gpus(request: JobRequest, members: Sequence[Mapping[str, Any]]) -> s
     if not slots or request.nproc != AUTO or request.launch.launcher in ONE_EACH:
         return ""
     return f"{'Node' if len(slots) == 1 else 'Nodes'} {fold_numbers(slots)}: no GPUs, so one process each (--nproc N)"
+
+
+def crowded(ranks: int, *, is_rehearsal: bool, processors: int) -> str:
+    """Why the processes of a rehearsed job start so slowly, and what helps; empty where there are few. Pure."""
+    if not is_rehearsal or ranks <= CROWD * processors:
+        return ""
+    shared = f"{ranks} processes share this computer's {count(processors, 'processor')}"
+    return f"rehearsed: {shared}, which may take minutes to start them; --nproc 1 starts one on each node"
+
+
+CROWD = 4
+"""So many processes to a processor still import torch within half a minute."""
 
 
 def _append(target: IO[bytes], source: IO[bytes]) -> None:

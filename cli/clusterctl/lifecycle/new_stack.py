@@ -48,6 +48,9 @@ FLAGS: Mapping[str, str] = {
     "caps.budget_usd": "--budget",
 }
 """Where a person typed what stands at a path of cluster.yaml."""
+NO_MACHINE = "gpus or instance_type is missing"
+"""How the configuration's rule begins."""
+EXAMPLE = "clusterctl init --help"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +131,7 @@ def by_flags(error: ConfigError) -> ConfigError:
     """The problems, each named by the flag that it was typed behind: no file has been written. Pure."""
     told = [f"  {_flag(path)}{rest}" for path, rest in (_split(problem) for problem in error.problems)]
     count = "1 problem" if len(told) == 1 else f"{len(told)} problems"
-    return ConfigError(f"{count}, nothing was written", problems=told)
+    return ConfigError(f"{count}, nothing was written", problems=told, hint=EXAMPLE)
 
 
 def _planned(asked: NewStack, *, home: Home, now: datetime) -> ClusterPlan:
@@ -163,6 +166,8 @@ def _split(problem: str) -> tuple[str, str]:
     told = re.sub(r"^\s*(line \d+\s+)?", "", problem)
     path, colon, rest = told.partition(": ")
     known = re.sub(r"\[\d+\]$", "", path)
+    if told.startswith(NO_MACHINE):
+        return "", "--type or --gpus: missing; one of them says which machines the nodes are"
     return (known, colon + rest) if known in FLAGS else ("", told)
 
 

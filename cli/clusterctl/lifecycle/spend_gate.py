@@ -37,11 +37,13 @@ def agree(
     question: str,
     now: datetime,
     shown: str,
+    again: str,
     asks: bool,
     agreed_by: str = BY_FLAG,
 ) -> None:
     """Returns when the person at the terminal agrees to an `up`; `asks` is False where the output is for a program.
 
+    `shown`: the stack, `again`: the whole `up`, both as they are typed.
     `agreed_by`: what agrees where nobody can be asked.
 
     Raises UsageError when they do not, and when nobody can be asked.
@@ -52,7 +54,7 @@ def agree(
         name=cluster_plan.name,
         question=question,
         bound=f"the caps in {shown}/cluster.yaml bound it: total_usd_per_hour, budget_usd, runtime",
-        hint=f"clusterctl up {shown} --yes",
+        hint=f"{again} --yes",
         asks=asks,
         agreed_by=agreed_by,
     )

@@ -72,6 +72,11 @@ class Up:
     size_note: str | None
     """The line about a size that the file does not say."""
 
+    @property
+    def again(self) -> str:
+        """The same `up` as it is typed, with its size."""
+        return f"clusterctl up {self.shown}" + ("" if self.request.nodes is None else f" --nodes {self.request.nodes}")
+
 
 def bring_up(request: UpRequest, output: Output, environ: Mapping[str, str]) -> None:
     """Brings the stack up. Raises the error that a person should see when anything is not as asked."""
@@ -198,8 +203,7 @@ def refuse_running_jobs(up: Up, planned: WithPlan, *, anew: frozenset[int]) -> N
     """On nodes that a smaller size ends, or that are made anew. Raises UsageError."""
     stays = {slot.slot for slot in planned.plan.slots} - anew
     going = {instance.slot for instance in planned.state.instances} - stays
-    again = f"clusterctl up {up.shown}" + ("" if up.request.nodes is None else f" --nodes {up.request.nodes}")
-    refuse_running(up.change, planned.state, going, is_forced=up.request.is_forced, again=again)
+    refuse_running(up.change, planned.state, going, is_forced=up.request.is_forced, again=up.again)
 
 
 def failed_to_replace(up: Up, planned: WithPlan, *, anew: frozenset[int]) -> tuple[FailedNode, ...]:
@@ -210,7 +214,7 @@ def failed_to_replace(up: Up, planned: WithPlan, *, anew: frozenset[int]) -> tup
     asking = Asking(
         agrees_by_flag=request.replaces_failed,
         may_ask=not (request.is_agreed or request.as_json),
-        again=f"clusterctl up {up.shown} {REPLACE_FAILED}",
+        again=f"{up.again} {REPLACE_FAILED}",
     )
     return agreed_to(failed, planned.plan, asking, change.output, cluster=change.cluster)
 
@@ -254,6 +258,7 @@ def ask(up: Up, previewed: WithPreview) -> bool:
         ),
         now=now,
         shown=up.shown,
+        again=up.again,
         asks=not request.as_json,
         agreed_by=request.agreed_by,
     )

@@ -171,12 +171,12 @@ def _what_is_gone(seen: Overview) -> list[str]:
         is_being_made = facts.unfinished is not None and facts.unfinished.pid is not None
         is_told = never > 0 and not is_being_made
         return [f"{count(never, 'machine')} not made; next: {up_again(inventory)}"] if is_told else []
-    again = f"next: {up_again(inventory)}, same name and address"
+    again = f"`up` makes {'it' if gone == 1 else 'them'} anew, same name and address; next: {up_again(inventory)}"
     if never:
         return [f"{count(gone, 'machine')} gone, {never} not made; {again}"]
     if facts.is_reserved is False and gone == len(seen.nodes):
         told = f"{count(gone, 'machine')} gone, and nothing is reserved or bills for them"
-        return [f"{told}; {again}, or {down_again(inventory)}"]
+        return [f"{told}; next: {up_again(inventory)}, or {down_again(inventory)}"]
     return [f"{count(gone, 'machine')} gone; {again}"]
 
 

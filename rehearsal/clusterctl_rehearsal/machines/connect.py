@@ -175,9 +175,9 @@ def _holder(root: str, cluster: str) -> str:
         with open(f"/proc/{process_id}/cmdline") as file:
             argv = file.read().rstrip("\0").split("\0")
     except (OSError, ValueError) as error:
-        raise NotReached(f"cluster {cluster} has no network on this computer") from error
+        raise NotReached(f"no machine of {cluster} has been booted on this computer") from error
     if len(argv) < 4 or argv[-1] != cluster or not argv[-3].endswith(".holder"):
-        raise NotReached(f"cluster {cluster} has no network on this computer any more")
+        raise NotReached(f"the machines of {cluster} do not run on this computer any more")
     return process_id
 
 

@@ -10,7 +10,7 @@ from typing import Any  # rows as EC2 answers
 import pytest
 from botocore.exceptions import ClientError
 from clusterctl.cloud.dry_runs import dry_runs
-from clusterctl.cloud.preflight import ask_all, credentials, image_findings
+from clusterctl.cloud.preflight import NOT_ASKED, ask_all, credentials, image_findings
 from clusterctl.cloud.preflight_finding import Finding
 from clusterctl.cloud.preflight_needs import Needs
 from clusterctl_infra.catalog.reader import load_catalog
@@ -95,8 +95,9 @@ def test_credentials_that_aws_does_not_take_are_an_error() -> None:
 
     clients = clients_of(WELL)
     vars(clients)["sts"] = Sts()
-    (found,) = (row for row in ask_all(clients, NEEDS, now=NOW) if row.about == "credentials")
-    assert (found.level, found.helps) == ("error", "aws sts get-caller-identity")
+    found, rest = ask_all(clients, NEEDS, now=NOW)
+    assert (found.about, found.level, found.helps) == ("credentials", "error", "aws sts get-caller-identity")
+    assert rest == NOT_ASKED, "what nobody may ask is not well"
 
 
 def test_a_right_that_is_missing_is_named() -> None:

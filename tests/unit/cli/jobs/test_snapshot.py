@@ -8,6 +8,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from clusterctl.jobs.run_request import refuse_missing_script
 from clusterctl.jobs.snapshot import Snapshot, is_ignored, looks_secret, sent_files, write_archive
 from clusterctl_infra.errors import UsageError
 
@@ -90,3 +91,13 @@ def test_another_content_is_another_hash(tmp_path: Path) -> None:
         (tmp_path / "train.py").write_text(text)
         hashes.add(write_archive(snapshot(tmp_path), io.BytesIO()))
     assert len(hashes) == 3
+
+
+def test_a_script_that_is_not_in_the_folder_is_named_with_the_folder_and_the_nearest_one(tmp_path: Path) -> None:
+    snapshot = Snapshot(folder=tmp_path, files=("train.py",), size_bytes=1)
+    refuse_missing_script(["train.py"], snapshot)
+    with pytest.raises(UsageError, match=rf"^there is no trian\.py in {tmp_path} \(did you mean train\.py\?\)$"):
+        refuse_missing_script(["trian.py"], snapshot)
+    (tmp_path / "ignored.py").touch()
+    with pytest.raises(UsageError, match=r"^ignored\.py: git ignores it, so it does not go to the nodes$"):
+        refuse_missing_script(["ignored.py"], snapshot)

@@ -19,7 +19,7 @@ from clusterctl.jobs.spec import (
     problems,
     refuse_owned_names,
 )
-from clusterctl.jobs.start import without_gpus
+from clusterctl.jobs.start import crowded, without_gpus
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
@@ -225,3 +225,10 @@ def test_what_does_not_work_in_containers_is_refused() -> None:
         make_spec(request(image="a:1", launch=mpi), words, {})
     with pytest.raises(UsageError, match="--image with --sudo is not built yet"):
         make_spec(request(image="a:1", is_sudo=True), words, {})
+
+
+def test_a_rehearsed_job_of_many_processes_is_said_to_start_slowly() -> None:
+    told = "rehearsed: 32 processes share this computer's 2 processors, which may take minutes to start them; "
+    assert crowded(32, is_rehearsal=True, processors=2) == f"{told}--nproc 1 starts one on each node"
+    assert crowded(8, is_rehearsal=True, processors=2) == ""
+    assert crowded(32, is_rehearsal=False, processors=2) == "", "machines of AWS have processors of their own"

@@ -65,6 +65,7 @@ def test_all_that_plan_refuses_is_refused_at_once_by_flag_and_nothing_is_written
     flags = ("--region", "us-west-9", "--type", "p5.48xlarg", "--ssh-from", "203.0.113.7/32", "--budget", "much: more")
     assert run(["init", str(folder), *flags], screen.output) == 2
     assert "4 problems, nothing was written" in screen.err
+    assert screen.err.endswith("  next: clusterctl init --help\n")
     for flag in ("--region: 'us-west-9'", "--type: 'p5.48xlarg'", "--ssh-from: 203.0.113.7/32", "--budget: 'much"):
         assert f"\n  {flag}" in screen.err, screen.err
     assert not folder.exists()
@@ -85,7 +86,7 @@ def test_what_is_left_out_and_needed_is_named(
 ) -> None:
     assert run(["init", str(tmp_path / "mine"), *flags], screen.output) == 2
     assert ("--region: missing" in screen.err) == ("--region" not in flags), screen.err
-    assert ("instance_type is missing" in screen.err) == ("--type" not in flags), screen.err
+    assert ("--type or --gpus: missing" in screen.err) == ("--type" not in flags), screen.err
 
 
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path, own_home: Path, screen: Screen) -> None:

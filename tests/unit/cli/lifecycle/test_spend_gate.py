@@ -17,6 +17,8 @@ from clusterctl_infra.plan.model import ClusterPlan
 
 from tests.unit.infra.plan.plan_cases import BORN, a_plan
 
+AGAIN = "clusterctl up stacks/train --nodes 8"
+
 
 class Terminal(io.StringIO):
     """A keyboard on which this was typed."""
@@ -31,7 +33,7 @@ def asked(cluster_plan: ClusterPlan, typed: str | None, *, asks: bool = True) ->
     keyboard = io.StringIO() if typed is None else Terminal(f"{typed}\n")
     output = Output(stdout=io.BytesIO(), stderr=screen, stderr_is_terminal=typed is not None, stdin=keyboard)
     question = price_question(cluster_plan, running=0, now=BORN)
-    agree(output, cluster_plan, question=question, now=BORN, shown="stacks/train", asks=asks)
+    agree(output, cluster_plan, question=question, now=BORN, shown="stacks/train", again=AGAIN, asks=asks)
     return screen.getvalue().decode()
 
 
@@ -41,10 +43,17 @@ def test_a_program_is_told_how_it_agrees() -> None:
     with pytest.raises(
         UsageError, match=r"there is no terminal to ask at; nothing was changed\. .* app\.run\(yes=True\) agrees"
     ):
-        agree(output, a_plan(**CHEAP), question="Price. Go?", now=now, shown="s", asks=True, agreed_by=by)
+        agree(output, a_plan(**CHEAP), question="Price. Go?", now=now, shown="s", again=AGAIN, asks=True, agreed_by=by)
 
 
 CHEAP: dict[str, Any] = {"instance_type": "m5.large", "fabric": "none", "placement": "none", "caps": {"runtime": "2h"}}
+
+
+@pytest.mark.parametrize("typed", [None, "no"])
+def test_the_command_that_agrees_asks_for_the_same_size(typed: str | None) -> None:
+    with pytest.raises(UsageError) as refused:
+        asked(a_plan(**CHEAP), typed)
+    assert refused.value.hint == "clusterctl up stacks/train --nodes 8 --yes"
 
 
 @pytest.mark.parametrize("answer", ["y", "yes", "Y"])
@@ -91,7 +100,7 @@ def test_where_nobody_can_be_asked_the_refusal_names_sum_flag_and_caps(typed: st
         asked(a_plan(caps={"runtime": "2h"}), typed, asks=asks)
     assert "This will run at $220.27/h" in refused.value.message
     assert "stacks/train/cluster.yaml bound it: total_usd_per_hour, budget_usd" in refused.value.message
-    assert refused.value.hint == "clusterctl up stacks/train --yes"
+    assert refused.value.hint == f"{AGAIN} --yes"
 
 
 def test_what_is_spent_until_the_deadline_counts_from_now() -> None:

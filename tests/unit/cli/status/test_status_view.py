@@ -154,7 +154,7 @@ def test_machines_that_are_gone_with_their_places_bill_nothing_and_both_ways_on_
     assert "2 machines gone, and nothing is reserved or bills for them; next: clusterctl up" in told
     assert "or clusterctl down --cluster train" in told
     reserved = status_text(overview(make_inventory(size=2), Facts(now=NOW, instances=gone, is_reserved=True)))
-    assert "2 machines gone; next: clusterctl up" in reserved
+    assert "2 machines gone; `up` makes them anew, same name and address; next: clusterctl up" in reserved
     assert "nothing is reserved" not in reserved
 
 
@@ -163,7 +163,7 @@ def test_machines_that_are_gone_with_their_places_bill_nothing_and_both_ways_on_
     [
         ((), False, "2 machines not made; next: clusterctl up", "gone"),
         ((machine(0),), False, "1 machine not made; next: clusterctl up", "gone"),
-        ((machine(0, "terminated"),), False, "1 machine gone, 1 not made; next: clusterctl up", "2 machines"),
+        ((machine(0, "terminated"),), False, "1 machine gone, 1 not made; `up` makes it anew", "2 machines"),
         ((machine(0),), True, "clusterctl up is changing it now", "not made"),
     ],
 )
