@@ -64,6 +64,6 @@ def end_as_the_deadline_does(cluster: Rehearsed) -> None:
     arn = clients.sfn.start_execution(stateMachineArn=machine.id, input=SCHEDULE_INPUT)["executionArn"]
 
     def is_over() -> bool:
-        return clients.sfn.describe_execution(executionArn=arn)["status"] == "SUCCEEDED"
+        return str(clients.sfn.describe_execution(executionArn=arn)["status"]) == "SUCCEEDED"
 
     wait_until(is_over, what="the end of the cluster", timeout_s=90)

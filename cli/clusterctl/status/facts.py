@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -78,8 +78,7 @@ def gather(
     now -= (wrong_by := next(iter(clocks), None)) or timedelta(0)
     account, observed = _known_here(inventory, home)
     is_reserved, reserved_trouble = held.answer()
-    gone = _unless_heard(instances, answers)
-    return Facts(
+    facts = Facts(
         now=now,
         wrong_by=wrong_by,
         instances=instances,
@@ -91,14 +90,35 @@ def gather(
         ssh_trouble=ssh_trouble,
         account=account,
         observed=observed,
-        early_end=asked_early_end(
-            inventory, gone, account, observed, is_reserved=is_reserved, home=home, environ=environ, now=now
-        ),
-        ways_out=asked_ways_out(inventory, gone, home=home, environ=environ),
         half_extend=half_extend(inventory, home),
         unfinished=unfinished(inventory.cluster, home),
         size_note=size_note_here(inventory, home),
     )
+    gone = _unless_heard(instances, answers)
+    return _with_ends(facts, gone, inventory, home=home, environ=environ)
+
+
+def _with_ends(
+    facts: Facts,
+    instances: tuple[InstanceState, ...] | None,
+    inventory: Inventory,
+    *,
+    home: Home,
+    environ: Mapping[str, str],
+) -> Facts:
+    """The facts with what ended the cluster and what is left of its way out: AWS is asked where no machine lives."""
+    end = asked_early_end(
+        inventory,
+        instances,
+        facts.account,
+        facts.observed,
+        is_reserved=facts.is_reserved,
+        home=home,
+        environ=environ,
+        now=facts.now,
+    )
+    ways_out = asked_ways_out(inventory, instances, home=home, environ=environ)
+    return replace(facts, early_end=end, ways_out=ways_out)
 
 
 def _is_over(inventory: Inventory, now: datetime) -> bool:

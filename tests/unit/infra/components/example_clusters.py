@@ -63,7 +63,7 @@ def adopted_by(config: ClusterConfig) -> Adopted:
     if reservation is not None:
         capacity = AdoptedCapacity(
             reservation_id=reservation,
-            instance_type=config.instance_type or "",
+            instance_type=str(config.instance_type),
             zone=ZONE,
             ends_at=NOW + timedelta(days=1) if config.market == "capacity-block" else None,
             placement_group=None,
