@@ -30,7 +30,8 @@ from clusterctl.functions.needs import HINT, ClusterNeeds
 from clusterctl.home import Home, home_directory
 from clusterctl.lifecycle.down import DownRequest, take_down
 from clusterctl.lifecycle.new_stack import write_stack_files
-from clusterctl.lifecycle.up import UpRequest, bring_up
+from clusterctl.lifecycle.up import bring_up
+from clusterctl.lifecycle.up_request import UpRequest
 from clusterctl.output import Output
 from clusterctl.status.cloud_answers import asked_instances
 

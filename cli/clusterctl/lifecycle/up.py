@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 
-from clusterctl_infra.config.flag_size import size_in_file, typed_size
 from clusterctl_infra.outputs import read_inventory
 from clusterctl_infra.plan.model import ClusterPlan
 
@@ -19,12 +17,13 @@ from clusterctl.engine.progress import summary
 from clusterctl.engine.region import tell_region
 from clusterctl.engine.selected_stack import selected_meanwhile
 from clusterctl.engine.size_note import size_note
-from clusterctl.engine.stack import Stack, read_stack
-from clusterctl.engine.stack_config import config_values, own_config, read_config, with_values
-from clusterctl.engine.stack_plan import config_folder, ends_line, size_said_in
+from clusterctl.engine.stack import read_stack
+from clusterctl.engine.stack_config import read_config, with_values
+from clusterctl.engine.stack_plan import ends_line, size_said_in
 from clusterctl.engine.state import StackState
-from clusterctl.home import Home, home_directory
+from clusterctl.home import home_directory
 from clusterctl.lifecycle.adopt import adopt
+from clusterctl.lifecycle.block_stage import bought, look_for_block, plan_time
 from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.checks.known import WithFolder, WithIntent, WithPlan, WithPreview
 from clusterctl.lifecycle.checks.table import run_checks, run_checks_of_time
@@ -39,7 +38,6 @@ from clusterctl.lifecycle.intent import (
     for_up,
     of_a_new_life,
     plan_of,
-    read_intent,
     said_of_the_flag,
     with_changes,
 )
@@ -51,50 +49,16 @@ from clusterctl.lifecycle.rank_order import is_wanted, order_ranks
 from clusterctl.lifecycle.reservation import forget_ended, reserved_or_not
 from clusterctl.lifecycle.room_stage import candidates_of, chosen, room_words
 from clusterctl.lifecycle.running_jobs import refuse_running
-from clusterctl.lifecycle.spend_gate import BY_FLAG, agree
+from clusterctl.lifecycle.spend_gate import agree
 from clusterctl.lifecycle.spot_checks import makes_spot_machines
 from clusterctl.lifecycle.stopped import telling_if_stopped
 from clusterctl.lifecycle.unknown_machines import foretell_unknown
+from clusterctl.lifecycle.up_request import UpRequest, read_written
 from clusterctl.lifecycle.up_runs import Runs, run_up, runs_for
 from clusterctl.lifecycle.up_words import headline, price_question, warning_lines
 from clusterctl.output import Output, unshown_by
 from clusterctl.status.nodes_table import nodes_json
 from clusterctl.text.instant import utc_now
-
-
-@dataclass(frozen=True, kw_only=True)
-class UpRequest:
-    """What a person asked for."""
-
-    stack_dir: Path
-    stack_name: str
-    rehearse: bool
-    nodes: int | None
-    is_agreed: bool
-    """`--yes`."""
-    ready_timeout_s: float | None
-    reorders_ranks: bool = False
-    """`--reorder-ranks`: the order that was made once is made anew."""
-    asks_in_rehearsal: bool = False
-    """`--ask`: the questions of AWS, to see them."""
-    as_json: bool = False
-    """A program reads stdout: nobody is asked, and the nodes come as JSON at the end."""
-    is_forced: bool = False
-    """`--force`: though jobs run on nodes that end."""
-    replaces_failed: bool = False
-    """`--replace-failed`: nodes whose boot or script failed get new machines, and nobody is asked."""
-    agreed_by: str = BY_FLAG
-    """What a program says to agree to the price."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Written:
-    """What the stack's file and config say, with what was typed over them."""
-
-    intent: Intent
-    size_settings: Mapping[str, str]
-    """The config's values, the size among them, as they hold for this run."""
-    size_in_file: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,25 +103,6 @@ def bring_up(request: UpRequest, output: Output, environ: Mapping[str, str]) -> 
         bring_up_held(up, written.intent, state)
 
 
-def read_written(request: UpRequest, stack: Stack, home: Home) -> Written:
-    """What is asked for, before the state is known. Raises ConfigError."""
-    folder = config_folder(stack, home=home, rehearse=request.rehearse)
-    config_text = own_config(folder / stack.config_file.name, written_for=stack.config_file)
-    values, in_file = config_values(config_text), size_in_file(stack.cluster_file)
-    size = typed_size(values, request.nodes, in_file=in_file)
-    with said_of_the_flag(request.nodes):
-        intent = read_intent(
-            stack,
-            config_text,
-            nodes=None,
-            given=size,
-            fresh_prices=home.prices_file,
-            is_rehearsal=request.rehearse or stack.is_rehearsal_project,
-        )
-    told = values if request.nodes is None else {key: text for key, text in {**values, **size}.items() if text}
-    return Written(intent=intent, size_settings=told, size_in_file=in_file)
-
-
 def bring_up_held(up: Up, written: Intent, found: StackState | None) -> None:
     """Brings up a stack that this process holds already: checks, preview, question, repair, engine, nodes."""
     planned = plan_up(up, written, found or StackState())
@@ -174,6 +119,7 @@ def bring_up_held(up: Up, written: Intent, found: StackState | None) -> None:
         with said_of_the_flag(up.request.nodes):
             run_checks_of_time("up", planned_now(planned))
     replaced = slots_of(anew) | {node.slot for node in failed}
+    planned = bought(up.change, planned, up.request)
     if found is None:
         living = planned.state
         planned = choose(up, planned)
@@ -208,7 +154,8 @@ def plan_up(up: Up, written: Intent, state: StackState) -> WithPlan:
         reorders_ranks=up.request.reorders_ranks,
     )
     run_checks("up", asked)
-    adopted = adopt(change, with_account(change.clients, asked.intent), state, now=now)
+    sought = look_for_block(change, with_account(change.clients, asked.intent), state, now=now)
+    adopted = adopt(change, sought.intent, state, now=now, offered=sought.adopted)
     intent = with_todays_prices(change, adopted, state, now=now)
 
     def before() -> None:
@@ -216,7 +163,8 @@ def plan_up(up: Up, written: Intent, state: StackState) -> WithPlan:
             tell_region(change.home, change.environ, change.stack.directory, cluster=change.name)
 
     candidates = candidates_of(change.clients, intent, state, source=change.stack.source, before=before)
-    return WithPlan(**{**vars(asked), "intent": intent}, plan=plan_of(intent, state, now=now), candidates=candidates)
+    planned = plan_of(intent, state, now=plan_time(sought.offering, now))
+    return WithPlan(**{**vars(asked), "intent": intent}, plan=planned, candidates=candidates, offering=sought.offering)
 
 
 def choose(up: Up, planned: WithPlan) -> WithPlan:
@@ -230,7 +178,8 @@ def choose(up: Up, planned: WithPlan) -> WithPlan:
 def planned_now(planned: WithPlan) -> WithPlan:
     """The plan made anew: whoever was asked may have thought about it until after the deadline."""
     now = utc_now()
-    return replace(planned, now=now, plan=plan_of(planned.intent, planned.state, now=now))
+    begins = plan_time(planned.offering, now)
+    return replace(planned, now=now, plan=plan_of(planned.intent, planned.state, now=begins))
 
 
 def with_account(clients: Clients, intent: Intent) -> Intent:
@@ -296,7 +245,7 @@ def ask(up: Up, previewed: WithPreview) -> bool:
     asks = request.asks_in_rehearsal or not change.is_rehearsal
     if request.is_agreed or not asks:
         return False
-    cluster_plan, now = previewed.plan, previewed.now
+    cluster_plan, now = previewed.plan, plan_time(previewed.offering, previewed.now)
     agree(
         change.output,
         cluster_plan,
