@@ -53,6 +53,11 @@ class Home:
         return self.path / "apps"
 
     @property
+    def purchases_dir(self) -> Path:
+        """One `<cluster>.json` per cluster that a capacity block was, or may have been, bought for."""
+        return self.path / "purchases"
+
+    @property
     def job_clusters_dir(self) -> Path:
         """One file per job that this computer started: the name of its cluster."""
         return self.path / "job-clusters"
@@ -92,6 +97,10 @@ class Home:
     def run_file(self, cluster: str) -> Path:
         """The engine's run under way for `cluster`."""
         return self.runs_dir / f"{cluster}.json"
+
+    def purchase_file(self, cluster: str) -> Path:
+        """The last purchase of a capacity block for `cluster`."""
+        return self.purchases_dir / f"{cluster}.json"
 
     def ledger_file(self, cluster_id: str) -> Path:
         """The append-only account of the cluster with this id."""

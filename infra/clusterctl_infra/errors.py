@@ -8,6 +8,7 @@ ClusterctlError                exit 1   something expected went wrong
 ├── EngineError                exit 1   the Pulumi engine is missing, locked, or ended with an error
 ├── CloudError                 exit 1   AWS (or the rehearsed region) refused; carries its error code
 │   └── NoCapacity             exit 1   AWS has no room now, and nothing that the attempt made is left
+│       └── NotBegun           exit 1   a reservation or block is held, and begins later
 ├── StillBills                 exit 4   the cluster was ended; something that costs money is left (carries the list)
 ├── CapExceeded                exit 1   a cap says no
 ├── RemoteError                exit 1   a function raised on a node, or its task ended otherwise (node, rank, traceback)
@@ -20,6 +21,7 @@ Each carries one sentence with the value seen and, where there is one, the comma
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 
 class ClusterctlError(Exception):
@@ -75,6 +77,14 @@ class CloudError(ClusterctlError):
 
 class NoCapacity(CloudError):
     """AWS has no room for the machines now; nothing is left of the attempt: the same may succeed later."""
+
+
+class NotBegun(NoCapacity):
+    """The capacity is held, and can be used from `begins_at` on; None: AWS does not say when."""
+
+    def __init__(self, message: str, *, code: str, begins_at: datetime | None, hint: str | None = None) -> None:
+        super().__init__(message, code=code, hint=hint)
+        self.begins_at = begins_at
 
 
 class StillBills(ClusterctlError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any  # EC2's answers: typed dictionaries with every key optional
+from typing import Any, Final  # EC2's answers: typed dictionaries with every key optional
 
 from clusterctl_infra.adopted import AdoptedCapacity
 from clusterctl_infra.errors import CloudError
@@ -17,7 +17,7 @@ from clusterctl.cloud.refusal import aws_errors
 ACTIVE = "active"
 NOT_BEGUN = ("scheduled", "payment-pending", "assessing", "delayed", "pending")
 BLOCK = "capacity-block"
-PLATFORM = "Linux/UNIX"
+PLATFORM: Final = "Linux/UNIX"
 SHOW = "aws ec2 describe-capacity-reservations --region {region} --capacity-reservation-ids {id}"
 
 
@@ -85,15 +85,23 @@ def found_capacity(row: Mapping[str, Any]) -> FoundCapacity:
     )
 
 
+def not_begun(found: FoundCapacity) -> str | None:
+    """Why machines cannot be launched into it yet, and can be later; None: it has begun, or is over."""
+    if found.state not in NOT_BEGUN:
+        return None
+    begins = "" if found.starts_at is None else f": it begins at {found.starts_at:%Y-%m-%d %H:%M} UTC"
+    return f"{found.reservation_id} is {found.state}{begins}"
+
+
 def capacity_problem(found: FoundCapacity, *, as_block: bool, machines: int, now: datetime) -> str | None:
     """Why `machines` more cannot be launched into it; None: they can. `as_block`: it was named as a block."""
     id = found.reservation_id
     if found.is_block != as_block:
         is_a, key = ("a capacity block", "capacity_block") if found.is_block else ("no block", "reservation")
         return f"{id} is {is_a}: write {key}: {id}"
-    if found.state in NOT_BEGUN:
-        begins = "" if found.starts_at is None else f": it begins at {found.starts_at:%Y-%m-%d %H:%M} UTC"
-        return f"{id} is {found.state}{begins}; run clusterctl up then"
+    later = not_begun(found)
+    if later is not None:
+        return f"{later}; run clusterctl up then"
     if found.state != ACTIVE:
         return f"{id} is {found.state}: it holds no place any more"
     if found.ends_at is not None and found.ends_at <= now:

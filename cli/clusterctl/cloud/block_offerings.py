@@ -38,6 +38,8 @@ class BlockOffering:
     hours: int
     fee_usd: float | None
     """For all of it, paid at once; None: in another currency, or not told."""
+    segments: int = 1
+    """Of how many reservations it is made, one after the other."""
 
 
 def ask_offerings(clients: Clients, asked: BlockRequest) -> tuple[BlockOffering, ...]:
@@ -73,6 +75,7 @@ def _offering(row: Mapping[str, Any]) -> BlockOffering:
         ends_at=row["EndDate"],
         hours=row["CapacityBlockDurationHours"],
         fee_usd=_dollars(row),
+        segments=max(1, len(row.get("CapacityBlockOfferingSegments") or ())),
     )
 
 

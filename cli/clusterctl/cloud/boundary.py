@@ -45,6 +45,10 @@ class Clients(Protocol):
         """Amazon EC2; its lists come in pages."""
 
     @property
+    def ec2_once(self) -> EC2Client:
+        """Amazon EC2, asked once and never again by itself: for what must not be done twice."""
+
+    @property
     def iam(self) -> Any:
         """AWS Identity and Access Management."""
 

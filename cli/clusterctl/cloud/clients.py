@@ -36,6 +36,10 @@ NOBODYS_KEYS = KeyPair(access_key_id=REHEARSAL_CREDENTIAL, secret_access_key=REH
 NOT_NEEDED = Config(connect_timeout=3.0, read_timeout=3.0, retries={"mode": "standard", "total_max_attempts": 2})
 """For a service whose answer helps, and without which a command goes on."""
 
+ASKED_ONCE = Config(read_timeout=60.0, retries={"mode": "standard", "total_max_attempts": 1})
+"""For a purchase: the call takes no token by which AWS would know a repeated request (PurchaseCapacityBlock in botocore
+1.44; 2026-11-26)."""
+
 EC2_PAGE = 100
 """Rows of one answer: what every list of EC2 allows (route tables no more, launch templates 200, most 1,000; EC2 API in
 botocore 1.44, 2026-11-24). Without a size EC2 may answer with all at once, or run into its own time limit."""
@@ -106,6 +110,12 @@ class AwsClients:
     def ec2(self) -> EC2Client:
         """Amazon EC2; its lists come in pages of EC2_PAGE."""
         found: EC2Client = self._client("ec2")
+        return found
+
+    @functools.cached_property
+    def ec2_once(self) -> EC2Client:
+        """Amazon EC2, asked once and never again by itself: for what must not be done twice."""
+        found: EC2Client = self._client("ec2", config=self._config.merge(ASKED_ONCE))
         return found
 
     @functools.cached_property

@@ -42,7 +42,8 @@ def command(
     """Lists the capacity blocks that AWS offers now, cheapest first: GPU machines for a time, paid in advance.
 
     TYPE is an instance type (`p5.48xlarge`) or GPUs (`h100:8`). HOURS are whole days up to 336, then whole weeks up to
-    4368. The price changes with supply and demand, and an offer may be gone a minute later. Nothing is bought.
+    4368. The price changes with supply and demand, and an offer may be gone a minute later. Nothing is bought here:
+    `capacity_block: {find: …}` in cluster.yaml has `up` buy one.
 
     \b
     Examples:

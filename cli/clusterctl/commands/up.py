@@ -29,6 +29,7 @@ from clusterctl.output import Output
 @click.option("--rehearse", is_flag=True, help="Rehearse: on this computer instead of AWS, at no cost.")
 @count_option("--nodes", help="This many nodes, until cluster.yaml says another number.")
 @click.option("--yes", "-y", is_flag=True, help="Agree to the price without being asked.")
+@click.option("--buy", is_flag=True, help="Buy a capacity block that is looked for, without being asked.")
 @click.option("--ask", is_flag=True, help="In a rehearsal: ask as on AWS.")
 @click.option("--retry-until-up", is_flag=True, help="While AWS has no capacity: try again, with longer pauses.")
 @time_option("--for", parameter="for_s", default="6h", help="With --retry-until-up: start no try after this time.")
@@ -54,6 +55,7 @@ def command(
     rehearse: bool,
     nodes: int | None,
     yes: bool,
+    buy: bool,
     ask: bool,
     retry_until_up: bool,
     reorder_ranks: bool,
@@ -73,6 +75,9 @@ def command(
     agrees to a price; in a rehearsal only --ask asks about it. --json prints the nodes at the end. The exit code is 4
     when a node is not ready. With --retry-until-up nothing bills between two tries.
 
+    With `capacity_block: {find: …}` a capacity block is bought after a question of its own, with the sum, which is not
+    returned; --yes does not agree to that, --buy does. Until the block begins, --retry-until-up waits.
+
     \b
     Examples:
       clusterctl up stacks/train
@@ -89,6 +94,7 @@ def command(
         rehearse=rehearse,
         nodes=nodes,
         is_agreed=yes,
+        buys=buy,
         ready_timeout_s=ready_timeout,
         reorders_ranks=reorder_ranks,
         asks_in_rehearsal=ask,

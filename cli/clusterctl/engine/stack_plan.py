@@ -67,7 +67,7 @@ def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, reh
     in_file = size_in_file(stack.cluster_file)
     overrides = without_ended_size(settings.overrides, settings.nodes_over, in_file=in_file)
     written = load_cluster(stack.cluster_file, overrides=overrides, further=further, source=stack.source)
-    config = written.narrowed(settings.chosen)
+    config = written.narrowed(settings.chosen, settings.block)
     known = None if settings.down else _known(config.name, stack, home=home, is_rehearsal=is_rehearsal)
     identity = _identity(config, settings, known, now=now)
     planned = plan(

@@ -8,15 +8,15 @@ from __future__ import annotations
 import json
 from datetime import datetime
 
-from clusterctl_infra.adopted import Adopted, AdoptedNetwork, adopted_to_json
+from clusterctl_infra.adopted import Adopted, AdoptedCapacity, AdoptedNetwork, adopted_to_json
 from clusterctl_infra.config.model import AdoptConfig
-from clusterctl_infra.errors import CloudError
+from clusterctl_infra.errors import CloudError, NotBegun
 from clusterctl_infra.names import IDENTITY_TYPE
 from clusterctl_infra.plan.mount_clients import client_sources
 from clusterctl_infra.plan.network import free_range, others_in_slots
 from clusterctl_infra.plan.storage import storage_plans
 
-from clusterctl.cloud.adopted_capacity import SHOW, capacity_problem, find_capacity
+from clusterctl.cloud.adopted_capacity import SHOW, capacity_problem, find_capacity, not_begun
 from clusterctl.cloud.adopted_network import FoundNetwork, find_network, network_problem
 from clusterctl.cloud.boundary import Clients
 from clusterctl.engine.region import tell_region
@@ -27,8 +27,12 @@ from clusterctl.lifecycle.intent import Intent, with_changes
 from clusterctl.text.next_commands import edit
 
 
-def adopt(change: Change, intent: Intent, state: StackState, *, now: datetime) -> Intent:
+def adopt(
+    change: Change, intent: Intent, state: StackState, *, now: datetime, offered: AdoptedCapacity | None = None
+) -> Intent:
     """The intent with all that was looked up; the same one where nothing that exists is named.
+
+    `offered`: a capacity block that is not bought yet, and stands for itself in the plan.
 
     Raises CloudError where the cluster cannot use it, before anything is made.
     """
@@ -37,28 +41,48 @@ def adopt(change: Change, intent: Intent, state: StackState, *, now: datetime) -
         return with_changes(intent, {"adopted": None})
     if change.is_rehearsal:
         tell_region(change.home, change.environ, change.stack.directory, cluster=change.name)
-    adopted = look_up(change.clients, intent, state, source=change.stack.source, now=now)
+    adopted = look_up(change.clients, intent, state, source=change.stack.source, now=now, offered=offered)
     text = json.dumps(adopted_to_json(adopted), separators=(",", ":"))
     return with_changes(intent, {"adopted": text})
 
 
-def look_up(clients: Clients, intent: Intent, state: StackState, *, source: str, now: datetime) -> Adopted:
+def look_up(
+    clients: Clients,
+    intent: Intent,
+    state: StackState,
+    *,
+    source: str,
+    now: datetime,
+    offered: AdoptedCapacity | None = None,
+) -> Adopted:
     """What is named, as AWS describes it now. Raises CloudError where the cluster cannot use it."""
     config = intent.config
     staying = len([slot for slot in living_slots(clients, state) if slot < config.nodes])
     machines = config.nodes - staying
-    capacity = network = None
-    if config.reservation_id is not None:
-        found = find_capacity(clients, config.reservation_id)
+    capacity, network = offered, None
+    if offered is None and config.reservation_id is not None:
         as_block = config.capacity_block is not None
-        problem = capacity_problem(found, as_block=as_block, machines=machines, now=now)
-        if problem is not None:
-            show = SHOW.format(region=clients.region, id=found.reservation_id)
-            raise CloudError(f"{problem}. Nothing was changed", code="ReservationUnusable", hint=show)
-        capacity = found.adopted()
+        capacity = _capacity(clients, config.reservation_id, as_block=as_block, machines=machines, now=now)
     if config.network.adopt is not None:
         network = _network(clients, intent, config.network.adopt, state, machines=machines, source=source)
     return Adopted(capacity=capacity, network=network)
+
+
+def _capacity(clients: Clients, id: str, *, as_block: bool, machines: int, now: datetime) -> AdoptedCapacity:
+    found = find_capacity(clients, id)
+    show = SHOW.format(region=clients.region, id=id)
+    later = not_begun(found) if found.is_block == as_block else None
+    if later is not None:
+        raise NotBegun(
+            f"{later}. No node was made; run clusterctl up then, or let it wait: --retry-until-up",
+            code="ReservationNotBegun",
+            begins_at=found.starts_at,
+            hint=show,
+        )
+    problem = capacity_problem(found, as_block=as_block, machines=machines, now=now)
+    if problem is not None:
+        raise CloudError(f"{problem}. Nothing was changed", code="ReservationUnusable", hint=show)
+    return found.adopted()
 
 
 def kept_range(state: StackState) -> tuple[str, str] | None:

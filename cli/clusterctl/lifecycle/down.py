@@ -20,6 +20,7 @@ from clusterctl.cloud.storage_resources import DATA_KINDS
 from clusterctl.engine.extended_budget import BUDGET
 from clusterctl.engine.known_clusters import inventory_here
 from clusterctl.engine.progress import summary
+from clusterctl.engine.purchase_file import paid_words
 from clusterctl.engine.repair import state_at_rest
 from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import config_values, read_config, with_values, write_config
@@ -224,6 +225,7 @@ def end_all(down: Down, state: StackState) -> None:
     change.finish()
     change.output.note(f" {summary(result.changes)}")
     change.output.note(f"{cluster}: gone; nothing of it is left, nothing bills")
+    tell_paid(change)
     if known is not None:
         tell_sum(change, known)
 
@@ -240,6 +242,7 @@ def end_nodes(down: Down, state: StackState) -> None:
     change.finish()
     change.output.note(f"{change.cluster}: no node runs; network and storage are kept")
     tell_staying(down, region=intent.config.region)
+    tell_paid(change)
     shown = down.request.where.shown
     up = f"clusterctl up {change.typed(change.stack.directory)}"
     change.output.note(f"  next: {up} begins a new run; clusterctl down {shown} --all ends the data too")
@@ -316,6 +319,7 @@ def tell_nothing_there(down: Down) -> None:
     change.finish()
     clean_config(change)
     change.output.note(f"{change.cluster}: nothing to end: its stack has no resources in this Pulumi backend")
+    tell_paid(change)
     if known is not None:  # its account may be another one: it is not for `down` to forget it
         where = f"in {known.region} of the account {change.clients.account()}"
         change.output.note(f"  nothing with the cluster's id {known.cluster_id} bills {where} either")
@@ -330,6 +334,14 @@ def refuse_unseen(change: Change, known: Inventory) -> None:
         told = f"this Pulumi backend does not hold {change.cluster}'s state. If it is elsewhere, `pulumi login` there"
         change.output.note(told)
     refuse_leftovers(left, not_asked=seen.not_asked, again=reap_cluster(known))
+
+
+def tell_paid(change: Change) -> None:
+    """Says which capacity block was bought for the cluster and outlives it."""
+    file = change.home.purchase_file(change.cluster)
+    told = paid_words(file, now=utc_now(), is_rehearsal=change.is_rehearsal)
+    if told is not None:
+        change.output.note(f"  {told}")
 
 
 def clean_config(change: Change) -> None:

@@ -82,7 +82,7 @@ def read_intent(
     further = partial(further_problems, catalog=catalog, now=datetime.now(UTC), is_rehearsal=is_rehearsal)
     config = load_cluster(stack.cluster_file, overrides=settings.overrides, further=further, source=stack.source)
     return Intent(
-        config=config.narrowed(settings.chosen),
+        config=config.narrowed(settings.chosen, settings.block),
         settings=settings,
         changes=changes,
         config_text=text,
@@ -247,7 +247,7 @@ def with_changes(intent: Intent, changes: Mapping[str, str | None]) -> Intent:
     written = intent.config if intent.written is None else intent.written
     return replace(
         intent,
-        config=written.narrowed(settings.chosen),
+        config=written.narrowed(settings.chosen, settings.block),
         changes={**intent.changes, **changes},
         config_text=text,
         settings=settings,

@@ -49,7 +49,7 @@ def plan_text(stack_plan: StackPlan, found: NextUp | None = None, *, now: dateti
     facts = [
         ("per hour", price_line(plan)),
         *(() if plan.price.spot is None else [("spot", spot_line(plan, plan.price.spot))]),
-        *(() if plan.reservation_id is None else [("capacity", capacity_line(plan))]),
+        *([("capacity", capacity_line(plan))] if plan.capacity in ("reservation", "capacity-block") else []),
         ("deadline", deadline_line(stack_plan, now=now)),
         ("in all", total_line(stack_plan)),
         *(() if plan.price.reservation_tail_usd == 0 else [("at worst", tail_line(plan))]),
@@ -144,6 +144,8 @@ def capacity_line(plan: ClusterPlan) -> str:
     """`capacity block cr-0a1b2c3d4e5f67890, paid in advance; lets the cluster live until 12:30 UTC`."""
     ends_at = plan.deadline.ceiling_at
     until = "" if ends_at is None else f"; lets the cluster live until {ends_at:%Y-%m-%d %H:%M} UTC"
+    if plan.reservation_id is None:
+        return "a capacity block that up looks for, and buys once you agree to its price"
     if plan.capacity == "capacity-block":
         return f"capacity block {plan.reservation_id}, paid in advance{until}"
     return f"reservation {plan.reservation_id}, which exists and bills with nodes or without{until}"

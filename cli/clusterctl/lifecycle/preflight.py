@@ -30,8 +30,12 @@ def needs_of(
     machines: int,
     own_id: str | None,
     source: str,
+    has_to_be_bought: bool = False,
 ) -> Needs:
-    """What the plan asks of AWS; `machines`: of its nodes those that are made, `own_id`: None before there is one."""
+    """What the plan asks of AWS; `machines`: of its nodes those that are made, `own_id`: None before there is one.
+
+    `has_to_be_bought`: the capacity block of the plan is an offering.
+    """
     types = config.instance_rows(catalog)
     adopt = config.network.adopt
     parameter = catalog.image_parameter(config.image, types[0].architecture)
@@ -45,7 +49,7 @@ def needs_of(
         image=cluster_plan.image_id if own_id is not None else parameter or config.image,
         root_disk_gib=config.root_disk,
         addresses=addresses_wanted(cluster_plan),
-        reservation_id=config.reservation_id,
+        reservation_id=None if has_to_be_bought else config.reservation_id,
         vpc_id=None if adopt is None else adopt.vpc_id,
         subnet_id=None if adopt is None else adopt.node_subnet_id,
         is_public=config.access.mode == "public",

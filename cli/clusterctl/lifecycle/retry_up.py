@@ -5,16 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
-from clusterctl_infra.errors import NoCapacity
+from clusterctl_infra.config.stack import NAMESPACE
+from clusterctl_infra.errors import NoCapacity, NotBegun
 
 from clusterctl.lifecycle.up import bring_up
 from clusterctl.lifecycle.up_request import UpRequest
 from clusterctl.output import Output
+from clusterctl.text.instant import utc_now
 from clusterctl.text.quantities import clock, duration
 
+BLOCK_KEY = f"{NAMESPACE}block:".encode()
 FIRST_PAUSE_S = 10.0
 LONGEST_PAUSE_S = 900.0
 """A choice: each try makes and undoes a network, and capacity comes back by the quarter of an hour."""
@@ -28,6 +31,7 @@ def bring_up_in_time(
     for_s: float,
     attempt: Callable[[UpRequest, Output, Mapping[str, str]], None] = bring_up,
     monotonic: Callable[[], float] = time.monotonic,
+    wall_clock: Callable[[], datetime] = utc_now,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
     """Brings the stack up; no try begins later than `for_s` after the first. Raises NoCapacity of the last one.
@@ -43,20 +47,33 @@ def bring_up_in_time(
             attempt(request, output, environ)
             return
         except NoCapacity as e:
-            left_s = for_s - (monotonic() - began)
-            if left_s < pause_s:
+            left_s, now = for_s - (monotonic() - began), wall_clock()
+            wait_s = max(pause_s, until_it_begins_s(e, now=now))
+            if left_s < wait_s:
                 raise
-            now = datetime.now(UTC)
-            at, end = (clock(now + timedelta(seconds=ahead_s), now) for ahead_s in (pause_s, left_s))
+            at, end = (clock(now + timedelta(seconds=ahead_s), now) for ahead_s in (wait_s, left_s))
             output.note(e.message)
-            output.note(f"  next try in {duration(timedelta(seconds=pause_s))}, at {at}; the last begins before {end}")
-        sleep(pause_s)
+            output.note(f"  next try in {duration(timedelta(seconds=wait_s))}, at {at}; the last begins before {end}")
+        sleep(wait_s)
         pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
         is_same = what_is_said(request.stack_dir) == asked_of
         request = replace(request, is_agreed=agreed_without_asking or is_same)
 
 
+def until_it_begins_s(refusal: NoCapacity, *, now: datetime) -> float:
+    """Seconds until what is held begins; 0 where that is not why there is no capacity, or not known."""
+    begins_at = refusal.begins_at if isinstance(refusal, NotBegun) else None
+    return 0.0 if begins_at is None else max(0.0, (begins_at - now).total_seconds())
+
+
 def what_is_said(stack_dir: Path) -> tuple[tuple[str, bytes], ...]:
-    """The stack's files of settings with their contents: what a person agreed to comes from them."""
+    """The stack's files of settings with their contents: what a person agreed to comes from them.
+
+    The block that was bought meanwhile is none of it.
+    """
     files = sorted(path for path in stack_dir.glob("*.yaml") if path.is_file())
-    return tuple((path.name, path.read_bytes()) for path in files)
+    return tuple((path.name, _without_block(path.read_bytes())) for path in files)
+
+
+def _without_block(content: bytes) -> bytes:
+    return b"".join(line for line in content.splitlines(keepends=True) if not line.strip().startswith(BLOCK_KEY))

@@ -23,6 +23,7 @@ from clusterctl.engine.stack_plan import ends_line, size_said_in
 from clusterctl.engine.state import StackState
 from clusterctl.home import home_directory
 from clusterctl.lifecycle.adopt import adopt
+from clusterctl.lifecycle.block_stage import bought, look_for_block, plan_time
 from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.checks.known import WithFolder, WithIntent, WithPlan, WithPreview
 from clusterctl.lifecycle.checks.table import run_checks, run_checks_of_time
@@ -123,6 +124,7 @@ def bring_up_held(up: Up, written: Intent, found: StackState | None) -> None:
         with said_of_the_flag(up.request.nodes):
             run_checks_of_time("up", planned_now(planned))
     replaced = slots_of(anew) | {node.slot for node in failed}
+    planned = bought(up.change, planned, up.request)
     if found is None:
         living = planned.state
         planned = choose(up, planned)
@@ -157,7 +159,8 @@ def plan_up(up: Up, written: Intent, state: StackState) -> WithPlan:
         reorders_ranks=up.request.reorders_ranks,
     )
     run_checks("up", asked)
-    adopted = adopt(change, with_account(change.clients, asked.intent), state, now=now)
+    sought = look_for_block(change, with_account(change.clients, asked.intent), state, now=now)
+    adopted = adopt(change, sought.intent, state, now=now, offered=sought.adopted)
     intent = with_todays_prices(change, adopted, state, now=now)
 
     def before() -> None:
@@ -165,7 +168,8 @@ def plan_up(up: Up, written: Intent, state: StackState) -> WithPlan:
             tell_region(change.home, change.environ, change.stack.directory, cluster=change.name)
 
     candidates = candidates_of(change.clients, intent, state, source=change.stack.source, before=before)
-    return WithPlan(**{**vars(asked), "intent": intent}, plan=plan_of(intent, state, now=now), candidates=candidates)
+    planned = plan_of(intent, state, now=plan_time(sought.offering, now))
+    return WithPlan(**{**vars(asked), "intent": intent}, plan=planned, candidates=candidates, offering=sought.offering)
 
 
 def choose(up: Up, planned: WithPlan) -> WithPlan:
@@ -179,7 +183,8 @@ def choose(up: Up, planned: WithPlan) -> WithPlan:
 def planned_now(planned: WithPlan) -> WithPlan:
     """The plan made anew: whoever was asked may have thought about it until after the deadline."""
     now = utc_now()
-    return replace(planned, now=now, plan=plan_of(planned.intent, planned.state, now=now))
+    begins = plan_time(planned.offering, now)
+    return replace(planned, now=now, plan=plan_of(planned.intent, planned.state, now=begins))
 
 
 def with_account(clients: Clients, intent: Intent) -> Intent:
@@ -244,7 +249,7 @@ def ask(up: Up, previewed: WithPreview) -> bool:
     asks = request.asks_in_rehearsal or not change.is_rehearsal
     if request.is_agreed or not asks:
         return False
-    cluster_plan, now = previewed.plan, previewed.now
+    cluster_plan, now = previewed.plan, plan_time(previewed.offering, previewed.now)
     agree(
         change.output,
         cluster_plan,

@@ -31,6 +31,8 @@ class UpRequest:
     """`--reorder-ranks`: the order that was made once is made anew."""
     asks_in_rehearsal: bool = False
     """`--ask`: the questions of AWS, to see them."""
+    buys: bool = False
+    """`--buy`: a capacity block that has to be bought is bought without being asked."""
     as_json: bool = False
     """A program reads stdout: nobody is asked, and the nodes come as JSON at the end."""
     is_forced: bool = False

@@ -9,6 +9,7 @@ from datetime import datetime
 from clusterctl_infra.catalog.gpus import GpuSpecUnreadable
 from clusterctl_infra.catalog.instance import InstanceType
 from clusterctl_infra.catalog.reader import Catalog
+from clusterctl_infra.config.block_search import MOST_INSTANCES, hours_problem
 from clusterctl_infra.errors import NothingMatched, UsageError
 from clusterctl_infra.nearest import did_you_mean
 
@@ -18,10 +19,6 @@ from clusterctl.text.quantities import UNKNOWN, usd
 from clusterctl.text.table import render_table
 
 BLOCK = "capacity-block"
-DAY_H, WEEK_H = 24, 168
-LONGEST_BY_DAYS_H, LONGEST_H = 14 * DAY_H, 182 * DAY_H
-MOST_INSTANCES = 64
-"""EC2 API, DescribeCapacityBlockOfferings (2026-11): days up to 14, then weeks up to 182 days; 64 machines a block."""
 RIGHT = {"hours", "in all", "$/h", "$/gpu h"}
 
 
@@ -31,11 +28,9 @@ def block_request(
     """What AWS can be asked for. Raises UsageError, NothingMatched."""
     if nodes > MOST_INSTANCES:
         raise UsageError(f"--nodes {nodes}: AWS sells blocks of at most {MOST_INSTANCES} machines")
-    if not ((hours % DAY_H == 0 and hours <= LONGEST_BY_DAYS_H) or (hours % WEEK_H == 0 and hours <= LONGEST_H)):
-        raise UsageError(
-            f"--hours {hours}: AWS sells whole days up to {LONGEST_BY_DAYS_H} h, then whole weeks up to {LONGEST_H} h "
-            f"(did you mean {_near(hours)}?)"
-        )
+    problem = hours_problem(hours)
+    if problem is not None:
+        raise UsageError(f"--hours {hours}: {problem}")
     return BlockRequest(instance_types=_types(catalog, wanted), instances=nodes, hours=hours, starts_from=starts_from)
 
 
@@ -56,15 +51,10 @@ def blocks_text(found: Sequence[BlockOffering], catalog: Catalog, *, region: str
         )
     header = ["offering", "type", "zone", "begins (UTC)", "ends (UTC)", "hours", "in all", "$/h", "$/gpu h"]
     table = render_table(header, [_cells(row, catalog) for row in found], right=RIGHT)
+    how = "with capacity_block: {find: {hours: …}} in cluster.yaml, clusterctl up buys the cheapest, once you agree"
     if is_rehearsal:
-        return f"{table}\n  rehearsed: the price on demand stands for AWS's, and none of them can be bought"
-    buy = (
-        f"aws ec2 purchase-capacity-block --region {region} --instance-platform Linux/UNIX --capacity-block-offering-id"
-    )
-    return (
-        f"{table}\n  the sum is paid at once and not returned; clusterctl buys none. To buy: {buy} OFFERING, and write "
-        "the id that it answers as capacity_block: cr-…"
-    )
+        return f"{table}\n  rehearsed: the price on demand stands for AWS's, and nothing is paid\n  {how}"
+    return f"{table}\n  the sum is paid at once and not returned\n  {how}"
 
 
 def blocks_json(found: Sequence[BlockOffering]) -> list[dict[str, object]]:
@@ -96,11 +86,6 @@ def _with_gpus(catalog: Catalog, wanted: str) -> list[InstanceType]:
         return catalog.for_gpus(wanted)
     except GpuSpecUnreadable:
         return []
-
-
-def _near(hours: int) -> int:
-    step = DAY_H if hours <= LONGEST_BY_DAYS_H else WEEK_H
-    return min(LONGEST_H, max(DAY_H, -(-hours // step) * step))
 
 
 def _cells(row: BlockOffering, catalog: Catalog) -> list[str]:

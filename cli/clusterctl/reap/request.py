@@ -10,6 +10,7 @@ from pathlib import Path
 
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import CloudError, NothingMatched
+from clusterctl_infra.names import REHEARSAL_SUFFIX
 from clusterctl_infra.nearest import did_you_mean
 from clusterctl_infra.outputs import Inventory
 from clusterctl_infra.region_keys import RegionAccess
@@ -19,6 +20,7 @@ from clusterctl.cloud.clients import AwsClients, configured_region
 from clusterctl.cloud.clock import refuse_wrong_clock
 from clusterctl.cloud.resource import CloudResource, type_of
 from clusterctl.cloud.resource_types import KINDS
+from clusterctl.engine.purchase_file import paid_words
 from clusterctl.engine.region import region_access
 from clusterctl.home import Home
 from clusterctl.output import Output, unshown_by
@@ -59,6 +61,7 @@ def look_and_end(request: ReapRequest, clients_of: ClientsOf, output: Output, ho
     view = _seen(request, home, clients_of, output.live)
     refuse_unknown(view)
     unshown = None if request.as_json else unshown_by(lambda: output.data(reap_text(view)))
+    tell_paid(home, output, now=view.now, is_rehearsal=request.rehearse)
     ended: tuple[Ended, ...] = ()
     if request.acts:
         # Grace is counted by this computer's clock; AWS refuses only what is five minutes off.
@@ -73,6 +76,16 @@ def look_and_end(request: ReapRequest, clients_of: ClientsOf, output: Output, ho
     refuse_unseen(view.search)
     if unshown is not None:
         raise unshown
+
+
+def tell_paid(home: Home, output: Output, *, now: datetime, is_rehearsal: bool) -> None:
+    """Says which capacity blocks were bought from this computer, and last: nothing here ends them."""
+    for file in sorted(home.purchases_dir.glob("*.json")):
+        cluster = file.stem
+        if cluster.endswith(REHEARSAL_SUFFIX) == is_rehearsal:
+            told = paid_words(file, now=now, is_rehearsal=is_rehearsal)
+            if told is not None:
+                output.note(f"  {cluster.removesuffix(REHEARSAL_SUFFIX)}: {told}")
 
 
 def region_clients(rehearsed: RegionAccess | None) -> ClientsOf:

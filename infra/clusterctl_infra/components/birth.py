@@ -98,6 +98,8 @@ class Birth:
         lacks = [config.reservation_id] if adopted_capacity(config, adopted) is None else []
         if config.network.adopt is not None and adopted_network(config, adopted) is None:
             lacks.append(config.network.adopt.node_subnet_id)
+        if config.block_search is not None:
+            lacks.append("a capacity block to be found")
         named = [id for id in lacks if id is not None]
         if named and not self.settings.down:
             raise PlanRefused(

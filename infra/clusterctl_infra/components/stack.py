@@ -32,7 +32,7 @@ def load_stack(folder: Path) -> tuple[ClusterConfig, StackSettings]:
         config = load_cluster(file, overrides=settings.overrides, further=further, source=str(shown))
     except ConfigError as e:
         raise refused(e) from e
-    return config.narrowed(settings.chosen), settings
+    return config.narrowed(settings.chosen, settings.block), settings
 
 
 def current_settings() -> StackSettings:

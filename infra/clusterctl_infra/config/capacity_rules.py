@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clusterctl_infra.catalog.gpus import GpuSpecUnreadable
 from clusterctl_infra.catalog.reader import Catalog
+from clusterctl_infra.config.block_search import MOST_INSTANCES, BlockConfig
 from clusterctl_infra.config.document import Path
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.problems import shown
@@ -17,7 +19,10 @@ _KEYS = {"reservation": "reservation", "capacity-block": "capacity_block"}
 def capacity_has_one_source(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
     """One of on-demand, spot, a reservation and a block, said in keys that agree."""
     if config.reservation is not None and config.capacity_block is not None:
-        yield ("capacity_block",), f"{shown(config.capacity_block)}: reservation is written too; keep one of them"
+        yield (
+            ("capacity_block",),
+            f"{_block_words(config.capacity_block)}: reservation is written too; keep one of them",
+        )
         return
     key = _KEYS.get(config.capacity)
     if key is not None and getattr(config, key) is None:
@@ -38,7 +43,7 @@ def lists_are_for_on_demand(config: ClusterConfig, catalog: Catalog) -> Iterator
     if not config.is_list or config.market == "on-demand":
         return
     key = "gpus" if config.gpus is not None else "instance_type"
-    why = f"{config.reservation_id} has its type: name that one"
+    why = f"{config.reservation_id or 'a capacity block'} has its type: name that one"
     if config.market == "spot":
         why = "not built yet for spot machines, of which no reservation tells whether there is room: name one"
     yield (key,), f"{shown(getattr(config, key))}: a list is for machines on demand; {why}"
@@ -56,6 +61,26 @@ def block_has_no_placement_group(config: ClusterConfig, catalog: Catalog) -> Ite
         )
 
 
+def searched_block_holds_nodes(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
+    """A block that is looked for has room for all nodes, and AWS sells such blocks of their type."""
+    search = config.block_search
+    if search is None or config.is_list:
+        return
+    path = ("capacity_block", "find")
+    if search.nodes is not None and search.nodes < config.nodes:
+        yield (*path, "nodes"), f"{shown(search.nodes)}: the cluster has {config.nodes}; leave nodes out"
+    if (search.nodes or config.nodes) > MOST_INSTANCES:
+        yield path, f"{search.nodes or config.nodes} nodes: AWS sells blocks of at most {MOST_INSTANCES} machines"
+    row = config.instance_row(catalog)
+    if row is None:
+        return
+    if "capacity-block" not in row.usage_classes:
+        sold = ", ".join(each.name for each in catalog.types.values() if "capacity-block" in each.usage_classes)
+        yield path, f"AWS sells no capacity blocks of {row.name}; it does of {sold}"
+    elif search.gpus is not None and row.name not in _types_with(search.gpus, catalog):
+        yield (*path, "gpus"), f"{shown(search.gpus)}: the nodes are {row.name}, which has others; leave gpus out"
+
+
 def adopted_network_has_its_ranges(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
     """Ranges of a network that is not made would mean nothing."""
     if config.network.adopt is None:
@@ -69,3 +94,14 @@ def adopted_network_has_its_ranges(config: ClusterConfig, catalog: Catalog) -> I
                     "own; keep one of them"
                 ),
             )
+
+
+def _block_words(block: BlockConfig) -> str:
+    return "a block to be found" if block.id is None else shown(block.id)
+
+
+def _types_with(gpus: str, catalog: Catalog) -> set[str]:
+    try:
+        return {row.name for row in catalog.for_gpus(gpus)}
+    except GpuSpecUnreadable:
+        return set()

@@ -47,7 +47,7 @@ def check_name(value: object) -> str:
 
 def check_nodes(value: object) -> int:
     """1 to NODES_LIMIT. Raises ValueError."""
-    count = _whole(value)
+    count = check_whole(value)
     if count < 1:
         raise ValueError("a cluster has at least 1 node; to end one: clusterctl down")
     if count > NODES_LIMIT:
@@ -139,7 +139,7 @@ def check_subnet_id(value: object) -> str:
 
 def check_positive(value: object) -> int:
     """A whole number above 0. Raises ValueError."""
-    count = _whole(value)
+    count = check_whole(value)
     if count < 1:
         raise ValueError("a whole number above 0")
     return count
@@ -233,7 +233,8 @@ def _tag_fault(name: str, text: str) -> str | None:
     return None
 
 
-def _whole(value: object) -> int:
+def check_whole(value: object) -> int:
+    """A whole number. Raises ValueError."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     return quantities.parse_whole(check_text(value))

@@ -16,7 +16,6 @@ from clusterctl_infra.config.document import Document, Tree, read_document
 from clusterctl_infra.config.fields import TAG_LETTER
 from clusterctl_infra.config.hooks import read_script
 from clusterctl_infra.config.model import ClusterConfig
-from clusterctl_infra.config.not_built import not_built_yet
 from clusterctl_infra.config.overrides import apply_overrides, override_of
 from clusterctl_infra.config.problems import ConfigProblem, problems_of
 from clusterctl_infra.config.rules import broken_rules
@@ -147,7 +146,7 @@ def _validate(tree: dict[str, Tree], catalog: Catalog) -> tuple[ClusterConfig | 
         problems = problems_of(e, ClusterConfig)
         unsound = frozenset(str(problem.path[0]) for problem in problems if problem.path)
         checked = _with_stand_ins(tree, unsound)
-    problems += broken_rules(checked, catalog, unsound) + not_built_yet(tree)
+    problems += broken_rules(checked, catalog, unsound)
     return config, problems
 
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 from clusterctl_infra.catalog.instance import InstanceType
 from clusterctl_infra.catalog.reader import Catalog
+from clusterctl_infra.config.block_search import BlockConfig, BlockSearch, or_text
 from clusterctl_infra.config.choice import Chosen, InstanceChoice, choose_instance
 from clusterctl_infra.config.fields import (
     KMS_EXAMPLE,
@@ -248,13 +249,14 @@ class ClusterConfig(BaseModel):
         ),
         examples=["cr-0a1b2c3d4e5f67890"],
     )
-    capacity_block: ReservationId | None = Field(
+    capacity_block: BlockConfig | None = Field(
         default=None,
         description=(
-            "A capacity block that was bought: its zone is the cluster's, and the cluster ends 30 minutes before it. "
-            "Its price was paid in advance and is not counted; docs/adopted.md."
+            "A capacity block that was bought, such as `cr-0a1b2c3d4e5f67890`, or `{find: …}`: `clusterctl up` then "
+            "buys one, once you agree. Its zone is the cluster's, and the cluster ends 30 minutes before it. Its price "
+            "is paid in advance and is not counted; docs/adopted.md."
         ),
-        examples=["cr-0a1b2c3d4e5f67890"],
+        json_schema_extra=or_text,
     )
     fabric: Literal["auto", "required", "none"] = Field(
         default="auto",
@@ -317,19 +319,27 @@ class ClusterConfig(BaseModel):
 
     @property
     def reservation_id(self) -> str | None:
-        """The reservation or block that exists and is to be used."""
-        return self.capacity_block or self.reservation
+        """The reservation or block that exists and is to be used; None for a block that is looked for."""
+        return self.reservation if self.capacity_block is None else self.capacity_block.id
+
+    @property
+    def block_search(self) -> BlockSearch | None:
+        """What a capacity block that is yet to be bought has to be like."""
+        return None if self.capacity_block is None else self.capacity_block.find
 
     @property
     def is_list(self) -> bool:
         """Whether several types, or several kinds of GPUs, are named, to be tried in order."""
         return isinstance(self.instance_type or self.gpus, tuple)
 
-    def narrowed(self, chosen: Chosen | None) -> ClusterConfig:
-        """The configuration with the type that its list came to; as it is without a list, or without a choice."""
-        if chosen is None or chosen.instance_type is None or not self.is_list:
-            return self
-        return self.model_copy(update={"gpus": None, "instance_type": chosen.instance_type})
+    def narrowed(self, chosen: Chosen | None, block_id: str | None) -> ClusterConfig:
+        """The configuration with what its list, and its search for a block, came to; as it is where nothing is open."""
+        found: dict[str, object] = {}
+        if chosen is not None and chosen.instance_type is not None and self.is_list:
+            found |= {"gpus": None, "instance_type": chosen.instance_type}
+        if block_id is not None and self.block_search is not None:
+            found |= {"capacity_block": BlockConfig.model_construct(id=block_id)}
+        return self.model_copy(update=found) if found else self
 
     def instance_choice(self, catalog: Catalog) -> InstanceChoice:
         """The one instance type that nodes have, and why, where there was a choice; of a list the dearest.

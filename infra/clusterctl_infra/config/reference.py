@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any  # JSON Schema
 
 from clusterctl_infra.catalog.reader import Catalog
-from clusterctl_infra.config.not_built import NOT_BUILT
 from clusterctl_infra.config.overrides import OVERRIDES
 from clusterctl_infra.config.schema import json_schema
 
@@ -46,7 +45,7 @@ def reference(catalog: Catalog) -> str:
     parts = [HEAD.format(example=EXAMPLE), "## The keys\n\n" + _table(schema)]
     for key, section in _sections(schema):
         parts.append(f"## {key}\n\n{section['description']}\n\n{_table(section)}")
-    parts += [_images(catalog), _overrides(), _not_built()]
+    parts += [_images(catalog), _overrides()]
     return "\n".join(parts)
 
 
@@ -124,8 +123,3 @@ def _overrides() -> str:
     head = "## Overrides by a stack's Pulumi config\n\n`pulumi config set clusterctl:nodes 8` stands for `nodes: 8`."
     keys = ", ".join(f"`{key}`" for key in OVERRIDES)
     return f"{head} Keys: {keys}. `gpus` and `instance_type` take each other's place.\n"
-
-
-def _not_built() -> str:
-    rows = [f"- `{'.'.join(row.path)}`: {row.sentence}" for row in NOT_BUILT]
-    return "## Not built yet\n\nModelled, and refused with `not built yet`:\n\n" + "\n".join(rows) + "\n"

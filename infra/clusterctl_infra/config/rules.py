@@ -17,6 +17,7 @@ from clusterctl_infra.config.capacity_rules import (
     block_has_no_placement_group,
     capacity_has_one_source,
     lists_are_for_on_demand,
+    searched_block_holds_nodes,
 )
 from clusterctl_infra.config.choice import check_instance_type, choose_by_gpus
 from clusterctl_infra.config.document import Path
@@ -254,6 +255,7 @@ RULES = (
     _rule(capacity_has_one_source, "capacity", "reservation", "capacity_block"),
     _rule(lists_are_for_on_demand, "gpus", "instance_type", "capacity", "reservation", "capacity_block"),
     _rule(block_has_no_placement_group, "capacity_block", "placement"),
+    _rule(searched_block_holds_nodes, "capacity_block", "nodes", "region", "gpus", "instance_type", "fabric"),
     _rule(adopted_network_has_its_ranges, "network"),
     _rule(keys_are_in_the_region, "kms_key", "region"),
     _rule(networks_fit, "network"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ OWN_KEYS = (
     "generation-floor",
     "adopted",
     "chosen",
+    "block",
     "account",
     "layout",
 )
@@ -72,6 +74,8 @@ class StackSettings:
     """What exists and is used, as AWS described it before the last run."""
     chosen: Chosen | None = None
     """The type and zone that `clusterctl up` found room for; None: nothing was asked."""
+    block: str | None = None
+    """The capacity block that `clusterctl up` found or bought; None: none yet."""
     account: str | None = None
     """The AWS account that the provider may work in, by its number, as `clusterctl up` found it; None: in any."""
     layout: int | None = None
@@ -104,6 +108,7 @@ def stack_settings(values: Mapping[str, str]) -> StackSettings:
         generation_floor=_count("generation-floor", values.get("generation-floor", "0"), fewest=0, most=LARGEST_WHOLE),
         adopted=_adopted(values.get("adopted")),
         chosen=_chosen(values.get("chosen")),
+        block=_block(values.get("block")),
         account=_account(values.get("account")),
         layout=_layout(values.get("layout")),
         nodes_over=values.get(NODES_OVER),
@@ -190,6 +195,17 @@ def _chosen(text: str | None) -> Chosen | None:
             f"clusterctl:chosen is no type and zone ({e}); clusterctl writes it, no person does",
             hint="pulumi config rm clusterctl:chosen",
         ) from e
+
+
+def _block(text: str | None) -> str | None:
+    if not text:
+        return None
+    if not re.fullmatch(r"c[rb]-[0-9a-z]{8,32}", text, re.ASCII):
+        raise ConfigError(
+            f"clusterctl:block: {text!r}: no capacity block's id; clusterctl writes it, no person does",
+            hint="pulumi config rm clusterctl:block",
+        )
+    return text
 
 
 def _account(text: str | None) -> str | None:

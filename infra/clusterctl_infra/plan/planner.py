@@ -12,7 +12,6 @@ from clusterctl_infra.adopted import NOTHING_ADOPTED, Adopted, AdoptedCapacity, 
 from clusterctl_infra.catalog.instance import InstanceType
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.config.model import ClusterConfig
-from clusterctl_infra.config.not_built import not_built_yet
 from clusterctl_infra.config.problems import ConfigProblem, path_of
 from clusterctl_infra.config.rules import broken_rules
 from clusterctl_infra.errors import ConfigError
@@ -217,7 +216,7 @@ def _instance_type(config: ClusterConfig, catalog: Catalog) -> InstanceType:
 
 
 def _refuse_broken(config: ClusterConfig, catalog: Catalog) -> None:
-    _refuse(config.name, [*broken_rules(config, catalog), *not_built_yet(config)])
+    _refuse(config.name, broken_rules(config, catalog))
 
 
 def _refuse(name: str, problems: Sequence[ConfigProblem]) -> None:

@@ -1,19 +1,27 @@
-"""DescribeCapacityBlockOfferings: one block in each zone, a day later in each next one, at the price on demand."""
+"""Capacity blocks: one on offer in each zone, a day later in each next one, at the price on demand; their purchase."""
 
 from __future__ import annotations
 
-import hashlib
+import re
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any  # views are JSON-like
 
+from clusterctl_rehearsal.api import ec2_compute_views as compute
 from clusterctl_rehearsal.api.call import Call
+from clusterctl_rehearsal.api.ec2_views import tagged
 from clusterctl_rehearsal.api.filters import page
+from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
+from clusterctl_rehearsal.region.record import ACCOUNT_ID, Properties, Record
 from clusterctl_rehearsal.region.refusal import AwsError
+from clusterctl_rehearsal.region.types.row import random_hex
+from clusterctl_rehearsal.region.types.tags import check_tags
 
 BLOCK = "capacity-block"
 DAY_H, WEEK_H = 24, 168
 MOST_INSTANCES = 64
+_ID = re.compile(r"cb-([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{8})([0-9a-f])")
 STARTS_AT = timedelta(hours=11, minutes=30)
 """Blocks begin and end at 11:30 UTC, unless they begin at once (EC2 User Guide, "Capacity Blocks"; 2026-11)."""
 
@@ -41,15 +49,108 @@ def describe_block_offerings(call: Call) -> dict[str, Any]:
     return {"CapacityBlockOfferings": found, "NextToken": rest}
 
 
+def purchase_block(call: Call) -> dict[str, Any]:
+    """The answer to PurchaseCapacityBlock: the block is there, and nothing is paid here."""
+    asked = call.parameters
+    if asked.get("DryRun"):
+        raise AwsError("DryRunOperation", "Request would have succeeded, but DryRun flag is set.", status=412)
+    offer = _offer(call, str(asked.get("CapacityBlockOfferingId") or ""))
+    specifications = asked.get("TagSpecifications") or []
+    for row in specifications:
+        if row.get("ResourceType") != "capacity-reservation":
+            raise AwsError(
+                "InvalidParameterValue", f"'{row.get('ResourceType')}' is not a valid taggable resource type"
+            )
+    tags = {tag["Key"]: tag["Value"] for row in specifications for tag in row.get("Tags", [])}
+    check_tags("ec2", tags)
+    record = block_record(offer, tags=tags, region=call.region_name, now=time.time())
+    call.region.store.put(record)
+    view = tagged(call, record, compute.capacity_reservation(call, record))
+    return {"CapacityReservation": view, "CapacityReservations": [view]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """What an offering's id says."""
+
+    instance_type: str
+    count: int
+    hours: int
+    letter: str
+    starts_at: datetime
+
+
+def _offer(call: Call, id: str) -> Offer:
+    """What is on offer under this id, which begins in the last hour or later. Raises AwsError."""
+    refusal = AwsError("InvalidCapacityBlockOfferingId.NotFound", f"The Capacity Block offering '{id}' does not exist.")
+    names = sorted(call.region.catalog.types)
+    found = _ID.fullmatch(id)
+    if found is None:
+        raise refusal
+    kind, count, days, letter, begins = (int(digits, 16) for digits in found.groups()[:5])
+    starts_at = datetime.fromtimestamp(begins, UTC)
+    if kind >= len(names) or starts_at < datetime.fromtimestamp(time.time(), UTC) - timedelta(hours=1):
+        raise refusal
+    offer = Offer(instance_type=names[kind], count=count, hours=days * DAY_H, letter=chr(letter), starts_at=starts_at)
+    if _offer_id(call, offer) != id:
+        raise refusal
+    return offer
+
+
+def _offer_id(call: Call, offer: Offer) -> str:
+    """17 digits that say all of the offering: nothing has to be kept of what is on offer."""
+    kind = sorted(call.region.catalog.types).index(offer.instance_type)
+    begins = int(offer.starts_at.timestamp())
+    digits = f"{kind:02x}{offer.count:02x}{offer.hours // DAY_H:02x}{ord(offer.letter):02x}{begins:08x}"
+    return f"cb-{digits}{sum(int(digit, 16) for digit in digits) % 16:x}"
+
+
+def block_record(offer: Offer, *, tags: Properties, region: str, now: float) -> Record:
+    """The block as the region keeps it, nobody's but its tags'."""
+    id = f"cr-{random_hex(17)}"
+    ends_at = offer.starts_at + timedelta(hours=offer.hours)
+    inputs: Properties = {
+        "instanceType": offer.instance_type,
+        "availabilityZone": region + offer.letter,
+        "instanceCount": offer.count,
+        "instancePlatform": "Linux/UNIX",
+        "instanceMatchCriteria": "targeted",
+        "endDateType": "limited",
+        "endDate": ends_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "placementGroupArn": None,
+        "tags": tags,
+    }
+    arn = f"arn:aws:ec2:{region}:{ACCOUNT_ID}:capacity-reservation/{id}"
+    begins = offer.starts_at.timestamp()
+    return Record(
+        id=id,
+        token=CAPACITY_RESERVATION,
+        region=region,
+        inputs=inputs,
+        outputs={**inputs, "arn": arn, "tagsAll": tags, "region": region},
+        facts={"state": "scheduled" if begins > now else "active", "starts_at": begins, "is_block": True},
+        created_at=now,
+    )
+
+
+def _start(call: Call, day: int) -> datetime:
+    """When the offering of the `day`th zone begins."""
+    now, soon = (
+        datetime.fromtimestamp(time.time(), UTC).replace(microsecond=0),
+        call.region.settings().blocks_begin_in_s,
+    )
+    if soon:
+        return now + timedelta(seconds=soon, days=day - 1)
+    return now.replace(hour=0, minute=0, second=0) + timedelta(days=day) + STARTS_AT
+
+
 def _view(call: Call, name: str, count: int, hours: int, day: int, letter: str, *, price: float) -> dict[str, Any]:
-    midnight = datetime.fromtimestamp(time.time(), UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    start = midnight + timedelta(days=day) + STARTS_AT
-    zone = call.region_name + letter
-    digest = hashlib.sha256(f"{name} {count} {hours} {start} {zone}".encode()).hexdigest()
+    start = _start(call, day)
+    offer = Offer(instance_type=name, count=count, hours=hours, letter=letter, starts_at=start)
     return {
-        "CapacityBlockOfferingId": f"cb-{digest[:17]}",
+        "CapacityBlockOfferingId": _offer_id(call, offer),
         "InstanceType": name,
-        "AvailabilityZone": zone,
+        "AvailabilityZone": call.region_name + letter,
         "InstanceCount": count,
         "StartDate": _text(start),
         "EndDate": _text(start + timedelta(hours=hours)),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any  # parameters and answers are JSON-like
 
 from clusterctl_rehearsal.api import ec2_compute_views as compute
-from clusterctl_rehearsal.api.block_offerings import describe_block_offerings
+from clusterctl_rehearsal.api.block_offerings import describe_block_offerings, purchase_block
 from clusterctl_rehearsal.api.call import Call, Handler
 from clusterctl_rehearsal.api.ec2_describe import DESCRIBE, check_all_found
 from clusterctl_rehearsal.api.ec2_end import END
@@ -116,6 +116,7 @@ EC2: dict[str, Handler] = {
     **MAKE,
     "DescribeAccountAttributes": _account_attributes,
     "DescribeCapacityBlockOfferings": describe_block_offerings,
+    "PurchaseCapacityBlock": purchase_block,
     "DescribeInstanceTypeOfferings": _offerings,
     "DescribeNetworkInterfaces": _listed(
         "NetworkInterfaces",

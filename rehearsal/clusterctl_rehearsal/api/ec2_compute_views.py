@@ -81,6 +81,7 @@ def placement_group(call: Call, row: Record) -> View:
 
 def capacity_reservation(call: Call, row: Record) -> View:
     total = int(row.inputs["instanceCount"])
+    is_early = row.state == "scheduled"  # no place is free yet (EC2 User Guide, "View Capacity Blocks"; 2026-11-26)
     return {
         "CapacityReservationId": row.id,
         "CapacityReservationArn": row.outputs["arn"],
@@ -89,7 +90,7 @@ def capacity_reservation(call: Call, row: Record) -> View:
         "InstanceMatchCriteria": row.inputs["instanceMatchCriteria"],
         "AvailabilityZone": row.inputs["availabilityZone"],
         "TotalInstanceCount": total,
-        "AvailableInstanceCount": max(0, total - reserved_by(call.region.store, row.id)),
+        "AvailableInstanceCount": 0 if is_early else max(0, total - reserved_by(call.region.store, row.id)),
         "EndDate": row.inputs.get("endDate"),
         "EndDateType": row.inputs["endDateType"],
         "PlacementGroupArn": row.inputs.get("placementGroupArn"),

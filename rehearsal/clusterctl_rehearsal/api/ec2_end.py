@@ -50,10 +50,18 @@ def _end(row: Ended) -> Handler:
             raise AwsError("MissingParameter", f"The request must contain the parameter {row.parameter}")
         for id in named if isinstance(named, list) else [named]:
             _dry_run(call)
+            _refuse_block(call, row.token, id)
             call.region.delete(row.token, id)
         return {"Return": True}
 
     return handler
+
+
+def _refuse_block(call: Call, token: str, id: str) -> None:
+    """A capacity block is paid for and cannot be cancelled (EC2 User Guide, "Capacity Blocks"; the code is ours)."""
+    record = call.region.store.get(token, id)
+    if record is not None and record.facts.get("is_block"):
+        raise AwsError("OperationNotPermitted", f"The Capacity Block {id} cannot be cancelled.")
 
 
 def _dry_run(call: Call) -> None:

@@ -129,7 +129,8 @@ class Region:
         with self.lock:
             for row in list(self.store.live(CAPACITY_RESERVATION)):
                 if now >= _end_of(row):
-                    self.store.put(row.changed(state="expired")) if is_existing(row) else self.store.forget(row)
+                    is_shown = is_existing(row) or row.facts.get("is_block")
+                    self.store.put(row.changed(state="expired")) if is_shown else self.store.forget(row)
                 elif row.state == "scheduled" and now >= row.facts["starts_at"]:
                     self.store.put(row.changed(state="active"))
 

@@ -57,6 +57,8 @@ class Settings:
     """Another text: newer images came out."""
     existing: Mapping[str, Any] = field(default_factory=dict)
     """`networks` and `reservations` that the account has before any cluster; docs/rehearsal.md has an example."""
+    blocks_begin_in_s: int = 0
+    """How many seconds from now the first capacity block on offer begins; 0: at 11:30 UTC tomorrow."""
     strict: bool = False
     """Also refuse what AWS accepts and what later hangs; ours, not AWS's."""
 
@@ -120,7 +122,7 @@ def _problem(key: str, value: Any) -> str | None:
         return None if isinstance(value, Mapping) else f"existing: {value!r} is not a mapping"
     if key == "racks":
         return None if _is_count(value) and value > 0 else f"racks: {value!r} is not a count from 1"
-    if key in ("latency_ms", "requests_per_s", "storage_s", "schedule_late_s"):
+    if key in ("latency_ms", "requests_per_s", "storage_s", "schedule_late_s", "blocks_begin_in_s"):
         return None if _is_count(value) else f"{key}: {value!r} is not a count"
     if key == "clock_ahead_s":
         is_whole = isinstance(value, int) and not isinstance(value, bool)

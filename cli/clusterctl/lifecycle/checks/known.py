@@ -7,6 +7,7 @@ from datetime import datetime
 
 from clusterctl_infra.plan.model import ClusterPlan
 
+from clusterctl.cloud.block_offerings import BlockOffering
 from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.capacity_trial import Candidate
 from clusterctl.engine.boundary import Engine
@@ -90,6 +91,8 @@ class WithPlan(WithIntent):
     plan: ClusterPlan
     candidates: tuple[Candidate, ...] = ()
     """Types and zones that AWS is asked for room in before anything is made; the plan is of the dearest type."""
+    offering: BlockOffering | None = None
+    """The capacity block that has to be bought first; the plan stands on it as if it were."""
     wish: DeadlineRequest | None = None
     """Which new end `extend` is asked for."""
     deadline_before: datetime | None = None

@@ -73,6 +73,7 @@ def preflight(known: WithPreview) -> None:
         machines=machines,
         own_id=state.cluster_id,
         source=known.source,
+        has_to_be_bought=known.offering is not None,
     )
     findings = ask_all(known.clients, needs, now=known.now)
     for row in findings:

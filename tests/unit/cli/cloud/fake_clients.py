@@ -44,6 +44,10 @@ class FakeClients:
         return self._service("ec2")
 
     @property
+    def ec2_once(self) -> Any:
+        return self._service("ec2")
+
+    @property
     def iam(self) -> Any:
         return self._service("iam")
 

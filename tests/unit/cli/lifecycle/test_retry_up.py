@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import pytest
 from clusterctl.lifecycle.retry_up import bring_up_in_time
 from clusterctl.lifecycle.up_request import UpRequest
 from clusterctl.output import Output
-from clusterctl_infra.errors import CloudError, ClusterctlError, NoCapacity
+from clusterctl_infra.errors import CloudError, ClusterctlError, NoCapacity, NotBegun
 
 if TYPE_CHECKING:
     from tests.unit.cli.conftest import Screen
@@ -24,6 +25,7 @@ REQUEST = UpRequest(
     is_agreed=False,
     ready_timeout_s=None,
 )
+NOW = datetime(2026, 11, 26, tzinfo=UTC)
 FULL = NoCapacity("InsufficientInstanceCapacity: no room. Nothing was kept.", code="InsufficientInstanceCapacity")
 
 
@@ -58,6 +60,7 @@ class Account:
             for_s=for_s,
             attempt=self.attempt,
             monotonic=lambda: self.now_s,
+            wall_clock=lambda: NOW + timedelta(seconds=self.now_s),
             sleep=self.sleep,
         )
 
@@ -101,3 +104,34 @@ def test_what_is_no_lack_of_capacity_is_not_tried_again(screen: Screen, other: C
     with pytest.raises(type(other)):
         account.bring_up(screen, for_s=3600)
     assert account.pauses_s == []
+
+
+def test_what_is_held_and_begins_later_is_waited_for(screen: Screen) -> None:
+    begins_at = NOW + timedelta(hours=5)
+    account = Account(NotBegun("cr-1 is scheduled", code="ReservationNotBegun", begins_at=begins_at), None)
+    account.bring_up(screen, for_s=6 * 3600)
+    assert account.pauses_s == [5 * 3600]
+
+
+def test_what_begins_after_the_last_try_is_told_at_once(screen: Screen) -> None:
+    begins_at = NOW + timedelta(hours=7)
+    account = Account(NotBegun("cr-1 is scheduled", code="ReservationNotBegun", begins_at=begins_at), None)
+    with pytest.raises(NotBegun):
+        account.bring_up(screen, for_s=6 * 3600)
+    assert account.pauses_s == []
+
+
+def test_a_block_that_was_bought_meanwhile_changes_nothing_of_what_was_agreed_to(
+    tmp_path: Path, screen: Screen
+) -> None:
+    config = tmp_path / "Pulumi.dev.yaml"
+    config.write_text("config:\n")
+    account = Account(FULL, None)
+    account.request = replace(REQUEST, stack_dir=tmp_path)
+
+    def somebody_buys() -> None:
+        config.write_text('config:\n  clusterctl:block: "cr-1"\n')
+
+    account.meanwhile = somebody_buys
+    account.bring_up(screen, for_s=3600)
+    assert account.agreed == [False, True]

@@ -154,3 +154,10 @@ def test_a_maximum_that_nobody_knows_is_left_to_aws() -> None:
     recording = record(cluster_program(capacity="spot", catalog=no_prices))
     options = recording.one(LAUNCH_TEMPLATE, "train-0").inputs["instanceMarketOptions"]
     assert options["spotOptions"] == {"spotInstanceType": "one-time", "instanceInterruptionBehavior": "terminate"}
+
+
+def test_a_capacity_block_that_is_yet_to_be_found_is_not_looked_for_by_plain_pulumi() -> None:
+    with pytest.raises(
+        PlanRefused, match="a capacity block to be found: not looked up yet, and plain pulumi up does not"
+    ):
+        record(cluster_program(capacity_block={"find": {"hours": 24}}))

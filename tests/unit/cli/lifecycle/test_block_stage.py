@@ -1,0 +1,400 @@
+"""A capacity block is bought once, whatever fails or is killed when, and only after somebody agreed to its sum."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any  # requests and answers as boto3 has them
+
+import pytest
+from botocore.exceptions import ClientError, ReadTimeoutError
+from clusterctl.engine.call import PulumiEngine
+from clusterctl.engine.environment import EngineEnvironment
+from clusterctl.engine.purchase_file import Purchase, paid_words, read_purchase, write_purchase
+from clusterctl.engine.stack import Stack
+from clusterctl.engine.stack_config import config_values
+from clusterctl.engine.state import StackState
+from clusterctl.home import Home
+from clusterctl.lifecycle.adopt import adopt
+from clusterctl.lifecycle.block_stage import bought, look_for_block, plan_time
+from clusterctl.lifecycle.checks.known import WithPlan
+from clusterctl.lifecycle.intent import plan_of, read_intent
+from clusterctl.lifecycle.up_request import UpRequest
+from clusterctl.output import Output
+from clusterctl.text.instant import utc_now
+from clusterctl_infra.errors import CloudError, ConfigError, NoCapacity, NotBegun, UsageError
+from clusterctl_infra.names import ID_TAG, PURCHASED_FOR_TAG
+
+from tests.unit.cli.cloud.fake_clients import FakeClients
+from tests.unit.cli.lifecycle.held_cluster import Clock, SlowRepair
+from tests.unit.cli.lifecycle.intent_cases import CLUSTER
+
+P5, DAY = "p5.48xlarge", timedelta(hours=24)
+SEARCH = CLUSTER + "capacity_block: {find: {hours: 24}}\ntags: {team: vision}\n"
+
+
+class Killed(BaseException):
+    """The process is gone: nothing after it is run."""
+
+
+@dataclass
+class Account(FakeClients):
+    """Sells blocks, and may be killed or lose its answer at any call."""
+
+    offers: list[dict[str, Any]] = field(default_factory=list)
+    blocks: list[dict[str, Any]] = field(default_factory=list)
+    purchases: list[dict[str, Any]] = field(default_factory=list)
+    fails: dict[tuple[int, str], BaseException] = field(default_factory=dict)
+    """(number of the call from 1, `before` or `after` it has an effect) → what happens then."""
+    shows_new: bool = True
+    """Whether lists have what was just bought."""
+    begins_in: timedelta = timedelta(0)
+    calls: int = 0
+
+    def __post_init__(self) -> None:
+        FakeClients.__init__(self, endpoint_url=None, ec2=self)
+
+    def account(self) -> str:
+        return "123456789012"
+
+    def get_paginator(self, operation: str) -> Any:
+        lists: dict[str, Callable[[], dict[str, Any]]] = {
+            "describe_capacity_reservations": lambda: {
+                "CapacityReservations": list(self.blocks) if self.shows_new else []
+            },
+            "describe_capacity_block_offerings": lambda: {"CapacityBlockOfferings": list(self.offers)},
+        }
+        return SimpleNamespace(paginate=lambda **_: [self._call(lists[operation])])
+
+    def describe_capacity_reservations(self, **asked: Any) -> dict[str, Any]:
+        ids = asked["CapacityReservationIds"]
+        return self._call(
+            lambda: {"CapacityReservations": [row for row in self.blocks if row["CapacityReservationId"] in ids]}
+        )
+
+    def purchase_capacity_block(self, **asked: Any) -> dict[str, Any]:
+        return self._call(lambda: {"CapacityReservation": self._sell(asked)})
+
+    def _sell(self, asked: dict[str, Any]) -> dict[str, Any]:
+        offer = next(row for row in self.offers if row["CapacityBlockOfferingId"] == asked["CapacityBlockOfferingId"])
+        self.purchases.append(asked)
+        (tags,) = asked["TagSpecifications"]
+        block = {
+            "CapacityReservationId": f"cr-{len(self.purchases):08x}",
+            "InstanceType": offer["InstanceType"],
+            "AvailabilityZone": offer["AvailabilityZone"],
+            "State": "scheduled" if self.begins_in else "active",
+            "TotalInstanceCount": offer["InstanceCount"],
+            "AvailableInstanceCount": offer["InstanceCount"],
+            "ReservationType": "capacity-block",
+            "StartDate": offer["StartDate"],
+            "EndDate": offer["EndDate"],
+            "Tags": tags["Tags"],
+        }
+        self.blocks.append(block)
+        return block
+
+    def _call(self, effect: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        self.calls += 1
+        for when in ("before", "after"):
+            failure = self.fails.get((self.calls, when))
+            if when == "after":
+                answer = effect()
+            if failure is not None:
+                raise failure
+        return answer
+
+    def offer(self, fee: str = "5000", *, zone: str = "us-west-2b", **changed: Any) -> None:
+        starts = utc_now() + self.begins_in
+        self.offers.append(
+            {
+                "CapacityBlockOfferingId": f"cb-{len(self.offers):08x}",
+                "InstanceType": P5,
+                "AvailabilityZone": zone,
+                "InstanceCount": 4,
+                "StartDate": starts,
+                "EndDate": starts + DAY,
+                "CapacityBlockDurationHours": 24,
+                "UpfrontFee": fee,
+                "CurrencyCode": "USD",
+                **changed,
+            }
+        )
+
+
+class Keyboard(io.StringIO):
+    """Somebody sits there."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def selling(*fees: str, **settings: Any) -> Account:
+    account = Account(**settings)
+    for fee in fees or ("5000",):
+        account.offer(fee)
+    return account
+
+
+def change_of(folder: Path, account: Account, *, typed: str | None = None) -> SlowRepair:
+    stack = Stack(directory=folder, project="train", name="dev", is_rehearsal_project=False)
+    environment = EngineEnvironment(
+        env={}, rehearsal=False, executable="pulumi", config_file=stack.config_file, run_token="1"
+    )
+    return SlowRepair(
+        verb="up",
+        engine=PulumiEngine(stack=stack, environment=environment),
+        home=Home(path=folder / "home"),
+        output=Output(
+            stdout=io.BytesIO(),
+            stderr=io.BytesIO(),
+            stderr_is_terminal=typed is not None,
+            stdin=Keyboard(f"{typed}\n" if typed else ""),
+        ),
+        cluster="train",
+        region="us-west-2",
+        environ={},
+        previous=None,
+        clock=Clock(at=utc_now()),
+        repair_s=0,
+        aws=account,
+    )
+
+
+def request_of(folder: Path, **flags: Any) -> UpRequest:
+    facts: dict[str, Any] = {"stack_name": "dev", "rehearse": False, "nodes": None, "is_agreed": True}
+    return UpRequest(stack_dir=folder, ready_timeout_s=None, **{**facts, **flags})
+
+
+def brought(
+    folder: Path,
+    account: Account,
+    *,
+    text: str = SEARCH,
+    typed: str | None = None,
+    later: timedelta = timedelta(0),
+    **flags: Any,
+) -> str | None:
+    """The block that an `up` goes on with: looked for, planned with, bought."""
+    change, now = change_of(folder, account, typed=typed), utc_now() + later
+    change.stack.cluster_file.write_text(text)
+    file = change.engine.environment.config_file
+    intent = read_intent(change.stack, file.read_text() if file.exists() else "", nodes=None)
+    sought = look_for_block(change, intent, StackState(), now=now)
+    intent = adopt(change, sought.intent, StackState(), now=now, offered=sought.adopted)
+    planned = WithPlan(
+        stack=change.stack,
+        state=StackState(),
+        shown="train",
+        now=now,
+        held=change,
+        intent=intent,
+        plan=plan_of(intent, StackState(), now=plan_time(sought.offering, now)),
+        offering=sought.offering,
+    )
+    assert not [each for each in planned.plan.problems if each.level == "error"]
+    made = bought(change, planned, request_of(folder, **flags))
+    assert made.plan.reservation_id == made.intent.settings.block
+    return made.plan.reservation_id
+
+
+def test_the_cheapest_is_bought_once_and_every_later_up_uses_it(tmp_path: Path) -> None:
+    account = selling("6000", "5000", "7000")
+    assert brought(tmp_path, account, buys=True) == "cr-00000001"
+    assert brought(tmp_path, account) == "cr-00000001"
+    (asked,) = account.purchases
+    assert asked["CapacityBlockOfferingId"] == "cb-00000001"
+    config = config_values((tmp_path / "Pulumi.dev.yaml").read_text())
+    assert config == {"block": "cr-00000001"}
+
+
+def test_what_is_bought_carries_no_clusters_id_and_the_persons_own_tags(tmp_path: Path) -> None:
+    account = selling()
+    brought(tmp_path, account, buys=True)
+    tags = {row["Key"]: row["Value"] for row in account.purchases[0]["TagSpecifications"][0]["Tags"]}
+    assert ID_TAG not in tags
+    assert (tags["team"], tags[PURCHASED_FOR_TAG]) == ("vision", "train")
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("call", range(1, 6))
+@pytest.mark.parametrize("is_home_lost", [False, True])
+def test_whoever_is_killed_at_whichever_call_two_are_never_bought(
+    tmp_path: Path, call: int, when: str, is_home_lost: bool
+) -> None:
+    """The calls: blocks there are, offerings, blocks once more, the purchase, the block that was bought."""
+    account = selling(fails={(call, when): Killed()})
+    with pytest.raises(Killed):
+        brought(tmp_path, account, buys=True)
+    was_bought = bool(account.purchases)
+    assert was_bought == (call > 4 or (call, when) == (4, "after"))
+    if is_home_lost:
+        shutil.rmtree(tmp_path / "home", ignore_errors=True)
+        (tmp_path / "Pulumi.dev.yaml").unlink(missing_ok=True)
+    account.fails = {}
+    if (call, when, is_home_lost) == (4, "before", False):
+        with pytest.raises(CloudError, match=r"it may be bought. Nothing else is bought before"):
+            brought(tmp_path, account, buys=True)
+        assert account.purchases == []
+    assert brought(tmp_path, account, buys=True, later=timedelta(minutes=16)) == "cr-00000001"
+    assert len(account.purchases) == 1
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        ReadTimeoutError(endpoint_url="https://ec2.us-west-2.amazonaws.com"),
+        ClientError(
+            {"Error": {"Code": "InternalError"}, "ResponseMetadata": {"HTTPStatusCode": 500}},  # type: ignore[typeddict-item]
+            "PurchaseCapacityBlock",
+        ),
+    ],
+)
+def test_after_an_answer_that_was_lost_nothing_is_bought_before_aws_shows_what_became_of_it(
+    tmp_path: Path, lost: Exception
+) -> None:
+    account = selling("5000", "5100", fails={(4, "after"): lost}, shows_new=False)
+    for _ in range(3):
+        with pytest.raises(CloudError, match="it may be bought"):
+            brought(tmp_path, account, buys=True)
+    account.shows_new = True
+    assert brought(tmp_path, account, buys=True) == "cr-00000001"
+    assert len(account.purchases) == 1
+
+
+def test_a_refusal_is_told_and_the_next_up_may_buy_at_once(tmp_path: Path) -> None:
+    refusal = ClientError(
+        {"Error": {"Code": "UnauthorizedOperation", "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": 403}},  # type: ignore[typeddict-item]
+        "PurchaseCapacityBlock",
+    )
+    account = selling(fails={(4, "before"): refusal})
+    with pytest.raises(CloudError, match="UnauthorizedOperation: buying the capacity block cb-00000000"):
+        brought(tmp_path, account, buys=True)
+    assert brought(tmp_path, account, buys=True) == "cr-00000001"
+
+
+def test_yes_alone_buys_nothing(tmp_path: Path) -> None:
+    account = selling()
+    with pytest.raises(
+        UsageError, match=r"4 × p5.48xlarge in us-west-2b .* for \$5000.00, paid at once and not returned"
+    ):
+        brought(tmp_path, account, is_agreed=True)
+    assert account.purchases == []
+
+
+@pytest.mark.parametrize(("typed", "count"), [("train", 1), ("y", 0), ("", 0)])
+def test_at_a_terminal_the_clusters_name_buys_it(tmp_path: Path, typed: str, count: int) -> None:
+    account = selling()
+    if count:
+        assert brought(tmp_path, account, typed=typed) == "cr-00000001"
+    else:
+        with pytest.raises(UsageError, match="not agreed, nothing was bought or made"):
+            brought(tmp_path, account, typed=typed)
+    assert len(account.purchases) == count
+
+
+def test_one_that_begins_later_is_bought_once_and_its_beginning_is_said(tmp_path: Path) -> None:
+    account = selling(begins_in=timedelta(hours=5))
+    for _ in range(2):
+        with pytest.raises(NotBegun, match="cr-00000001 is scheduled: it begins at") as refused:
+            brought(tmp_path, account, buys=True)
+        assert refused.value.begins_at == account.blocks[0]["StartDate"]
+    assert len(account.purchases) == 1
+
+
+@pytest.mark.parametrize("state", ["expired", "payment-failed"])
+def test_when_the_block_is_over_another_is_looked_for_and_asked_about(tmp_path: Path, state: str) -> None:
+    account = selling()
+    brought(tmp_path, account, buys=True)
+    account.blocks[0]["State"] = state
+    later = timedelta(minutes=16)
+    with pytest.raises(UsageError, match="nobody agreed to buy"):
+        brought(tmp_path, account, later=later)
+    assert brought(tmp_path, account, buys=True, later=later) == "cr-00000002"
+
+
+@pytest.mark.parametrize(
+    ("changes", "search", "told"),
+    [
+        ({"zone": "us-west-2a"}, "hours: 24", "is in us-west-2a, and the cluster in us-west-2b"),
+        ({"fee": "x"}, "hours: 24", "has no price in US dollars"),
+        ({"fee": "5000.01"}, "hours: 24, max_usd: 5000", r"costs \$5000.01, more than max_usd: \$5000.00"),
+        ({"EndDate": datetime(2026, 1, 1, tzinfo=UTC)}, "hours: 24", "lasts -"),
+        ({}, "hours: 24, start: 2099-01-01T00:00Z", "begins at 20"),
+        ({"InstanceCount": 3}, "hours: 24", "holds 3"),
+        ({"CapacityBlockOfferingSegments": [{}, {}]}, "hours: 24", "is 2 reservations, one after the other"),
+    ],
+)
+def test_what_does_not_fit_is_named_with_why_and_not_bought(
+    tmp_path: Path, changes: dict[str, Any], search: str, told: str
+) -> None:
+    account = Account()
+    account.offer(**changes)
+    text = SEARCH.replace("hours: 24", search) + "zone: us-west-2b\n"
+    with pytest.raises(NoCapacity, match=told):
+        brought(tmp_path, account, text=text, buys=True)
+    assert account.purchases == []
+
+
+def test_where_aws_offers_none_that_is_said(tmp_path: Path) -> None:
+    with pytest.raises(
+        NoCapacity, match=r"no capacity block of 4 × p5.48xlarge for 24 h in us-west-2 that fits\. Nothing"
+    ):
+        brought(tmp_path, Account(), buys=True)
+
+
+def purchase(**changed: Any) -> Purchase:
+    facts: dict[str, Any] = {
+        "purchase_id": "0123456789ab",
+        "offering_id": "cb-0",
+        "region": "us-west-2",
+        "account": "123456789012",
+        "words": "4 × p5.48xlarge for $5000.00",
+        "ends_at": utc_now() + DAY,
+        "asked_at": utc_now() - DAY,
+        "reservation_id": "cr-00000009",
+    }
+    return Purchase(**{**facts, **changed})
+
+
+@pytest.mark.parametrize("elsewhere", [{"region": "us-east-1"}, {"account": "210987654321"}])
+def test_one_that_lasts_elsewhere_keeps_a_second_from_being_bought(tmp_path: Path, elsewhere: dict[str, str]) -> None:
+    write_purchase(Home(path=tmp_path / "home").purchase_file("train"), purchase(**elsewhere))
+    account = selling()
+    with pytest.raises(CloudError, match="no second one is bought"):
+        brought(tmp_path, account, buys=True)
+    assert account.purchases == []
+
+
+def test_a_purchase_that_cannot_be_read_is_not_taken_for_none(tmp_path: Path) -> None:
+    file = Home(path=tmp_path / "home").purchase_file("train")
+    write_purchase(file, purchase())
+    assert read_purchase(file) == purchase(ends_at=read_back(file).ends_at, asked_at=read_back(file).asked_at)
+    file.write_text("{")
+    account = selling()
+    with pytest.raises(ConfigError, match="it says whether a capacity block was bought"):
+        brought(tmp_path, account, buys=True)
+    assert account.purchases == []
+    assert "cannot be read" in str(paid_words(file, now=utc_now(), is_rehearsal=False))
+
+
+def read_back(file: Path) -> Purchase:
+    found = read_purchase(file)
+    assert found is not None
+    return found
+
+
+def test_what_ends_clusters_says_that_the_block_is_paid_until_its_end(tmp_path: Path) -> None:
+    file = tmp_path / "purchases" / "train.json"
+    assert paid_words(file, now=utc_now(), is_rehearsal=False) is None
+    write_purchase(file, purchase())
+    assert paid_words(file, now=utc_now(), is_rehearsal=False) == (
+        "capacity block cr-00000009 stays: 4 × p5.48xlarge for $5000.00; it is paid until its end, and AWS returns "
+        "nothing. The next up uses it"
+    )
+    assert paid_words(file, now=utc_now() + 2 * DAY, is_rehearsal=False) is None
