@@ -84,10 +84,7 @@ def command(
       clusterctl up stacks/train --rehearse --nodes 2
     """
     if cluster is not None:
-        if stack_dir is not None:
-            raise UsageError(f"the folder {stack_dir} and --cluster {cluster}: give only one of them")
-        where = whereabouts_of_cluster(chosen_cluster(cluster))
-        stack_dir, stack_name, rehearse = where.stack.directory, where.stack.name, where.rehearse
+        stack_dir, stack_name, rehearse = _folder_of(cluster, stack_dir)
     request = UpRequest(
         stack_dir=Path() if stack_dir is None else stack_dir,
         stack_name=stack_name,
@@ -106,3 +103,11 @@ def command(
         bring_up_in_time(request, output, os.environ, for_s=for_s)
     else:
         bring_up(request, output, os.environ)
+
+
+def _folder_of(cluster: str, stack_dir: Path | None) -> tuple[Path, str, bool]:
+    """The cluster's folder, its stack's name, and whether it is rehearsed. Raises UsageError beside a folder."""
+    if stack_dir is not None:
+        raise UsageError(f"the folder {stack_dir} and --cluster {cluster}: give only one of them")
+    where = whereabouts_of_cluster(chosen_cluster(cluster))
+    return where.stack.directory, where.stack.name, where.rehearse
