@@ -42,6 +42,7 @@ Examples:
 @cluster_option
 @node_option(default=None, help="logs, events, exec, cp: these nodes of the job.")
 @click.option("--rank", metavar="N", type=click.IntRange(min=0), help="logs, exec: this rank alone.")
+@click.option("--attempt", metavar="N", type=click.IntRange(min=1), help="logs: this attempt, not the latest.")
 @click.option("-f", "--follow", "is_followed", is_flag=True, help="logs: go on until the job ends.")
 @size_option("--limit", default="100GiB", help="cp: the most to take from one node.")
 @connect_timeout_option(default="15s")
@@ -55,6 +56,7 @@ def command(
     cluster: str | None,
     node: str | None,
     rank: int | None,
+    attempt: int | None,
     is_followed: bool,
     limit: int,
     connect_timeout: float,
@@ -67,6 +69,7 @@ def command(
         cluster=cluster,
         node=node,
         rank=rank,
+        attempt=attempt,
         is_followed=is_followed,
         connect_timeout_s=connect_timeout,
         as_json=as_json,

@@ -17,11 +17,11 @@ from clusterctl.jobs.copying_out import GIB, CopyRequest, copy_out
 from clusterctl.jobs.events import merged_events
 from clusterctl.jobs.following import JobFollowing, Notice, OutputLine
 from clusterctl.jobs.inside import InsideRequest, is_terminal, run_inside
-from clusterctl.jobs.job_state import JobState
+from clusterctl.jobs.job_state import JobState, chosen_attempt
 from clusterctl.jobs.kept_logs import kept_job
 from clusterctl.jobs.known import job_nodes, known_job, members_of
 from clusterctl.jobs.node_answers import JobNodes
-from clusterctl.jobs.shown_job import rank_of, show_events, show_kept, show_line, show_state
+from clusterctl.jobs.shown_job import LinesWanted, rank_of, show_events, show_kept, show_line, show_state
 from clusterctl.options import chosen_cluster, chosen_rows
 from clusterctl.output import Output
 from clusterctl.text.node_set import ALL
@@ -40,6 +40,8 @@ class JobFlags:
     node: str | None
     """The text of `--node`; None: all nodes of the job."""
     rank: int | None
+    attempt: int | None = None
+    """Whose output `logs` shows; None: the latest attempt's."""
     is_followed: bool
     connect_timeout_s: float
     as_json: bool
@@ -63,7 +65,8 @@ def carry_out(flags: JobFlags, output: Output) -> int:
         if kept is None:
             raise
         output.note(f"what follows was kept on this computer ({e.message})")
-    return show_kept(kept, flags.verb, output, node=flags.node, rank=flags.rank, as_json=flags.as_json)
+    shown = LinesWanted(node=flags.node, rank=flags.rank, attempt=flags.attempt)
+    return show_kept(kept, flags.verb, output, shown, as_json=flags.as_json)
 
 
 def _carry_out_there(flags: JobFlags, output: Output) -> int:
@@ -90,7 +93,10 @@ def _carry_out_there(flags: JobFlags, output: Output) -> int:
 
 
 def _refuse_words(flags: JobFlags) -> None:
-    """Raises UsageError for words where there are to be none, or too few."""
+    """Raises UsageError for words where there are to be none, or too few, and for a flag of another verb."""
+    if flags.attempt is not None and flags.verb != LOGS:
+        told = f"--attempt {flags.attempt}: {LOGS} alone shows one attempt, and this is {flags.verb}"
+        raise UsageError(told, hint=f"clusterctl job logs {flags.name} --attempt {flags.attempt}")
     if flags.verb not in (CP, EXEC) and flags.words:
         raise UsageError(f"{flags.words[0]!r} after the job's name: {flags.verb} takes no more words", hint=HINT)
     if flags.verb == CP and len(flags.words) not in (1, 2):
@@ -143,9 +149,8 @@ def _chosen(flags: JobFlags, job: JobState, nodes: JobNodes) -> tuple[InventoryN
 
 def _show_logs(flags: JobFlags, job: JobState, nodes: JobNodes, output: Output) -> None:
     members = _chosen(flags, job, nodes)
-    following = JobFollowing(
-        nodes, members, job=job.name, attempt=int(job.spec["attempt"]), is_followed=flags.is_followed
-    )
+    attempt = chosen_attempt(job, flags.attempt)
+    following = JobFollowing(nodes, members, job=job.name, attempt=attempt, is_followed=flags.is_followed)
     for item in following.items():
         if isinstance(item, Notice):
             output.note(f"[Node {item.slot}] {item.text}")

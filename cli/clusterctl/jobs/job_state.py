@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any  # JSON
 
+from clusterctl_infra.errors import NothingMatched
+
 from clusterctl.on_node.job import judge
 
 ORDER = (judge.STOPPING, judge.RUNNING, judge.STARTING, judge.PREPARING, judge.WAITING)
@@ -66,6 +68,17 @@ def _told_by_most(specs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     texts = [json.dumps(spec, sort_keys=True) for spec in specs]
     most = Counter(texts).most_common(1)[0][0]
     return specs[texts.index(most)]
+
+
+def chosen_attempt(job: JobState, wanted: int | None) -> int:
+    """The number of the attempt, the latest where none is wanted. Raises NothingMatched for one that never was."""
+    latest = int(job.spec["attempt"])
+    if wanted is None:
+        return latest
+    if not 1 <= wanted <= latest:
+        there = "only attempt 1" if latest == 1 else f"the attempts 1 to {latest}"
+        raise NothingMatched(f"{job.name} has {there}, no attempt {wanted}", hint=f"clusterctl job show {job.name}")
+    return wanted
 
 
 def merged(spec: Mapping[str, Any], by_slot: Mapping[int, Mapping[str, Any]]) -> JobState:

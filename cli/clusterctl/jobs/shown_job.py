@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from clusterctl_infra.errors import NothingMatched
 
 from clusterctl.jobs.attached import has_ranks
 from clusterctl.jobs.events import HEADER, JobEvent, event_json, event_row, merged_events
 from clusterctl.jobs.following import OutputLine
-from clusterctl.jobs.job_state import JobState
+from clusterctl.jobs.job_state import JobState, chosen_attempt
 from clusterctl.jobs.kept_logs import KeptJob, kept_lines
 from clusterctl.jobs.shown import line_json, line_text, state_json, state_text
 from clusterctl.on_node.job.events import read_events
@@ -41,20 +42,31 @@ def show_events(events: Sequence[JobEvent], output: Output, *, as_json: bool) ->
         output.table(HEADER, [event_row(event) for event in events])
 
 
-def show_kept(kept: KeptJob, verb: str, output: Output, *, node: str | None, rank: int | None, as_json: bool) -> int:
+@dataclass(frozen=True, kw_only=True)
+class LinesWanted:
+    """Which part of a job's output or events."""
+
+    node: str | None
+    """The text of `--node`; None: all nodes of the job."""
+    rank: int | None
+    attempt: int | None
+    """None: the latest."""
+
+
+def show_kept(kept: KeptJob, verb: str, output: Output, wanted: LinesWanted, *, as_json: bool) -> int:
     """`job show`, `logs` or `events` of what is kept here; the exit code. Raises NothingMatched, UsageError."""
     job = kept.state
     cluster = str(job.spec["cluster"])
     again = f"clusterctl job show {job.name}"
-    slots = parse_node_set(node or ALL, cluster=cluster, slots=job.slots, look=again)
+    slots = parse_node_set(wanted.node or ALL, cluster=cluster, slots=job.slots, look=again)
     if verb == "show":
         show_state(job, output, as_json=as_json)
     elif verb == "events":
         by_slot = {slot: read_events(kept.node_folder(slot) / "events.jsonl") for slot in slots}
         show_events(merged_events(by_slot), output, as_json=as_json)
     else:
-        for line in kept_lines(kept, slots=slots, attempt=int(job.spec["attempt"])):
-            if rank in (None, rank_of(line)):
+        for line in kept_lines(kept, slots=slots, attempt=chosen_attempt(job, wanted.attempt)):
+            if wanted.rank in (None, rank_of(line)):
                 show_line(line, job, output, as_json=as_json)
     missing = [slot for slot in slots if not kept.node_folder(slot).is_dir()]
     if missing:

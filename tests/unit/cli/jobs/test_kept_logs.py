@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any  # JSON
@@ -11,11 +12,13 @@ from clusterctl.home import Home
 from clusterctl.jobs.events import event_json, event_row, merged_events
 from clusterctl.jobs.inside import slot_of_rank
 from clusterctl.jobs.kept_logs import kept_folder, kept_job, kept_lines
+from clusterctl.jobs.shown_job import LinesWanted, show_kept
 from clusterctl.on_node.job import judge
 from clusterctl.on_node.job.events import note_event, read_events
 from clusterctl.on_node.job.layout import Layout, write_json
 from clusterctl.on_node.job.pack import log_rows, work_rows
 from clusterctl.on_node.job.shared_storage import folder_argv, shared_mount
+from clusterctl.output import Output
 from clusterctl_infra.errors import NothingMatched
 
 from tests.unit.cli.jobs.job_specs import spec
@@ -47,6 +50,26 @@ def test_a_kept_job_tells_how_it_ended_and_its_lines_by_time(tmp_path: Path) -> 
     assert kept.state.exit_code == 0
     found = list(kept_lines(kept, slots=(1, 3), attempt=1))
     assert [(line.slot, line.rank, line.text) for line in found] == [(1, "0", "a"), (3, "4", "b"), (1, "0", "c")]
+
+
+def test_the_kept_output_of_one_attempt_is_shown_alone(tmp_path: Path) -> None:
+    home = Home(path=tmp_path)
+    folder = keep(home, "train", {})
+    (folder / "job.json").write_text(json.dumps({"spec": spec(attempt=2), "states": {}, "kept_s": 10.0}))
+    for attempt, text in ((1, "first try"), (2, "second try")):
+        (folder / f"node-1/attempt-{attempt}").mkdir(parents=True)
+        (folder / f"node-1/attempt-{attempt}/output.000001").write_text(f"1.0 0 {text}\n")
+    kept = kept_job(home, "train", "first")
+    assert kept is not None
+    for wanted, told, other in ((1, "first try", "second"), (None, "second try", "first")):
+        stdout = io.BytesIO()
+        output = Output(stdout=stdout, stderr=io.BytesIO())
+        show_kept(kept, "logs", output, LinesWanted(node="1", rank=None, attempt=wanted), as_json=False)
+        shown = stdout.getvalue().decode()
+        assert told in shown
+        assert other not in shown
+    with pytest.raises(NothingMatched, match="attempts 1 to 2, no attempt 3"):
+        show_kept(kept, "logs", output, LinesWanted(node="1", rank=None, attempt=3), as_json=False)
 
 
 def test_a_job_that_ran_when_it_was_kept_is_lost_with_its_cluster(tmp_path: Path) -> None:
