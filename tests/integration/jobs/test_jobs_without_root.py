@@ -8,6 +8,7 @@ import signal
 import subprocess
 import uuid
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any  # parsed JSON
 
@@ -32,6 +33,18 @@ words = sys.argv[sys.argv.index("--no-python") + 1 :]
 place = {"RANK": os.environ["NODE_RANK"], "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
 sys.exit(subprocess.call(words, env={**os.environ, **place}))
 """
+WARNED = """\
+import json, os, signal, time
+signal.signal(signal.SIGUSR1, lambda number, frame: print("signalled", flush=True))
+open("/run/clusterctl/warn/%d" % os.getpid(), "w").close()
+print("up", flush=True)
+while not os.path.exists(os.environ["CLUSTERCTL_WARNING_FILE"]):
+    time.sleep(0.1)
+print("read:", json.load(open(os.environ["CLUSTERCTL_WARNING_FILE"]))["why"], flush=True)
+time.sleep(600)
+"""
+STOPPED_AHEAD_S = 21
+"""Before the deadline: 20 s, and a grace of 1 s (docs/jobs.md)."""
 STUBBORN = (
     "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('up', flush=True)\ntime.sleep(600)\n"
 )
@@ -54,6 +67,7 @@ def work(tmp_path: Path) -> Path:
     (folder / "long.py").write_text(LONG)
     (folder / "stubborn.py").write_text(STUBBORN)
     (folder / "gpus.py").write_text(GPUS)
+    (folder / "warned.py").write_text(WARNED)
     return folder
 
 
@@ -302,3 +316,23 @@ def test_a_job_s_requirements_are_there_before_it_starts(cluster: Rehearsed, wor
     assert "was not started" in refused.stderr
     assert "No matching distribution found for nosuch" in refused.stderr
     assert cluster.ok("ssh", "--node", "0", "--command", "ls /run/clusterctl/job-lease").strip() == ""
+
+
+def test_the_deadline_ends_a_job_that_was_warned_and_its_output_outlives_the_cluster(
+    cluster: Rehearsed, work: Path
+) -> None:
+    """The last test of this cluster, whose end it brings near."""
+    name = start_long(cluster, work, "--node", "1,3", "--grace", "1s", program="warned.py")
+    ends = datetime.now(UTC) + timedelta(seconds=STOPPED_AHEAD_S + 15)
+    cluster.ok("extend", "--until", f"{ends:%Y-%m-%dT%H:%M:%SZ}")
+    waited = cluster.run("job", "wait", name)
+    assert waited.exit_code == 124, waited.text
+    assert f"{name}: ended by deadline: the cluster reached its deadline" in waited.stderr
+    assert job(cluster, name)["state"] == "ended by deadline"
+    assert nothing_left(cluster, name), "while the nodes live on"
+    cluster.down()
+    said = cluster.ok("job", "logs", name)
+    for slot in (1, 3):
+        own = [line for line in said.splitlines() if line.startswith(f"[Node {slot}]")]
+        assert sum(line.endswith("signalled") for line in own) == 1, said
+        assert sum(line.endswith("read: the cluster's deadline") for line in own) == 1, said
