@@ -33,9 +33,9 @@ tracks, and untracked files that git does not ignore.
 JOB.YAML can say all of it instead: the flags' names, and `command`, a list of words (clusterctl schema --job). Flags
 that you type override it. Paths in it are relative to it.
 
---requirements is resolved once, to a lock; each node makes an environment for the lock, or reuses one. --setup runs
-once on a node for the same line, files that it names, and interpreter. Both run as the login user. Variables of
---env-file with TOKEN, KEY, SECRET or PASSWORD in their names are treated as with --secret.
+--requirements is resolved once, to a lock (uv.lock is one); each node makes an environment for the lock, or reuses
+one. --setup runs once on a node for the same line, files that it names, and interpreter. Both run as the login user.
+Variables of --env-file with TOKEN, KEY, SECRET or PASSWORD in their names are treated as with --secret.
 
 The job goes on when this command, or this computer, ends. It runs as the login user, without sudo and without the key
 to the other nodes. Ctrl-C asks whether to cancel it; without a terminal SIGINT and SIGTERM cancel it, and SIGHUP does
@@ -92,7 +92,10 @@ class RunCommand(click.Command):
 @click.option("--include", "including", metavar="FILE", multiple=True, help="Send this file even if it looks secret.")
 @click.option("--python", metavar="PATH|conda:ENV", help="The interpreter on the nodes.  [python3]")
 @click.option(
-    "--requirements", metavar="FILE", type=click.Path(path_type=Path), help="A requirements.txt in that folder."
+    "--requirements",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="In that folder: a requirements.txt, or a pyproject.toml with uv.lock.",
 )
 @click.option("--setup", metavar="LINE", help="A shell line, run once on each node before the job starts.")
 @time_option("--timeout", default=None, help="Stop the job after this time: 30m, 12h.")

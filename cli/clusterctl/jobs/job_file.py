@@ -146,7 +146,9 @@ class JobFile(BaseModel):
     include: Names = Field(default=(), description="Files to send though they look secret.")
     image: Text | None = Field(default=None, description="The image whose containers the ranks run in.")
     python: Text | None = Field(default=None, description="The interpreter on the nodes: a path, or conda:ENV.")
-    requirements: Text | None = Field(default=None, description="pip's requirements.txt, in the folder that is sent.")
+    requirements: Text | None = Field(
+        default=None, description="requirements.txt, or pyproject.toml with uv.lock, in that folder."
+    )
     setup: Text | None = Field(default=None, description="A line for a shell, once on each node.")
     timeout: Time | None = Field(default=None, description="Stop the job then.")
     grace: Time = Field(default=30.0, description="From SIGTERM to SIGKILL, when it is stopped.")

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from secrets import token_hex
 from typing import Any  # JSON
 
@@ -22,6 +22,7 @@ from clusterctl.jobs.launcher import chosen_launch
 from clusterctl.jobs.snapshot import ASK_BYTES, Snapshot, take_snapshot
 from clusterctl.jobs.spec import AUTO, HINT, JobRequest, checked_image, checked_name, default_name
 from clusterctl.jobs.start import JobStart, started_by
+from clusterctl.jobs.uv_lock import LOCK, PROJECT, UvLock, read_uv_lock
 from clusterctl.on_node.job import launch, launchers
 from clusterctl.options import chosen_cluster, chosen_rows
 from clusterctl.output import Output
@@ -95,6 +96,7 @@ def _start(flags: RunFlags, output: Output) -> JobStart:
     secrets = {**from_file, **_secret_values(flags.secrets)}
     snapshot = take_snapshot(flags.workdir, including=flags.including)
     requirements = None if flags.requirements is None else sent_file(flags.requirements, snapshot)
+    locked = locked_by_uv(requirements, snapshot)
     refuse_missing_script(chosen.command, snapshot)
     inventory = chosen_cluster(flags.cluster)
     request = JobRequest(
@@ -108,6 +110,8 @@ def _start(flags: RunFlags, output: Output) -> JobStart:
         secrets=tuple(secrets),
         python=flags.python,
         requirements=requirements,
+        lock=None if locked is None else locked.text,
+        requires_python="" if locked is None else locked.requires_python,
         setup=flags.setup,
         image=None if flags.image is None else checked_image(flags.image),
         timeout_s=flags.timeout_s,
@@ -143,9 +147,17 @@ def sent_file(path: Path, snapshot: Snapshot) -> str:
     if name not in snapshot.files:
         why = "git ignores it" if (snapshot.folder / path).exists() else f"not there in {snapshot.folder}"
         raise UsageError(f"--requirements {path}: {why}", hint=HINT)
-    if not name.endswith(".txt"):
-        raise UsageError(f"--requirements {path}: not built yet; pip's requirements.txt is", hint=HINT)
+    if not name.endswith(".txt") and PurePosixPath(name).name != PROJECT:
+        told = f"--requirements {path}: neither a requirements.txt of pip's nor a {PROJECT} with its {LOCK}"
+        raise UsageError(told, hint=HINT)
     return name
+
+
+def locked_by_uv(requirements: str | None, snapshot: Snapshot) -> UvLock | None:
+    """What uv has locked; None for a requirements.txt, or none. Raises UsageError."""
+    if requirements is None or PurePosixPath(requirements).name != PROJECT:
+        return None
+    return read_uv_lock(snapshot.folder / requirements)
 
 
 def refuse_missing_script(command: Sequence[str], snapshot: Snapshot) -> None:

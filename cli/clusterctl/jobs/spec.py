@@ -51,6 +51,10 @@ class JobRequest:
     """A path on the nodes, or `conda:ENV`."""
     requirements: str | None = None
     """A file of the folder that is sent."""
+    lock: str | None = None
+    """What pip is to install, where uv has locked it; None: the job's first node resolves the requirements."""
+    requires_python: str = ""
+    """Which versions of Python the lock is for."""
     setup: str | None = None
     """A line for a shell, once on each node."""
     is_shared_wanted: bool = False
@@ -176,7 +180,7 @@ def make_spec(
         "workflow": None if request.workflow is None else dict(request.workflow),
         "snapshot": dict(snapshot),
         "shared": shared_folder(request, said),
-        **{name: getattr(request, name) for name in ("python", "requirements", "setup")},
+        **{name: getattr(request, name) for name in ("python", "requirements", "requires_python", "setup")},
     }
     refuse_owned_names(spec)
     _refuse_in_container(request)

@@ -186,8 +186,8 @@ class JobStart:
         request = self.request
         if not (request.python or request.requirements or request.setup):
             return
-        lock = ""
-        if request.requirements:
+        lock = request.lock or ""
+        if request.requirements and request.lock is None:
             first = min(request.nodes, key=lambda node: node.rank)
             self.tell(f"{request.name}: resolving {request.requirements} on Node {first.slot} ({first.name})")
             answers = self.nodes.ask((first,), "lock", request.name, timeout_s=READY_S)

@@ -43,6 +43,16 @@ while not os.path.exists(os.environ["CLUSTERCTL_WARNING_FILE"]):
 print("read:", json.load(open(os.environ["CLUSTERCTL_WARNING_FILE"]))["why"], flush=True)
 time.sleep(600)
 """
+PROJECT = """\
+[project]
+name = "mine"
+version = "0"
+requires-python = ">=3.9"
+dependencies = ["%s"]
+[tool.uv]
+no-index = true
+find-links = ["wheels"]
+"""
 STOPPED_AHEAD_S = 21
 """Before the deadline: 20 s, and a grace of 1 s (docs/jobs.md)."""
 STUBBORN = (
@@ -310,6 +320,17 @@ def test_a_job_s_requirements_are_there_before_it_starts(cluster: Rehearsed, wor
     assert done.exit_code == 0, done.text
     assert "has 1.2 7" in done.stdout
     assert f"{name}: /var/lib/clusterctl/environments/" in done.stderr
+    (work / "pyproject.toml").write_text(PROJECT % "tinypkg>=1")
+    subprocess.run(["uv", "lock", "--offline"], cwd=work, env=cluster.env, check=True, timeout=60)
+    locked = ("run", "--requirements", "pyproject.toml")
+    done = cluster.run(*locked, "--name", new_name(), str(work / "job.yaml"))
+    assert done.exit_code == 0, done.text
+    assert "has 1.2 7" in done.stdout
+    assert "resolving" not in done.stderr
+    (work / "pyproject.toml").write_text(PROJECT % "tinypkg==1.2")
+    refused = cluster.run(*locked, "--name", new_name(), str(work / "job.yaml"), env={"UV_OFFLINE": "1"})
+    assert refused.exit_code == 2, refused.text
+    assert "pyproject.toml: uv.lock does not fit it" in refused.stderr
     (work / "wanted.txt").write_text("--no-index\nnosuch\n")
     refused = cluster.run("run", "--name", new_name(), str(work / "job.yaml"))
     assert refused.exit_code == 1, refused.text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -25,6 +26,7 @@ MOST_ENVIRONMENTS = 10
 """On a node's own disk; those that were not used for the longest go."""
 MOST_BYTES = 4 * 1024 * 1024
 """Of a file of requirements, or of its lock."""
+CLAUSE = re.compile(r"(>=|<=|==|!=|~=|>|<)\s*(\d+(?:\.\d+)*)(\.\*)?$")
 RESOLVE = ("install", "--dry-run", "--quiet", "--ignore-installed", "--report", "-")
 
 
@@ -52,6 +54,30 @@ def facts_of(python: str, run: Run) -> List[str]:
         return [str(path), str(version), str(platform)]
     except (ValueError, LookupError, TypeError) as e:
         raise ValueError("%s is no Python that can be run (exit %d): %s" % (python, code, last_of(said))) from e
+
+
+def refuse_other_python(version: str, wanted: str) -> None:
+    """Raises ValueError for a version that a lock was not made for; `wanted` as in uv.lock: `>=3.11, <3.13`."""
+    if not all(_fits(version, clause) for clause in wanted.split(",")):
+        raise ValueError("Python %s, and uv.lock is for %s: --python names another interpreter" % (version, wanted))
+
+
+def _fits(version: str, clause: str) -> bool:
+    """PEP 440's comparisons, of releases alone; a clause of another form fits."""
+    found = CLAUSE.match(clause.strip())
+    if found is None:
+        return True
+    operator, text, is_prefix = found.groups()
+    have = [int(each) for each in re.findall(r"\d+", version)[:3]]
+    want = [int(each) for each in text.split(".")]
+    is_beginning = have[: len(want)] == want
+    if operator in ("==", "!="):
+        is_same = is_beginning if is_prefix else have == want + [0] * (3 - len(want))
+        return is_same == (operator == "==")
+    padded = want + [0] * (3 - len(want))
+    if operator == "~=":
+        return have >= padded and have[: len(want) - 1] == want[:-1]
+    return {">=": have >= padded, "<=": have <= padded, ">": have > padded, "<": have < padded}[operator]
 
 
 def environments(layout: Layout, spec: Dict[str, Any]) -> Path:
@@ -162,7 +188,7 @@ def environment_of(layout: Layout, spec: Dict[str, Any], lock_text: str, python:
     # One process at a time makes it, also where nodes share it; what broke off has no DONE_FILE.
     script = (
         'exec 9>"$1.lock" && flock 9 || exit 3; [ -e "$1/$3" ] && { touch "$1/$3"; exit 0; }; rm -rf "$1"; '
-        '%s -m venv "$1" && "$1/bin/python" -m pip install --disable-pip-version-check --no-input -r "$2" '
+        '%s -m venv "$1" && "$1/bin/python" -m pip install --disable-pip-version-check --no-input --no-deps -r "$2" '
         '&& touch "$1/$3"'
     ) % shlex.quote(python[0])
     try:

@@ -47,6 +47,7 @@ class Readying:
         self._make_folders()
         named = own_python.find_python(self._spec.get("python"), self._user.pw_dir)
         python = own_python.facts_of(named, self.run)
+        own_python.refuse_other_python(python[1], str(self._spec.get("requires_python") or ""))
         if self._spec.get("requirements"):
             place = own_python.environment_of(self._layout, self._spec, lock_text, python, self.run)
             python = own_python.facts_of(str(place / "bin/python"), self.run)

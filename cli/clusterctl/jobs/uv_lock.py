@@ -1,0 +1,96 @@
+"""What a project's uv.lock asks for, in the form that pip reads; uv on this computer checks and translates it.
+
+Nodes need no uv then, and a lock that is out of date is refused before any node is asked. Options of uv 0.13, read in
+`uv lock --help` and `uv export --help` and tried, 2026-11-26.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from clusterctl_infra.errors import UsageError
+
+PROJECT, LOCK = "pyproject.toml", "uv.lock"
+UV_S = 300.0
+"""The check may ask the package index."""
+CHECK = ("uv", "lock", "--check")
+EXPORT = (
+    *("uv", "export", "--frozen", "--no-dev", "--no-emit-workspace", "--format", "requirements-txt"),
+    *("--no-header", "--no-annotate", "--emit-index-url", "--emit-find-links"),
+)
+"""Without the project: its code is in the folder that is sent, and the environment is shared with other jobs."""
+LOCAL = ("-e ", "./", "../", "/", "file:")
+"""How lines begin that name a folder of this computer; uv writes the scheme behind `@` for archives."""
+Run = Callable[[Sequence[str], Path], tuple[int, str, str]]
+"""Runs argv in a folder: exit code, stdout, stderr. Raises FileNotFoundError, subprocess.TimeoutExpired."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UvLock:
+    """A lock of uv's."""
+
+    text: str
+    """Lines for pip: indexes, and each package with its version, hashes and markers."""
+    requires_python: str
+    """Which versions it was made for, such as `>=3.11, <3.13`; empty: any."""
+
+
+def run_uv(argv: Sequence[str], folder: Path) -> tuple[int, str, str]:
+    """How uv ended, and what it printed to stdout and to stderr."""
+    done = subprocess.run(list(argv), cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=UV_S)
+    return done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
+
+
+def read_uv_lock(project: Path, run: Run = run_uv) -> UvLock:
+    """The lock beside a pyproject.toml. Raises UsageError where there is none, or it is not the project's."""
+    folder, named = project.parent, f"--requirements {project}"
+    try:
+        requires_python = str(tomllib.loads((folder / LOCK).read_text()).get("requires-python", ""))
+    except FileNotFoundError as e:
+        raise UsageError(f"{named}: there is no {LOCK} beside it", hint=f"uv lock --project {folder}") from e
+    except (OSError, ValueError) as e:
+        raise UsageError(f"{folder / LOCK} cannot be read: {e}", hint=f"uv lock --project {folder}") from e
+    _asked(CHECK, folder, run, f"{named}: {LOCK} does not fit it")
+    text = _asked(EXPORT, folder, run, f"{named}: uv does not export {LOCK}")
+    if not is_fully_hashed(text):
+        # pip wants a hash for each package, or none at all.
+        text = _asked((*EXPORT, "--no-hashes"), folder, run, f"{named}: uv does not export {LOCK}")
+    if local := [line for line in requirement_lines(text) if is_local(line)]:
+        told = f"{named}: {local[0]} lies on this computer, and packages of that kind are not built yet"
+        raise UsageError(told, hint="publish it to an index, or import it from the folder that is sent")
+    return UvLock(text=text, requires_python=requires_python)
+
+
+def requirement_lines(text: str) -> list[str]:
+    """The packages of a lock for pip, one line each, without options, comments and the line breaks within one."""
+    whole = text.replace("\\\n", " ").splitlines()
+    return [line.strip() for line in whole if line.strip() and not line.startswith(("#", "--"))]
+
+
+def is_fully_hashed(text: str) -> bool:
+    """Whether each package has a hash."""
+    return all("--hash=" in line for line in requirement_lines(text))
+
+
+def is_local(line: str) -> bool:
+    """Whether a package comes from a folder or file of this computer."""
+    return line.startswith(LOCAL) or " @ file:" in line
+
+
+def _asked(argv: Sequence[str], folder: Path, run: Run, what: str) -> str:
+    """What uv printed. Raises UsageError."""
+    try:
+        code, said, errors = run(argv, folder)
+    except FileNotFoundError as e:
+        raise UsageError(f"{LOCK} is read by uv, and this computer has none", hint="pip install uv") from e
+    except subprocess.TimeoutExpired as e:
+        raise UsageError(f"{what}: {' '.join(argv[:3])} took longer than {UV_S:.0f} s", hint="uv lock") from e
+    if code:
+        lines = [line.strip() for line in errors.splitlines() if line.startswith("error")]
+        told = (lines or errors.strip().splitlines() or [f"exit {code}"])[0].removeprefix("error: ")
+        raise UsageError(f"{what}: {told[:500]}", hint=f"uv lock --project {folder}")
+    return said
