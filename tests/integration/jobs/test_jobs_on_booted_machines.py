@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from clusterctl_rehearsal.region.torch_share import IN_MACHINES
 
 from tests.integration.rehearsed import Rehearsed, rehearsed, run, wait_until
 
@@ -130,8 +131,36 @@ while not os.path.exists(kept + "0"):
     time.sleep(0.1)
 sys.exit(7 if os.environ["RANK"] == "1" else 0)
 """
+LOOK = """\
+import os
+print("rank", os.environ["RANK"], os.environ["TOKEN"], repr(os.environ["LINES2"]), "user", os.getuid(), end=" ")
+limits = dict(line.split(":", 1) for line in open("/proc/self/status"))
+print("in", os.environ["container"], os.getcwd(), limits["NoNewPrivs"].strip())
+"""
+BY_TORCHRUN = """\
+import os, time, torch, torch.distributed
+torch.distributed.init_process_group("gloo")
+total = torch.tensor([torch.distributed.get_rank() + 1])
+torch.distributed.all_reduce(total)
+print("sum", int(total), "in", os.environ["container"], flush=True)
+while not os.path.exists(os.environ["CLUSTERCTL_JOB_DIR"] + "/go"):
+    time.sleep(0.1)
+torch.distributed.destroy_process_group()
+"""
+WITH_TORCH = (
+    "mkdir -p /etc/containers/containers.conf.d && "
+    f"printf '[containers]\\nvolumes=[\"{IN_MACHINES}:{IN_MACHINES}:ro\"]\\n' "
+    "> /etc/containers/containers.conf.d/torch.conf"
+)
+"""Every container has the machines' torch: as a part of the image it would be 5 GB."""
+GO = """\
+import os
+print(os.environ["RANK"], os.environ["LOCAL_RANK"])
+open(os.environ["CLUSTERCTL_JOB_DIR"] + "/go", "w").close()
+"""
 MAKE_IMAGE = (
     "cd / && tar -c bin lib lib64 usr/lib64 usr/bin/python3* usr/bin/sleep usr/lib/python3* usr/lib/*-linux-gnu"
+    " usr/local/lib/python3*"
     " | podman import -q - test/python:1"
 )
 """The node's own Python as an image: machines reach no registry."""
@@ -156,6 +185,7 @@ def work(tmp_path: Path) -> Path:
     (folder / "hungry.py").write_text(HUNGRY)
     (folder / "filling.py").write_text(FILLING)
     (folder / "contained.py").write_text(IN_CONTAINER)
+    (folder / "by_torchrun.py").write_text(BY_TORCHRUN)
     return folder
 
 
@@ -261,6 +291,11 @@ def test_ranks_run_in_containers_of_an_image_and_nothing_of_them_is_left(cluster
     stubborn = f"{name}-stays"
     cluster.ok("run", *options, "--name", stubborn, "--detach", "--", "contained.py", "stay")
     wait_until(lambda: cluster.ok("job", "logs", stubborn).count("up") == 2, what="both ranks run", timeout_s=60)
+    look = ("job", "exec", stubborn, "--rank", "1", "--", "python3", "-c", LOOK)
+    entered = cluster.ok(*look)
+    assert entered == f"rank 1 drowssap 'a\\nb' user 1000 in podman /var/lib/clusterctl/jobs/{stubborn}/code 1\n"
+    missing = cluster.run("job", "exec", stubborn, "--", "nosuch")
+    assert (missing.exit_code, "nosuch" in missing.stderr) == (127, True), missing.text
     told = cluster.ok("ssh", "--node", "0", "--sudo", "--command", "podman inspect $(podman ps -q); ps -eo args")
     assert stubborn in told
     assert "drowssap" not in told
@@ -280,6 +315,24 @@ def test_a_function_runs_in_a_container_of_its_image(cluster: Rehearsed, tmp_pat
     done = run([sys.executable, "program.py"], env=cluster.env, cwd=tmp_path, timeout_s=120)
     assert done.exit_code == 0, done.text
     assert "['podman', 12]\n" in done.stdout
+
+
+@pytest.mark.torch
+def test_torchrun_runs_in_a_container_and_a_command_beside_one_of_its_ranks(cluster: Rehearsed, work: Path) -> None:
+    if cluster.run("ssh", "--node", "0", "test", "-d", IN_MACHINES).exit_code != 0:
+        pytest.fail("no torch for the machines: run scripts/torch first")
+    cluster.ok("ssh", "--node", "0", "--sudo", "--command", f"{WITH_TORCH} && {MAKE_IMAGE}")
+    name = f"j{uuid.uuid4().hex[:8]}"
+    options = ("--image", "test/python:1", "--node", "0", "--nproc", "2", "--name", name, "--workdir", str(work))
+    cluster.ok("run", *options, "--detach", "--", "by_torchrun.py")
+    wait_until(
+        lambda: cluster.ok("job", "logs", name).count("sum 3 in podman") == 2, what="both ranks agree", timeout_s=120
+    )
+    assert cluster.ok("job", "exec", name, "--rank", "1", "--", "python3", "-c", GO) == "1 1\n"
+    waited = cluster.run("job", "wait", name)
+    assert waited.exit_code == 0, waited.text
+    left = cluster.ok("ssh", "--node", "0", "--sudo", "--command", "podman ps --all --quiet")
+    assert left == ""
 
 
 def test_an_image_that_no_registry_gives_starts_nothing(cluster: Rehearsed, work: Path) -> None:

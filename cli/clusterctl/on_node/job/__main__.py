@@ -13,7 +13,7 @@ from clusterctl.on_node.job import judge, lease
 from clusterctl.on_node.job.container import present_engine, pulled_image
 from clusterctl.on_node.job.events import read_events
 from clusterctl.on_node.job.follow import follow
-from clusterctl.on_node.job.inside import run_inside
+from clusterctl.on_node.job.inside import join, run_inside
 from clusterctl.on_node.job.job_containers import enter
 from clusterctl.on_node.job.keep import clear_up, end_containers, keep, present_state, start_keeper
 from clusterctl.on_node.job.layout import Layout, read_json
@@ -27,7 +27,7 @@ from clusterctl.on_node.job.shared_storage import share_logs
 from clusterctl.on_node.job.supervise import Supervisor
 
 LAYOUT = Layout()
-BESIDE = ("exec", "pack")
+BESIDE = ("exec", "join", "pack")
 PROGRAM = Path(sys.argv[0]).resolve()
 
 
@@ -71,11 +71,14 @@ def beside_its_stdout(verb: str, arguments: list[str]) -> int:
     try:
         if verb == "exec":
             run_inside(LAYOUT, arguments[0], arguments[1], arguments[2:])
+        if verb == "join":
+            job, rank, first, ranks, secrets, variables, _, *command = arguments
+            join(job, rank, int(first), (Path(ranks), Path(secrets), Path(variables)), command)
         job, what, path, most_bytes = arguments
         pack(LAYOUT, job, what, path, int(most_bytes), sys.stdout.buffer)
     except (OSError, ValueError, LookupError, tarfile.TarError) as e:
         print("clusterctl: %s" % e, file=sys.stderr, flush=True)
-        return NOT_FOUND if verb == "exec" and isinstance(e, FileNotFoundError) else 1
+        return NOT_FOUND if verb != "pack" and isinstance(e, FileNotFoundError) else 1
     return 0
 
 

@@ -62,6 +62,25 @@ class ContainerRequest:
     """Which GPUs of the node it gets; None: all of them."""
 
 
+@dataclass(frozen=True)
+class ExecRequest:
+    """A command beside what runs in one container of a job."""
+
+    engine: str
+    name: str
+    uid: int
+    gid: int
+    folder: str
+    has_terminal: bool
+    terminal_type: str
+    """TERM; empty: none is set."""
+
+
+def container_name(job: str, attempt: int, number: int) -> str:
+    """What the job's containers on a node are called, in the order in which its supervisor starts them, from 0."""
+    return "clusterctl-%s-%d-%d" % (job, attempt, number)
+
+
 def run_argv(request: ContainerRequest, program: Argv) -> Argv:
     """The engine's argv for a container that runs `program` and is gone when that ends.
 
@@ -81,6 +100,16 @@ def run_argv(request: ContainerRequest, program: Argv) -> Argv:
         *(word for device in request.devices for word in ("--device", device)),
         *(word for bind in request.binds for word in ("--mount", _mount(bind))),
         *("--workdir", request.folder, "--entrypoint", program[0], request.image_id, *program[1:]),
+    ]
+
+
+def exec_argv(request: ExecRequest, program: Argv) -> Argv:
+    """The engine's argv that runs `program` in a container that runs already, with what that may do and see."""
+    return [
+        *(request.engine, "exec", "--interactive", *(["--tty"] if request.has_terminal else [])),
+        *("--user", "%d:%d" % (request.uid, request.gid), "--workdir", request.folder),
+        *(["--env", "TERM=" + request.terminal_type] if request.terminal_type else []),
+        *(request.name, *program),
     ]
 
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import ctypes
 import os
 import pwd
+import shutil
+from pathlib import Path
 from typing import Any, Mapping
 
-from clusterctl.on_node.job import judge
-from clusterctl.on_node.job.job_environment import job_environment, job_folder, own_secrets
+from clusterctl.on_node.job import container, judge
+from clusterctl.on_node.job.job_containers import variables_file
+from clusterctl.on_node.job.job_environment import job_environment, job_folder, own_secrets, secret_values
 from clusterctl.on_node.job.keep import present_state
 from clusterctl.on_node.job.launch import first_rank, member_of
+from clusterctl.on_node.job.launchers import ONE_EACH
 from clusterctl.on_node.job.layout import Layout, read_json
 from clusterctl.on_node.job.lease import holder
 from clusterctl.on_node.job.processes import (
@@ -34,7 +38,8 @@ def run_inside(layout: Layout, job: str, rank: str, command: list[str]) -> None:
     if state not in (judge.RUNNING, judge.STOPPING):
         raise ValueError("%s is %s: a command can run inside it while it runs" % (job, state))
     if spec.get("image_id"):
-        raise ValueError("%s runs in containers: a command inside them is not built yet" % job)
+        argv = container_argv(layout, spec, rank, command, running_program(keeper_of(job, holder(layout, job))))
+        os.execvpe(argv[0], argv, container.CLIENT_ENVIRONMENT)
     user = pwd.getpwnam(spec["user"])
     # All that takes root's rights is read first.
     environment = _environment(layout, spec, rank, user.pw_uid)
@@ -47,6 +52,58 @@ def run_inside(layout: Layout, job: str, rank: str, command: list[str]) -> None:
     if not spec["is_sudo"]:
         give_up_privileges()
     os.chdir(job_folder(layout, spec))
+    _become(command, environment)
+
+
+def container_argv(layout: Layout, spec: dict[str, Any], rank: str, command: list[str], program: str) -> list[str]:
+    """The engine's argv for a command in the rank's container, or in the job's first one on this node.
+
+    `program` is what the container has of ours: there it finds the rank, and its variables, which no argv shows.
+    """
+    user = pwd.getpwnam(spec["user"])
+    slot = int(read_json(layout.node_facts)["slot"])
+    node_rank = member_of(spec, slot)
+    first, job, attempt = first_rank(spec, node_rank), spec["job"], int(spec["attempt"])
+    # A launcher has all ranks of a node in its own container; else each rank has one.
+    number = int(rank) - first if rank != "-" and spec["launcher"] in ONE_EACH else 0
+    has_terminal = os.isatty(0) and os.isatty(1)
+    request = container.ExecRequest(
+        engine=container.present_engine() or container.DOCKER,
+        name=container.container_name(job, attempt, number),
+        uid=user.pw_uid,
+        gid=user.pw_gid,
+        folder=str(job_folder(layout, spec)),
+        has_terminal=has_terminal,
+        terminal_type=os.environ.get("TERM", "") if has_terminal else "",
+    )
+    places = [layout.ranks(job, attempt), layout.secrets(job), variables_file(layout, job, attempt, number)]
+    words = [job, rank, str(first), *map(str, places)]
+    return container.exec_argv(request, ["python3", "-I", program, "join", *words, "--", *command])
+
+
+def running_program(keeper: tuple[int, int]) -> str:
+    """The program by which the job's keeper runs here: newer ones than that its containers do not have."""
+    words = Path("/proc/%d/cmdline" % keeper[0]).read_bytes().split(b"\0")
+    return os.fsdecode(words[words.index(b"keep") - 1])
+
+
+def join(job: str, rank: str, first: int, places: tuple[Path, Path, Path], command: list[str]) -> None:
+    """In a container of the job: this process becomes the command, with the rank's variables or the job's own.
+
+    `places`: the folder of ranks, that of secrets, and the file of variables. Raises OSError, ValueError, LookupError.
+    """
+    ranks, secrets, variables = places
+    if rank == "-":
+        own = {str(name): str(value) for name, value in read_json(variables).items()}
+        environment = {**os.environ, "RANK": str(first), **own, **secret_values(secrets)}
+    else:
+        environment = rank_variables_now(ranks, job, rank, os.getuid())
+    environment.update({name: os.environ[name] for name in ("TERM",) if name in os.environ})
+    command = command or [shutil.which("bash") or "/bin/sh"]
+    _become(command, environment)
+
+
+def _become(command: list[str], environment: dict[str, str]) -> None:
     try:
         os.execvpe(command[0], command, environment)
     except FileNotFoundError as e:
@@ -60,12 +117,17 @@ def _environment(layout: Layout, spec: dict[str, Any], rank: str, uid: int) -> d
         node_rank = member_of(spec, slot)
         found = {**job_environment(layout, spec, node_rank), **own_secrets(layout.secrets(spec["job"]), uid)}
         return {**found, "RANK": str(first_rank(spec, node_rank))} if "RANK" not in found else found
-    parent = rank_parent(layout.ranks(spec["job"], spec["attempt"]) / ("%d.pid" % int(rank)), uid)
+    return rank_variables_now(layout.ranks(spec["job"], spec["attempt"]), spec["job"], rank, uid)
+
+
+def rank_variables_now(ranks: Path, job: str, rank: str, uid: int) -> dict[str, str]:
+    """What the process of a rank was started with. Raises OSError, ValueError where the rank has ended."""
+    parent = rank_parent(ranks / ("%d.pid" % int(rank)), uid)
     if not is_alive(parent):
         raise ValueError("rank %s has ended" % rank)
     for child in children_of(parent[0]):
         found = variables_of(child)
-        if found.get("RANK") == str(int(rank)) and found.get("CLUSTERCTL_JOB") == spec["job"]:
+        if found.get("RANK") == str(int(rank)) and found.get("CLUSTERCTL_JOB") == job:
             return found
     raise ValueError("rank %s has ended" % rank)
 

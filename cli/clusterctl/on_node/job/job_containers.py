@@ -34,12 +34,12 @@ class JobContainers:
         if self._storage is None:
             self._storage = present_paths(shared_paths(self._layout))
         job, attempt = self._spec["job"], int(self._spec["attempt"])
-        variables = self._layout.attempt(job, attempt) / ("environment-%d.json" % self._count)
+        variables = variables_file(self._layout, job, attempt, self._count)
         kept = set(environment).difference(OWN) | set(self._spec["environment"])
         own = {name: environment[name] for name in sorted(kept)}
         write_json(variables, {"HOME": str(own_folder(self._layout, self._spec)), **own})
         inside = ["python3", "-I", str(self._program), "inside", str(variables), "--", *argv]
-        request = self._request("clusterctl-%s-%d-%d" % (job, attempt, self._count))
+        request = self._request(container.container_name(job, attempt, self._count))
         self._count += 1
         return container.run_argv(request, inside)
 
@@ -76,6 +76,11 @@ class JobContainers:
             return ()
         indices = self._member["gpu_indices"]
         return None if indices is None else tuple(indices)
+
+
+def variables_file(layout: Layout, job: str, attempt: int, number: int) -> Path:
+    """The variables that a container's program begins with; its folder is in the container, too."""
+    return layout.attempt(job, attempt) / ("environment-%d.json" % number)
 
 
 def shared_paths(layout: Layout) -> tuple[str, ...]:

@@ -13,12 +13,15 @@ from clusterctl.jobs.spec import checked_image
 from clusterctl.on_node.job.container import (
     Bind,
     ContainerRequest,
+    ExecRequest,
+    exec_argv,
     has_nvidia,
     present_binds,
     present_devices,
     renumbered,
     run_argv,
 )
+from clusterctl.on_node.job.inside import container_argv
 from clusterctl.on_node.job.job_containers import JobContainers, has_image, shared_paths
 from clusterctl.on_node.job.layout import Layout, read_json, write_json
 from clusterctl.on_node.job.processes import seen_from_here
@@ -187,3 +190,31 @@ def test_no_name_of_an_image_is_a_flag_or_two_words(text: str) -> None:
         return
     assert not found.startswith("-")
     assert set(found).isdisjoint(" \t\n'\"$;\\,=")
+
+
+def test_a_command_enters_a_container_as_the_job_s_user_and_with_a_terminal_where_there_is_one() -> None:
+    plain = ExecRequest(
+        engine="podman", name="c-0", uid=1000, gid=1001, folder="/code", has_terminal=False, terminal_type=""
+    )
+    known = ["--user", "1000:1001", "--workdir", "/code"]
+    assert exec_argv(plain, ["ls", "a b"]) == ["podman", "exec", "--interactive", *known, "c-0", "ls", "a b"]
+    seen = dataclasses.replace(plain, has_terminal=True, terminal_type="xterm")
+    begin = ["podman", "exec", "--interactive", "--tty", *known, "--env", "TERM=xterm"]
+    assert exec_argv(seen, ["sh"]) == [*begin, "c-0", "sh"]
+
+
+@pytest.mark.parametrize(
+    ("launcher", "rank", "number"),
+    [("torchrun", "-", 0), ("torchrun", "5", 0), ("plain", "-", 0), ("plain", "4", 0), ("plain", "5", 1)],
+)
+def test_a_rank_s_container_is_its_own_or_its_launcher_s(tmp_path: Path, launcher: str, rank: str, number: int) -> None:
+    layout = Layout(tmp_path)
+    (tmp_path / "etc/clusterctl").mkdir(parents=True)
+    write_json(tmp_path / "etc/clusterctl/node.json", {"slot": 3})
+    job = spec(launcher=launcher, user=pwd.getpwuid(os.getuid()).pw_name, image_id="sha256:0123")
+    argv = container_argv(layout, job, rank, ["ls"], "/programs/1")
+    name = f"clusterctl-first-1-{number}"
+    folder = layout.attempt("first", 1)
+    places = [str(folder / "ranks"), str(layout.secrets("first")), str(folder / f"environment-{number}.json")]
+    inside = ["python3", "-I", "/programs/1", "join", "first", rank, "4", *places, "--", "ls"]
+    assert argv[argv.index(name) :] == [name, *inside]
