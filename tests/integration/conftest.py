@@ -49,6 +49,7 @@ def recorded(tmp_path: Path) -> Iterator[Rehearsed]:
 
 LONGEST = (
     "test_campaign.py",
+    "test_job_campaign.py",
     "lifecycle/test_kept_storage.py",
     "lifecycle/test_lost_reservation.py",
     "bootstrap/test_torchrun.py",
@@ -57,7 +58,7 @@ LONGEST = (
     "lifecycle/test_ranks_by_topology.py",
     "skeleton/test_quickstart.py",
 )
-"""Files with a test of more than 80 s, the longest first (`--durations`): begun last, such a one keeps all waiting."""
+"""Files with a test of more than 80 s, or whose tests take that together, the longest first (`--durations`): begun last, such a one keeps all waiting."""
 
 
 class BySharing(LoadScopeScheduling):  # type: ignore[misc]

@@ -15,6 +15,7 @@ from typing import Any  # parsed JSON
 import pytest
 from clusterctl_rehearsal.region.torch_share import IN_MACHINES
 
+from tests.integration.jobs.left_of_job import left_of
 from tests.integration.jobs.wheels import write_wheel
 from tests.integration.rehearsed import CLUSTERCTL, ROOT, Done, Rehearsed, rehearsed, wait_until
 
@@ -107,12 +108,7 @@ def job(cluster: Rehearsed, name: str) -> dict[str, Any]:
 
 def nothing_left(cluster: Rehearsed, name: str) -> bool:
     """No process on any node has the job in its environment, and no node is held or counted as used."""
-    look = (
-        f"grep -lsz '^CLUSTERCTL_JOB={name}$' /proc/[0-9]*/environ; "
-        f"ls -d /run/clusterctl/jobs/{name} /run/clusterctl/job-secrets/{name} 2>/dev/null; "
-        f"ls /run/clusterctl/job-lease | grep '{name}'; true"
-    )
-    return cluster.ok("ssh", "--node", "all", "--command", look).strip() == ""
+    return left_of(cluster, name) == ""
 
 
 def test_every_rank_gets_its_arguments_word_by_word_and_the_code_is_there(cluster: Rehearsed, work: Path) -> None:
