@@ -15,7 +15,7 @@ TABLES: dict[str, tuple[Table, tuple[str, ...]]] = {
     "api": (api.table, ("what", "median", "more than", "aim")),
     "barrier": (barrier.table, ("comes last", "wait", "all go on after", "aim")),
     "rehearsed": (rehearsed.table, ("machines", "nodes", "up → all ready", "aim", "down", "aim")),
-    "run": (jobs.table, ("four nodes, a job of one process each", "median of 5", "aim")),
+    "run": (jobs.table, ("jobs of one process on each of four nodes (medians of 5), and larger", "measured", "aim")),
     "top": (top.table, ("nodes × GPUs", "every", "CPU", "memory", "aim")),
     "fanout": (fanout.table, ("servers", "tool", "median", "× Go", "processor", "peak MiB", "aim")),
     "round-trips": (round_trips.table, ("tool", "round trips beside TCP's own", "aim")),

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from bench import job_scale
 from bench.workspace import CLUSTERCTL, workspace
 
 NODES = 4
@@ -26,14 +27,15 @@ time.sleep(600)
 
 
 def table() -> list[tuple[str, ...]]:
-    """Rows: what, the median, its aim."""
+    """Rows: what, the median or what was measured once, its aim."""
     with workspace() as space:
         stack = str(space.stack("bjobs", nodes=NODES, machines="process"))
         subprocess.run([CLUSTERCTL, "up", stack], env=space.env, check=True, capture_output=True, timeout=180)
         try:
-            return _rows(space.env, space.folder)
+            rows = _rows(space.env, space.folder)
         finally:
             subprocess.run([CLUSTERCTL, "down", stack], env=space.env, check=True, capture_output=True, timeout=120)
+    return [*rows, *job_scale.table()]
 
 
 def _rows(env: Mapping[str, str], folder: Path) -> list[tuple[str, ...]]:

@@ -128,9 +128,9 @@ def _measured(folder: Path) -> tuple[float, float]:
             _wait_until_heard(seen)
             time.sleep(SETTLE_S)
             seen.clear()
-            before = _cpu_s(top.pid)
+            before = cpu_s(top.pid)
             time.sleep(MEASURED_S)
-            share = (_cpu_s(top.pid) - before) / MEASURED_S
+            share = (cpu_s(top.pid) - before) / MEASURED_S
             _wait_until_heard(seen)  # still: a view that has lost its nodes costs nothing
             return share, _resident_mib(top.pid)
         finally:
@@ -154,7 +154,7 @@ def _drain(descriptor: int, seen: bytearray) -> None:
         return  # the terminal is gone
 
 
-def _cpu_s(pid: int) -> float:
+def cpu_s(pid: int) -> float:
     """User and system time of the process and its threads (proc(5), fields 14 and 15)."""
     words = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")

@@ -58,7 +58,10 @@ LONGEST = (
     "lifecycle/test_ranks_by_topology.py",
     "skeleton/test_quickstart.py",
 )
-"""Files with a test of more than 80 s, or whose tests take that together, the longest first (`--durations`): begun last, such a one keeps all waiting."""
+"""Files whose longest test, or whose tests that stay together, take more than 80 s (`--durations`), the longest first.
+
+Begun last, such a one keeps all waiting.
+"""
 
 
 class BySharing(LoadScopeScheduling):  # type: ignore[misc]

@@ -21,10 +21,17 @@ MOST_FAILURE_BYTES = 256 * 1024
 """Of one line between supervisors, which has at most 1 MiB, mpirun's orders included."""
 
 
-def checked_words(said: Mapping[str, Any], spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The known fields of what a member said. Raises ValueError where one of them is not what it should be."""
+def names_of(spec: Mapping[str, Any]) -> dict[int, str]:
+    """Slot → name of each member of the job."""
+    return {int(member["slot"]): str(member["name"]) for member in spec["members"]}
+
+
+def checked_words(said: Mapping[str, Any], names: Mapping[int, str]) -> dict[str, Any]:
+    """The known fields of what a member said; `names`: `names_of` its job, made once for all that is said.
+
+    Raises ValueError where one of them is not what it should be.
+    """
     try:
-        names = {int(member["slot"]): str(member["name"]) for member in spec["members"]}
         slot = _slot(said["slot"], names)
         return {
             "slot": slot,

@@ -8,7 +8,7 @@ from typing import Any  # JSON
 import pytest
 from clusterctl.on_node.job.channel import LONGEST_LINE
 from clusterctl.on_node.job.coordination import Coordination
-from clusterctl.on_node.job.member_words import bounded, checked_words
+from clusterctl.on_node.job.member_words import bounded, checked_words, names_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,14 +33,16 @@ JSON = st.recursive(
 
 
 def test_a_failure_is_of_the_node_that_tells_it() -> None:
-    (failure,) = checked_words({**SAID, "failures": [{**END, "slot": 1, "name": "train-1"}]}, spec())["failures"]
+    (failure,) = checked_words({**SAID, "failures": [{**END, "slot": 1, "name": "train-1"}]}, names_of(spec()))[
+        "failures"
+    ]
     assert failure == {**END, "slot": 3, "name": "train-3"}
 
 
 def test_what_a_launcher_s_end_and_marks_say_is_kept() -> None:
     launcher = {**END, "rank": None, "local_rank": None}
     vanished = {**END, "is_vanished": True, "is_out_of_memory": "yes"}
-    found = checked_words({**SAID, "failures": [launcher, vanished]}, spec())["failures"]
+    found = checked_words({**SAID, "failures": [launcher, vanished]}, names_of(spec()))["failures"]
     assert [(row["rank"], row.get("is_vanished"), "is_out_of_memory" in row) for row in found] == [
         (None, None, False),
         (4, True, False),
@@ -75,14 +77,14 @@ def test_what_a_launcher_s_end_and_marks_say_is_kept() -> None:
 )
 def test_odd_words_are_refused(odd: dict[str, Any]) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 which words are wrong is nobody's business
-        checked_words({**SAID, **odd}, spec())
+        checked_words({**SAID, **odd}, names_of(spec()))
 
 
 @given(st.dictionaries(st.sampled_from(["slot", "phase", "failures", "orders", "warning", "is_cancelled"]), JSON))
 def test_whatever_a_member_says_the_coordinator_can_go_on_deciding(odd: dict[str, Any]) -> None:
     coordination = Coordination(spec(), 0.0)
     try:
-        words = checked_words({**SAID, **odd}, spec())
+        words = checked_words({**SAID, **odd}, names_of(spec()))
     except ValueError:
         return
     coordination.heard(words["slot"], words)
