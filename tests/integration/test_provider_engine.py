@@ -148,8 +148,8 @@ def test_our_resources_live_from_birth_to_end(own_stack: OwnStack) -> None:
 
     cluster_id = again["cluster_id"]
     assert own_stack.pulumi("destroy", "--yes", "--skip-preview").exit_code == 0
-    left = [path.name for path in own_stack.home_file(".").rglob("*") if path.is_file()]
-    assert left == [f"{cluster_id}.jsonl"], "only the account outlives the stack"
+    left = {path.name for path in own_stack.home_file(".").rglob("*") if path.is_file()}
+    assert left == {f"{cluster_id}.jsonl", ".lock"}, "only the account outlives the stack"
 
 
 def test_the_seed_is_secret_a_lost_inventory_comes_back_and_a_refresh_changes_nothing(own_stack: OwnStack) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,9 +49,11 @@ Examples:
 @ssh_arguments
 @click.pass_obj
 def command(output: Output, /, **flags: Any) -> int:  # Any: what click read, by the names that `requested` gives them
-    return carry_out(requested(**flags), output, this_process(), keep=_keep)
+    return carry_out(requested(**flags), output, this_process(), keep=partial(_keep, output))
 
 
-def _keep(pool: LinkPool, folder: Path) -> None:
+def _keep(output: Output, pool: LinkPool, folder: Path) -> None:
     """Leaves a process behind that has the connections. Loaded on use: by now the person reads what the nodes said."""
-    importlib.import_module("clusterctl.ssh.broker.process").keep_warm(pool, folder)
+    why_not = importlib.import_module("clusterctl.ssh.broker.process").keep_warm(pool, folder)
+    if why_not is not None:
+        output.note(f"clusterctl: {why_not}")

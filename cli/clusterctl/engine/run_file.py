@@ -10,7 +10,7 @@ import fcntl
 import json
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import IO
 
 from clusterctl_infra.config.load import login_name
 from clusterctl_infra.errors import EngineError
+from clusterctl_infra.file_lock import Flock, try_lock
 from clusterctl_infra.private_home import make_private_folder
 from clusterctl_infra.put_in_place import put_in_place
 from clusterctl_infra.strict_json import Fields, NotAsExpected, parsed_object
@@ -121,15 +122,22 @@ def note_engine(path: Path, pid: int) -> None:
 
 
 @contextlib.contextmanager
-def only_run(home: Home, cluster: str, *, verb: str) -> Iterator[IO[str]]:
+def only_run(
+    home: Home, cluster: str, *, verb: str, note: Callable[[str], None] | None = None, flock: Flock = fcntl.flock
+) -> Iterator[IO[str]]:
     """Holds the cluster for this process, by the file that it gives. Raises EngineError naming who holds it.
 
     The file says who: not every holder is a run of the engine, and one that is has not written its record at once.
+    Where the file system has no locks, that alone keeps runs of this computer apart, and `note` hears of it.
     """
     path = home.run_file(cluster)
     make_private_folder(path.parent)
     with path.with_suffix(".lock").open("a") as lock:
-        _hold(lock, path, cluster)
+        if not _hold(lock, path, cluster, flock) and note is not None:
+            note(
+                f"the file system of {home.path} has no locks: only Pulumi's own lock of the stack keeps a clusterctl "
+                f"on another computer from changing {cluster} meanwhile"
+            )
         with contextlib.suppress(OSError):  # a full disk: the next one is told less
             lock.truncate(0)
             lock.write(_text(new_record(verb, tokens=(), stack="")))
@@ -141,20 +149,29 @@ def _text(record: RunRecord) -> str:
     return json.dumps({"version": VERSION, **asdict(record)})
 
 
-def _hold(lock: IO[str], path: Path, cluster: str) -> None:
+def _hold(lock: IO[str], path: Path, cluster: str, flock: Flock) -> bool:
+    """Whether a lock is held, and not only the file's words. Raises EngineError where another run has the cluster."""
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        is_locked = try_lock(lock.fileno(), flock=flock)
     except BlockingIOError as e:
-        told = (read_record(path), read_record(path.with_suffix(".lock")))
-        record = next(
-            (record for record in told if record is not None and is_alive(record.cli_pid, record.cli_ticks)), None
-        )
-        if record is None:
-            raise EngineError(
-                f"another clusterctl is changing {cluster}", hint=f"clusterctl status --cluster {cluster}"
-            ) from e
-        raise EngineError(
-            f"clusterctl {record.verb} is changing {cluster}: started by {record.user} on {record.host} "
-            f"(pid {record.cli_pid}) at {record.began_at}; wait for it, or end it",
-            hint=f"kill -INT {record.cli_pid}",
-        ) from e
+        raise _held_by(_living_record(path), cluster) from e
+    if not is_locked and (record := _living_record(path)) is not None and record.cli_pid != os.getpid():
+        raise _held_by(record, cluster)
+    return is_locked
+
+
+def _living_record(path: Path) -> RunRecord | None:
+    """What the run that holds the cluster wrote of itself, if its process lives."""
+    told = (read_record(path), read_record(path.with_suffix(".lock")))
+    living = (record for record in told if record is not None and is_alive(record.cli_pid, record.cli_ticks))
+    return next((record for record in living if record.is_of_this_boot), None)
+
+
+def _held_by(record: RunRecord | None, cluster: str) -> EngineError:
+    if record is None:
+        return EngineError(f"another clusterctl is changing {cluster}", hint=f"clusterctl status --cluster {cluster}")
+    return EngineError(
+        f"clusterctl {record.verb} is changing {cluster}: started by {record.user} on {record.host} "
+        f"(pid {record.cli_pid}) at {record.began_at}; wait for it, or end it",
+        hint=f"kill -INT {record.cli_pid}",
+    )

@@ -35,7 +35,7 @@ def forget(request: ForgetRequest, output: Output, home: Home, environ: Mapping[
     Raises StillBills when something of it bills, UsageError when nobody agreed, EngineError while a run changes it.
     """
     known = request.inventory
-    with only_run(home, known.cluster, verb="forget"):
+    with only_run(home, known.cluster, verb="forget", note=output.note):
         doubt = why_in_doubt(known, home, environ)
         if doubt is not None:
             _ask(request, output, doubt)

@@ -52,7 +52,7 @@ def open_change(
     """Holds the cluster called `name` for one change. Raises EngineError, RehearsalError."""
     rehearsal = rehearse or stack.is_rehearsal_project
     cluster = name + REHEARSAL_SUFFIX if rehearsal else name
-    with only_run(home, cluster, verb=verb):
+    with only_run(home, cluster, verb=verb, note=output.note):
         previous = read_record(home.run_file(cluster))
         environment = engine_environment(stack, rehearse=rehearse, home=home, environ=environ)
         starts = () if previous is None else previous.engines

@@ -85,16 +85,21 @@ def look_at(folder: Path) -> str:
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 REASONS = FULL | {errno.EROFS}
+OF_A_SHARE = frozenset({errno.ESTALE, errno.EIO, errno.ETIMEDOUT})
+"""Reasons of a home on a server that is away or was replaced (NFS, with `soft`); elsewhere they are of other things."""
 OF_THE_HOME = frozenset({errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EEXIST})
 """Reasons that are the person's only where the folder that they named is concerned: elsewhere they are ours."""
 
 
 def cannot_write(error: OSError, *, environ: Mapping[str, str]) -> ClusterctlError | None:
-    """What to tell when a disk is full or read-only, or the home cannot be one; None for every other failure."""
+    """What to tell when a disk is full or read-only, the home cannot be one or its server is away; else None."""
     home = named_home(environ).path
     named = Path(os.fspath(error.filename)) if isinstance(error.filename, str | os.PathLike) else None
     # Of what lies deeper, the program has made the folders itself.
     is_home = named is not None and (named in (home, *home.parents) or named.parent == home)
+    if error.errno in OF_A_SHARE and named is not None and named.is_relative_to(home):
+        told = f"{named} cannot be read or written: {os.strerror(error.errno or 0).lower()}"
+        return ClusterctlError(f"{told}. clusterctl keeps what it knows in {home}", hint=other_home(environ))
     if error.errno is None or not (error.errno in REASONS or (is_home and error.errno in OF_THE_HOME)):
         return None
     told = f"{named or home} cannot be written: {os.strerror(error.errno).lower()}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -11,8 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any  # JSON before it is checked
 
-from clusterctl_infra.private_home import make_private_folder
+from clusterctl_infra.file_lock import lock_within
+from clusterctl_infra.private_home import PRIVATE_FILE, make_private_folder
 from clusterctl_infra.put_in_place import put_in_place
+
+LOCK_NAME = ".lock"
+"""Of all inventories."""
+LOCK_S = 60.0
+"""Whoever has it writes one file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,12 +61,19 @@ class LocalHome:
 
     @contextlib.contextmanager
     def inventory_lock(self, cluster: str) -> Iterator[None]:
-        """Held while the inventory file is read, changed and written: two resources and the command line write it."""
+        """Held while the inventory file is read, changed and written: two resources and the command line write it.
+
+        Nothing holds it where the file system has no locks. Raises TimeoutError.
+        """
         folder = self.inventory_file(cluster).parent
         make_private_folder(folder)
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        # A file, open for writing: NFS locks no folder.
+        descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_FILE)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            try:
+                lock_within(descriptor, LOCK_S)
+            except TimeoutError as e:
+                raise TimeoutError(f"{folder / LOCK_NAME}: {e}") from e
             yield
         finally:
             os.close(descriptor)

@@ -132,6 +132,10 @@ def running_region(home: RehearsalHome) -> dict[str, Any] | None:
         return dict(row) if _alive(int(row["pid"])) else None
     except (FileNotFoundError, ValueError):
         return None
+    except OSError as e:
+        if e.errno != errno.ENOLCK:
+            raise
+        return dict(row) if _alive(int(row["pid"])) else None  # a file system without locks
     return None
 
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 from clusterctl.ssh.fanout.node_task import WARM_ANSWER_S
 
-from tests.integration.cli.kept_connections import PORT, await_warm, ports
+from tests.integration.cli.kept_connections import PORT, WARM, await_warm, ports
 from tests.integration.cli.waiting import comes_true
+from tests.integration.refused_calls import without
 
 if TYPE_CHECKING:
     from tests.integration.cli.conftest import LoopbackCluster
@@ -35,6 +36,24 @@ def test_a_home_that_keeps_nothing_leaves_the_exit_code_as_it_is(warm_cluster: L
     (warm_cluster.home / "warm").write_text("no folder")
     done = warm_cluster.run("ssh", "--node", "0", "exit 3")
     assert (done.returncode, done.stderr) == (3, b"")
+
+
+@pytest.mark.parametrize(("call", "why"), [("bind", "Operation not supported"), ("flock", "No locks available")])
+def test_a_home_that_can_have_no_socket_is_named_and_the_command_goes_on(
+    warm_cluster: LoopbackCluster, call: str, why: str
+) -> None:
+    done = subprocess.run(
+        without(call, warm_cluster.command("ssh", "--node", "0", "exit 3")),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=30,
+        env={**warm_cluster.environ, **WARM},
+    )
+    assert done.returncode == 3
+    folder = warm_cluster.home / "warm"
+    told = f"clusterctl: connections are not kept: that takes a socket and a lock in {folder} ({why})"
+    assert told.encode() in done.stderr
+    assert not (folder / "socket").exists()
 
 
 def test_more_nodes_than_descriptors_are_usual_are_kept(warm_cluster: LoopbackCluster) -> None:

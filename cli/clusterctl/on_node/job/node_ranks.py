@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import signal
 import subprocess
 import sys
@@ -33,6 +34,8 @@ from clusterctl.on_node.job.redaction import hidden_bytes
 POLL_S = 0.05
 LAST_WORDS_S = 1.0
 """How long a launcher's last words are waited for once it has ended."""
+RANK_FILE = re.compile(r"[0-9]{1,7}")
+"""The name of a rank's file, which anybody of the job may make: `²` is a digit for Python, and no number."""
 
 
 class NodeRanks:
@@ -235,7 +238,7 @@ class NodeRanks:
                 "is_vanished": True,
             }
             for rank in gone
-            if rank not in told and rank.isdigit()
+            if rank not in told and RANK_FILE.fullmatch(rank)
         ]
 
     def _environment(self) -> dict[str, str]:

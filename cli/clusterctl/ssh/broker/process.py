@@ -24,7 +24,7 @@ from clusterctl_infra.private_home import make_private_folder
 
 from clusterctl.ssh.broker.asked import asked_from_bytes
 from clusterctl.ssh.broker.frames import ACCEPTED, EXIT, GO, REFUSED, WITH_STDIN, Frames, frame
-from clusterctl.ssh.broker.place import SOCKET_NAME, is_same_person, opened, write_stamp
+from clusterctl.ssh.broker.place import SOCKET_NAME, VARIABLE, is_same_person, opened, write_stamp
 from clusterctl.ssh.broker.warm_command import warm_command
 from clusterctl.ssh.fanout.canceller import Canceller
 from clusterctl.ssh.fanout.link_pool import LinkPool
@@ -35,6 +35,7 @@ PR_SET_DUMPABLE = 4  # linux/prctl.h
 OWN_NAME = "clusterctl: keeps connections (export CLUSTERCTL_WARM=no)"
 MOST_DESCRIPTORS = 2
 """Stdin, and for a terminal the pipe by which what is typed comes."""
+BACKLOG = 64
 JOB_S = 10.0
 """How long a command may take to say what it wants."""
 PACKAGES = {"clusterctl", "clusterctl_infra"}
@@ -79,25 +80,74 @@ class _State:
         return self.has_ended
 
 
-def keep_warm(pool: LinkPool, folder: Path) -> None:
-    """Leaves a process behind that keeps the pool's connections, unless there is one already; returns at once."""
+@dataclass(frozen=True, kw_only=True)
+class Meeting:
+    """Where later commands come: a socket that listens, and the lock of who has it."""
+
+    listener: socket.socket
+    lock: int
+    place: Path
+    number: int
+    """Of the socket's inode."""
+
+
+def keep_warm(pool: LinkPool, folder: Path) -> str | None:
+    """Leaves a process behind that keeps the pool's connections, unless there is one already; returns at once.
+
+    Gives why there can be none in this folder, as a sentence, where its file system is the reason.
+    """
     if not len(pool):
-        return
+        return None
     try:
         make_private_folder(folder)
         folder.chmod(0o700)
     except OSError:
-        return  # a home that cannot be written, or root's: the command has run, and its exit code counts
-    if os.fork() != 0:
-        return
+        return None  # a home that cannot be written, or root's: the command has run, and its exit code counts
     try:
-        _become_daemon(pool)
-        _serve(_State(pool), folder)
+        meeting = _meeting(folder)
+    except OSError as e:
+        told = f"connections are not kept: that takes a socket and a lock in {folder} ({e.strerror})"
+        return f"{told}; without this message: export {VARIABLE}=no"
+    if meeting is None:
+        return None  # another command was quicker
+    if os.fork() != 0:
+        meeting.listener.close()
+        os.close(meeting.lock)
+        return None
+    try:
+        _become_daemon(pool, meeting)
+        _serve(_State(pool), meeting)
     finally:
         os._exit(0)  # never back into the command's own end
 
 
-def _become_daemon(pool: LinkPool) -> None:
+def _meeting(folder: Path) -> Meeting | None:
+    """What this process has from now on; None where another has it. Raises OSError."""
+    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        place, fresh = folder / SOCKET_NAME, folder / f"{SOCKET_NAME}.new"
+        fresh.unlink(missing_ok=True)
+        usual = os.umask(0o177)
+        try:
+            listener.bind(f"{opened(str(folder))}.new")
+        finally:
+            os.umask(usual)
+        listener.listen(BACKLOG)
+        number = fresh.stat().st_ino
+        write_stamp(str(folder), number)
+        fresh.rename(place)  # whoever finds it finds whose it is
+    except OSError as e:
+        listener.close()
+        os.close(lock)
+        if isinstance(e, BlockingIOError):
+            return None
+        raise
+    return Meeting(listener=listener, lock=lock, place=place, number=number)
+
+
+def _become_daemon(pool: LinkPool, meeting: Meeting) -> None:
     """Leaves the terminal and all descriptors of the command: a pipe or a lock would stay open by this process."""
     os.setsid()
     os.chdir("/")
@@ -108,7 +158,7 @@ def _become_daemon(pool: LinkPool) -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(null, number)
-    kept = pool.descriptors() | {0, 1, 2}
+    kept = pool.descriptors() | {0, 1, 2, meeting.listener.fileno(), meeting.lock}
     for name in os.listdir("/proc/self/fd"):
         if int(name) not in kept:
             # Not closed: an object of the command's that still has the number would close its next owner's.
@@ -136,28 +186,16 @@ def refuse_tracing() -> None:
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def _serve(state: _State, folder: Path) -> None:
-    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return  # another command was quicker
-    place, fresh = folder / SOCKET_NAME, folder / f"{SOCKET_NAME}.new"
-    fresh.unlink(missing_ok=True)
-    with socket.socket(socket.AF_UNIX) as listener:
-        os.umask(0o177)
-        listener.bind(f"{opened(str(folder))}.new")
-        os.umask(0o077)  # a folder that is made here later can be entered
-        listener.listen(64)
-        number = fresh.stat().st_ino
-        write_stamp(str(folder), number)
-        fresh.rename(place)  # whoever finds it finds whose it is
-        threading.Thread(target=_look_after, args=(state,), daemon=True).start()
-        while _is_wanted(state, place, number):
+def _serve(state: _State, meeting: Meeting) -> None:
+    os.umask(0o077)  # a folder that is made here later can be entered
+    threading.Thread(target=_look_after, args=(state,), daemon=True).start()
+    with meeting.listener as listener:
+        listener.listen(BACKLOG)  # once more, by this process: its number is what the kernel tells commands (unix(7))
+        while _is_wanted(state, meeting.place, meeting.number):
             if _has_come(listener, LOOK_S):
                 connection, _ = listener.accept()
                 threading.Thread(target=_answer, args=(state, connection), daemon=True).start()
-    place.unlink(missing_ok=True)
+    meeting.place.unlink(missing_ok=True)
     state.pool.close()
 
 

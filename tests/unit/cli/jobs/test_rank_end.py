@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any  # JSON
 
 import pytest
+from clusterctl.on_node.job.node_ranks import RANK_FILE
 from clusterctl.on_node.job.rank_end import checked_end, rank_end, rank_parent
 
 WORDS: dict[str, Any] = {
@@ -87,3 +88,10 @@ def test_a_rank_s_parent_is_a_number_and_a_start(tmp_path: Path, text: str, proc
             rank_parent(path, os.getuid())
     else:
         assert rank_parent(path, os.getuid()) == process
+
+
+@pytest.mark.parametrize(
+    ("name", "is_rank"), [("0", True), ("1023", True), ("²", False), ("٣", False), ("-1", False), ("9" * 200, False)]
+)
+def test_a_file_that_a_job_made_is_a_rank_s_only_by_a_number(name: str, is_rank: bool) -> None:
+    assert (RANK_FILE.fullmatch(name) is not None) is is_rank

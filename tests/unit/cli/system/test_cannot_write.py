@@ -42,6 +42,15 @@ def test_a_home_that_can_be_none_is_named(number: int, place: str) -> None:
     assert str(told).startswith(f"{place} cannot be written: {os.strerror(number).lower()}. ")
 
 
+@pytest.mark.parametrize("number", [errno.ESTALE, errno.EIO, errno.ETIMEDOUT])
+def test_a_home_whose_server_is_away_is_named_and_nothing_else_is_taken_for_one(number: int) -> None:
+    file = "/home/a person/state/inventory/train.json"
+    told = cannot_write(OSError(number, os.strerror(number), file), environ=ENVIRON)
+    assert str(told).startswith(f"{file} cannot be read or written: {os.strerror(number).lower()}. ")
+    assert cannot_write(OSError(number, os.strerror(number), "/dev/pts/3"), environ=ENVIRON) is None
+    assert cannot_write(OSError(number, os.strerror(number)), environ=ENVIRON) is None
+
+
 def test_a_home_that_is_a_file_is_refused_before_anything_is_looked_for_in_it(tmp_path: Path) -> None:
     """Else it would be one in which no cluster is known."""
     (tmp_path / "notes").touch()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -100,6 +101,30 @@ def test_two_runs_of_one_cluster_never_meet(tmp_path: Path) -> None:
             pass
     with only_run(home, "train", verb="down"):
         pass
+
+
+def no_locks(descriptor: int, operation: int) -> None:
+    raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+
+def test_without_locks_a_run_of_this_computer_is_known_by_what_it_wrote(tmp_path: Path) -> None:
+    home = Home(path=tmp_path)
+    notes: list[str] = []
+    with only_run(home, "train", verb="down", note=notes.append, flock=no_locks):
+        assert f"the file system of {tmp_path} has no locks" in notes[0]
+        parent = find_process(os.getppid())
+        assert parent is not None
+        other = replace(new_record("up", tokens=(), stack=""), cli_pid=parent.pid, cli_ticks=parent.start_ticks)
+        write_record(home.run_file("train"), other)
+        told = rf"clusterctl up is changing train: started by .* \(pid {parent.pid}\)"
+        with pytest.raises(EngineError, match=told), only_run(home, "train", verb="down", flock=no_locks):
+            pass
+    write_record(home.run_file("train"), replace(other, cli_ticks=0))
+    with only_run(home, "train", verb="down", flock=no_locks):
+        pass  # its process is gone
+    write_record(home.run_file("train"), replace(other, host="another"))
+    with only_run(home, "train", verb="down", flock=no_locks):
+        pass  # a number of another computer means nothing here
 
 
 def test_who_has_just_begun_is_named_beside_the_record_of_one_that_was_killed(tmp_path: Path) -> None:
