@@ -185,7 +185,7 @@ def test_an_up_fails_where_nobody_can_say_that_aws_ends_the_nodes_at_the_deadlin
     clients.sfn.delete_state_machine(stateMachineArn=machine.id)
     unproven = recorded.run("up", str(recorded.folder))
     assert unproven.exit_code == 1, unproven.text
-    assert f"WARNING: nobody can say whether AWS would end {recorded.name} at its deadline" in unproven.stderr
+    assert f"WARNING: it is not known whether AWS would end {recorded.name} at its deadline" in unproven.stderr
     assert f"next: clusterctl down --cluster {recorded.name}@rehearsal" in unproven.stderr
     assert len(instances(recorded)) == 2
 
