@@ -181,7 +181,7 @@ def test_down_names_what_stays_and_ends_what_no_state_knows(recorded: Rehearsed)
         assert "/work (EFS, " in told
         assert "NAT gateway nat-" in told
         assert "about $0.045 an hour" in told
-    assert f"ending instance {lost['id']}: no state knows it" in down.stderr
+    assert f"ending instance {lost['id']}: it is in no Pulumi state" in down.stderr
     assert "AWS was asked again: nothing else bills" in done
     types = {row.token for row in recorded.resources()}
     assert "aws:ec2/instance:Instance" not in types

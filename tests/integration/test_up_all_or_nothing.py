@@ -141,7 +141,7 @@ def test_ctrl_c_stops_the_engine_and_says_what_exists(recorded: Rehearsed) -> No
     recorded.write(machines="none", settings={"latency_ms": 150})
     said = interrupted(recorded, "down", engine_verb="destroy", after_steps=5)
     assert "stopped before everything was gone: what is left may bill" in said
-    assert "no state knows it" not in said, "it went on with what the engine was stopped at"
+    assert "in no Pulumi state" not in said, "it went on with what the engine was stopped at"
     recorded.write(machines="none", settings={"latency_ms": 0})
     recorded.down()
     assert_gone(recorded)
@@ -185,7 +185,7 @@ def test_an_up_fails_where_nobody_can_say_that_aws_ends_the_nodes_at_the_deadlin
     clients.sfn.delete_state_machine(stateMachineArn=machine.id)
     unproven = recorded.run("up", str(recorded.folder))
     assert unproven.exit_code == 1, unproven.text
-    assert f"WARNING: nobody can say whether AWS would end {recorded.name} at its deadline" in unproven.stderr
+    assert f"WARNING: it is not known whether AWS would end {recorded.name} at its deadline" in unproven.stderr
     assert f"next: clusterctl down --cluster {recorded.name}@rehearsal" in unproven.stderr
     assert len(instances(recorded)) == 2
 

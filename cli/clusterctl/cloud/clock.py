@@ -26,8 +26,8 @@ def wrong_clock(skew: timedelta, *, undone: str = "nothing was created") -> str:
     """The sentence about a clock that is wrong by so much; `undone`: what was left because of it."""
     way = "ahead of" if skew > timedelta(0) else "behind"
     return (
-        f"this computer's clock is {duration(skew)} {way} AWS's (at most {duration(CLOCK_TOLERANCE)} is taken): every "
-        f"deadline would be wrong by as much, so {undone}; set the clock"
+        f"this computer's clock is {duration(skew)} {way} AWS's (at most {duration(CLOCK_TOLERANCE)} is allowed): "
+        f"every deadline would be wrong by as much, so {undone}; set the clock"
     )
 
 

@@ -38,7 +38,7 @@ CREDENTIALS = "credentials"
 
 
 Question = Callable[[Clients, Needs, datetime], Iterator[Finding]]
-NOT_ASKED = Finding(about="all else", level="unknown", value="not known: AWS answers nobody without credentials")
+NOT_ASKED = Finding(about="all else", level="unknown", value="not known until AWS says whose credentials these are")
 
 
 def ask_all(clients: Clients, needs: Needs, *, now: datetime) -> tuple[Finding, ...]:
@@ -82,7 +82,7 @@ def credentials(clients: Clients, needs: Needs, now: datetime) -> Iterator[Findi
 def region(clients: Clients, needs: Needs, now: datetime) -> Iterator[Finding]:
     rows = clients.ec2.describe_regions(AllRegions=True)["Regions"]
     status = next(
-        (row.get("OptInStatus") for row in rows if row["RegionName"] == needs.region), "AWS names no such one"
+        (row.get("OptInStatus") for row in rows if row["RegionName"] == needs.region), "AWS lists no such region"
     )
     is_open, is_closed = status in ("opt-in-not-required", "opted-in"), status == "not-opted-in"
     level: Level = "ok" if is_open else "error" if is_closed else "unknown"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Iterator
 
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
+    ConnectTimeoutError,
     CredentialRetrievalError,
     EndpointConnectionError,
     NoCredentialsError,
@@ -61,7 +63,7 @@ def aws_errors(doing: str) -> Iterator[None]:
         told = f"no AWS credentials on this computer ({doing}): set AWS_PROFILE, or log in, as by aws sso login"
         raise CloudError(told, code="NoCredentials", hint="aws configure") from e
     except BotoCoreError as e:
-        raise CloudError(f"{doing}: {e}", code=type(e).__name__, hint=_hint(e)) from e
+        raise CloudError(f"{doing}: {e}{_cause(e)}", code=type(e).__name__, hint=_hint(e)) from e
     except ResponseParserError as e:  # no BotoCoreError (botocore 1.44), and it shows the whole page
         told = f"{doing}: what answered is not AWS, as where a proxy shows a page of its own"
         raise CloudError(told, code=type(e).__name__) from e
@@ -69,10 +71,27 @@ def aws_errors(doing: str) -> Iterator[None]:
         raise CloudError(f"{doing}: {e.message}", code=e.code) from e
 
 
+def _cause(error: BotoCoreError) -> str:
+    """What is most likely wrong where no connection to AWS came about; empty for all else."""
+    url = _unreached(error)
+    if url is None or url.startswith(_REHEARSED):
+        return ""
+    return ". Has this computer a way to the internet? Behind a proxy, set HTTPS_PROXY"
+
+
 def _hint(error: BotoCoreError) -> str | None:
-    if isinstance(error, EndpointConnectionError) and str(error.kwargs.get("endpoint_url")).startswith(_REHEARSED):
+    url = _unreached(error)
+    if url is not None and url.startswith(_REHEARSED):
         return "clusterctl rehearse list"  # it names what ends a server that lives and does not answer
+    if url is not None:
+        return shlex.join(["curl", "-sSI", url])
     return next((command for kind, command in _HINTS if isinstance(error, kind)), None)
+
+
+def _unreached(error: BotoCoreError) -> str | None:
+    """The address to which no connection came about; None for other errors."""
+    is_unreached = isinstance(error, EndpointConnectionError | ConnectTimeoutError)
+    return str(error.kwargs.get("endpoint_url")) if is_unreached else None
 
 
 def code_of(error: ClientError) -> str:

@@ -39,7 +39,7 @@ def command(output: Output, cluster: str | None, node: str, connect_timeout: flo
     inventory = chosen_cluster(cluster)
     rows = chosen_rows(inventory, node)
     if len(rows) != 1:
-        raise UsageError(f"env is of one node, and --node names {len(rows)}", hint="clusterctl env --help")
+        raise UsageError(f"env shows one node's variables, and --node names {len(rows)}", hint="clusterctl env --help")
     home = home_directory(os.environ)
     text = read_file(inventory, rows[0], ENVIRONMENT_FILE, home=home, deadlines=Deadlines.within(connect_timeout))
     if not as_json:

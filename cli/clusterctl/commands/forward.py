@@ -41,7 +41,8 @@ def command(
     inventory = chosen_machines(cluster, file)
     nodes = chosen_rows(inventory, node)
     if len(nodes) != 1:
-        raise UsageError(f"a port is one node's, and --node names {len(nodes)}", hint="clusterctl forward --help")
+        told = f"forward opens a port of one node, and --node names {len(nodes)}"
+        raise UsageError(told, hint="clusterctl forward --help")
     forward(
         inventory,
         nodes[0],

@@ -106,7 +106,7 @@ class Broadcast:
                 raise CopyFailed(f"{reason(e, target)}; before that, {'; '.join(failed.values())}") from e
             finally:
                 self._holders.has_given(source, is_lost=is_lost)
-        raise CopyFailed("; ".join(failed.values()) or "no node is left that has it")
+        raise CopyFailed("; ".join(failed.values()) or "no node that has the file is left to copy it from")
 
     def _giving(self, source: Path | NodeFile, upload: Upload, files: RemoteFiles) -> Give:
         if isinstance(source, Path):

@@ -137,7 +137,7 @@ def refuse_one_name_twice(sources: Sequence[str]) -> None:
 
 def _node_file(place: RemotePlace, inventory: Inventory) -> NodeFile:
     if not is_one_machine(inventory):
-        told = "machines of a file of yours need not let each other in: from a node to a node goes by way of here"
+        told = "machines of --inventory may not let each other in: copy the file to this computer first, then from here"
         raise UsageError(told, hint=HINT)
     if len(place.nodes) != 1:
         told = f"{place.path} of {len(place.nodes)} nodes would be one file there: name the one node to copy from"

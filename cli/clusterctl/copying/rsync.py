@@ -62,7 +62,7 @@ class Rsyncs:
     def _started(self, argv: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
         with self._lock:
             if self._is_ended:
-                raise SyncFailed("not begun any more")
+                raise SyncFailed("not started: the command was stopped before")
             try:
                 process = subprocess.Popen(
                     argv,

@@ -42,7 +42,7 @@ def _gone(inventory: Inventory, folder: Path) -> UsageError:
         hint = _tell(moved, inventory)
         return UsageError(f"{told}. {moved} says the same name: if it is that one, tell this computer", hint=hint)
     ways = "put it back; or tell where it is, by clusterctl nodes --stack; or, if it is lost, end the cluster by its id"
-    forget = f"what is known of it here goes with clusterctl forget {inventory.cluster}, once nothing of it bills"
+    forget = f"clusterctl forget {inventory.cluster} removes what this computer knows of it, once nothing of it bills"
     return UsageError(f"{told}; {ways} ({forget})", hint=reap_cluster(inventory))
 
 

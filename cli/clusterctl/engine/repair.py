@@ -59,9 +59,10 @@ def mend(
         )
         state = newest
         for left in deletion.left:
-            tell(f"{left.kind} {left.id} is in no state and holds data: it is left, and it bills")
+            tell(f"{left.kind} {left.id} is in no Pulumi state and holds data: it stays, and bills")
         if deletion.not_asked:
-            tell(f"not asked: {', '.join(named(deletion.not_asked))}: what the last run left of that may bill")
+            untold = ", ".join(named(deletion.not_asked))
+            tell(f"AWS did not tell of: {untold}: what the last run left of that may bill")
     if not state.pending:
         return state
     engine.refresh([engine.stack.urn, *_half_deleted(state)], clears_pending=True)
@@ -115,7 +116,7 @@ def end_orphans(
         data_since=data_since,
         pause=lambda: sleep(pause_s(clients)),
         timeout_s=DELETION_S,
-        tell=lambda what: tell(f"ending {what}: no state knows it"),
+        tell=lambda what: tell(f"ending {what}: it is in no Pulumi state"),
         agreed=agreed,
         known_now=known_now,
     )

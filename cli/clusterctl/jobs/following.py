@@ -152,7 +152,7 @@ class JobFollowing:
             elif "error" in words:
                 self._give_up(node, str(words["error"]))
         except NotAsExpected as e:
-            self._give_up(node, f"it answers oddly: {e}")
+            self._give_up(node, f"its answer cannot be read: {e}")
 
     def _give_up(self, node: InventoryNode, why: str) -> None:
         """The node does not say how the job went."""

@@ -95,7 +95,7 @@ def answer_of(verb: str, node: InventoryNode, result: NodeResult) -> Answer:
         words = checked_answer(verb, parsed(line, most_bytes=MOST_ANSWER_BYTES))
     except NotAsExpected as e:
         said = result.stderr.decode(errors="replace").strip().splitlines()
-        odd = f"it answers oddly: {e}" if line else outcome(result)
+        odd = f"its answer cannot be read: {e}" if line else outcome(result)
         return Answer(node=node, words={}, error=said[-1] if said else odd)
     error = words.get("error")
     return Answer(node=node, words=words, error=None if error is None else str(error))

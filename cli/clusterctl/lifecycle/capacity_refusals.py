@@ -13,7 +13,7 @@ from clusterctl.text.next_commands import edit
 
 ROLE = "aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"
 _QUOTAS = "--query \"Quotas[?contains(QuotaName, 'Spot')].[Value, QuotaName]\" --output text"
-_AFTER_A_DOWN = "; another zone, or capacity: on-demand, is for a cluster that was ended first"
+_AFTER_A_DOWN = "; for another zone, or capacity: on-demand, end the cluster first"
 
 
 def spot_help(result: RunResult, intent: Intent, *, source: str, is_new: bool) -> Help | None:
@@ -30,7 +30,7 @@ def spot_help(result: RunResult, intent: Intent, *, source: str, is_new: bool) -
     if code == "InsufficientInstanceCapacity":
         otherwise = ", or write another zone, another type, or capacity: on-demand" if is_new else _AFTER_A_DOWN
         return Help(
-            sentence=f"AWS has not as many {machine} to spare there now, which may change by the hour: try again"
+            sentence=f"AWS does not have that many spare {machine} there now, which may change by the hour: try again"
             f"{otherwise}.",
             hint=None,
         )

@@ -106,7 +106,7 @@ def _harm(file_system: StoredData, plan: StoragePlan | None) -> Iterator[str]:
         return
     if isinstance(plan, LustrePlan):
         if file_system.size_gib is not None and plan.size_gib < file_system.size_gib:
-            yield f"{file_system.named} cannot shrink to {plan.size_gib} GiB: AWS lets file systems grow alone"
+            yield f"{file_system.named} cannot shrink to {plan.size_gib} GiB: file systems only grow"
         if file_system.deployment_type != plan.deployment_type:
             was, is_now = file_system.deployment_type, plan.deployment_type
             yield f"{file_system.named} is {was} and cannot become {is_now}: take another mount"
@@ -115,7 +115,7 @@ def _harm(file_system: StoredData, plan: StoragePlan | None) -> Iterator[str]:
         and file_system.is_encrypted is not None
         and file_system.is_encrypted != plan.encrypted
     ):
-        yield f"{file_system.named}: encrypted is decided when it is made: take another mount"
+        yield f"{file_system.named}: whether it is encrypted is decided when it is made: use another mount"
     if isinstance(plan, LustrePlan | EfsPlan) and file_system.kms_key != plan.kms_key:
         was = "AWS's own key" if file_system.kms_key is None else file_system.kms_key
         yield (

@@ -29,7 +29,7 @@ def try_deadline(change: Change, *, slots: Collection[int] | None = None) -> Clo
         left = not_ended(change.clients, inventory.cluster_id, names, pause=lambda: time.sleep(pause_s))
     except CloudError as e:
         return _said(
-            change, f"nobody can say whether AWS would end {inventory.name} at its deadline: {e.message}", e.code
+            change, f"it is not known whether AWS would end {inventory.name} at its deadline: {e.message}", e.code
         )
     if not left:
         return None

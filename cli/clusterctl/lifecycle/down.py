@@ -148,7 +148,9 @@ def what_goes(down: Down, state: StackState) -> Going:
     change, is_all = down.change, down.request.is_all
     strays = () if is_all else stray_data(change.clients, state, tell=change.tell)
     for stray in strays:
-        change.tell(f"{stray.kind} {stray.id} is in no state and holds data: it is left, and bills {bill_of(stray)}")
+        change.tell(
+            f"{stray.kind} {stray.id} is in no Pulumi state and holds data: it stays and bills {bill_of(stray)}"
+        )
     kept = () if is_all else kept_data(change, state)
     keeps_data = bool(kept or strays) or (not is_all and holds_data(state))
     return Going(state=state, keeps_data=keeps_data, kept=kept)
@@ -372,5 +374,6 @@ def stray_data(clients: Clients, state: StackState, *, tell: Callable[[str], Non
         return ()
     seen = look_at_each(clients, state.cluster_id, DATA_KINDS)
     if seen.not_asked:
-        tell(f"not asked: {', '.join(named(seen.not_asked))}: one that is in no state would be left, and bill")
+        untold = ", ".join(named(seen.not_asked))
+        tell(f"AWS did not tell of: {untold}: one that is in no state would be left, and bill")
     return orphans(seen.things, state.physical_ids, DATA_KINDS)

@@ -66,13 +66,13 @@ def refuse_too_late(before: datetime, *, cluster: str, is_rehearsal: bool, shown
     left, needed = before - now, REHEARSAL_LEFT if is_rehearsal else AWS_LEFT
     if left <= timedelta(0):
         raise CapExceeded(
-            f"{cluster} ended at {clock(before, now)}; another run begins after a down",
+            f"{cluster} ended at {clock(before, now)}; down and then up begin another run",
             hint=f"clusterctl down {shown} && clusterctl up {shown}",
         )
     if left < needed:
         raise CapExceeded(
             f"{cluster} ends at {clock(before, now)}, in {duration(left)}: with less than {duration(needed)} left a "
             "deadline is not moved later, for AWS could end the nodes while they are being told. Save what is to be "
-            "kept; another run begins after a down",
+            "kept; down and then up begin another run",
             hint=f"clusterctl down {shown} && clusterctl up {shown}",
         )

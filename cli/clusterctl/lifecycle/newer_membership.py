@@ -47,7 +47,8 @@ def newer_membership(watches: Sequence[NodeWatch], *, known: int) -> NewerMember
     ahead = [name for name, number in plausible.items() if number > known]
     told = []
     if ahead:
-        told.append(f"{fold_names(ahead)}: membership {highest} is there, the state knows {known}: it is an older one")
+        older = f"the state knows {known}: an older state was put back"
+        told.append(f"{fold_names(ahead)}: membership {highest} is there, {older}")
     if split:
         told.append(f"{fold_names(split)}: another membership {known} is there than the state's")
     return NewerMembership(highest=highest, told=f"{'; '.join(told)}. All nodes get {highest + 1}")

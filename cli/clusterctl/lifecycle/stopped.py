@@ -52,7 +52,7 @@ def what_is_there(state: StackState, *, unknown: int | None = 0) -> str:
     resources = len([resource for resource in state.resources if resource.is_custom])
     nodes = len(state.machines)
     there = f"{count(resources, 'resource')} {'is' if resources == 1 else 'are'} there"
-    none = "no node runs" if unknown == 0 else "its state knows no node"
+    none = "no node runs" if unknown == 0 else "its state has no node"
     bills = f"{count(nodes, 'node')} {_run_and_bill(nodes)}" if nodes else none
     if unknown is None:
         bills += "; AWS did not say whether more run and bill"

@@ -29,8 +29,8 @@ def foretell_unknown(change: Change, state: StackState) -> None:
 
 
 def unknown_lines(unknown: Sequence[InstanceState], *, now: datetime) -> list[str]:
-    """`i-0a1 (slot 3, launched 2 h ago): of this cluster, and no state knows it`. Pure."""
-    lines = [f"{_named(instance, now)}: of this cluster, and no state knows it" for instance in unknown[:SHOWN]]
+    """`i-0a1 (slot 3, launched 2 h ago): of this cluster, and in no Pulumi state`. Pure."""
+    lines = [f"{_named(instance, now)}: of this cluster, and in no Pulumi state" for instance in unknown[:SHOWN]]
     more = len(unknown) - SHOWN
     return [*lines, f"and {count(more, 'more machine')} like these"] if more > 0 else lines
 

@@ -34,8 +34,8 @@ def refuse_namesake(change: Change, state: StackState) -> None:
     if others:
         raise CloudError(
             f"another cluster called {change.name} runs or comes up in this account and region (clusterctl:id "
-            f"{', '.join(others)}): two of one name would not be told apart. Nothing was made; choose another name in "
-            "cluster.yaml, or see what that one is",
+            f"{', '.join(others)}): two clusters of one name could not be told apart. Nothing was made; choose another "
+            "name in cluster.yaml, or see what that one is",
             code="NameTaken",
             hint="clusterctl reap --rehearse" if change.is_rehearsal else "clusterctl reap",
         )

@@ -20,7 +20,7 @@ def refuse_half_made(state: StackState, *, cluster: str, shown: str, now: dateti
     deadline = datetime.fromisoformat(str(membership.outputs["deadline"]))
     if deadline <= now:
         raise CapExceeded(
-            f"{cluster} ended at {clock(deadline, now)}; another run begins after a down",
+            f"{cluster} ended at {clock(deadline, now)}; down and then up begin another run",
             hint=f"clusterctl down {shown} && clusterctl up {shown}",
         )
     slots, members = [instance.slot for instance in state.instances], len(membership.outputs["members"])

@@ -34,7 +34,7 @@ def _spot(readings: Readings) -> Iterator[Finding]:
     if told is not None and told.notice is not None:
         is_taken = told.notice == "interruption"
         kind = "AWS takes it back" if is_taken else "AWS may take it back soon"
-        detail = f"spot; at {told.time}" if is_taken else f"spot; its word of {told.time}"
+        detail = f"spot; at {told.time}" if is_taken else f"spot; it said so at {told.time}"
         yield Finding(level="remark", kind=kind, detail=detail)
 
 

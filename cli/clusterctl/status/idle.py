@@ -31,10 +31,10 @@ def idle_line(facts: Facts) -> str | None:
     if found.ends:
         return f"ends now: nobody used it for {duration(limit)}"
     if found.since is None:
-        return f"in use ({'; '.join(found.keeps)}); ends after {duration(limit)} without"
+        return f"in use ({'; '.join(found.keeps)}); ends after {duration(limit)} without use"
     idle = max(timedelta(0), facts.now - found.since)
     if idle < min(SHORT, limit / 2):
-        return f"in use until now; ends after {duration(limit)} without"
+        return f"in use until now; ends after {duration(limit)} without use"
     return f"idle for {duration(idle)}; ends {clock(found.since + limit, facts.now)} unless somebody uses it"
 
 

@@ -233,7 +233,7 @@ def _noticed(report: NodeReport, now: datetime) -> list[str]:
         return []
     if told.kind == "interruption":
         return [f"AWS takes it back at {clock(told.time, now)} (spot)"]
-    return [f"AWS may take it back soon (spot; its word of {clock(told.time, now)})"]
+    return [f"AWS may take it back soon (spot; it said so at {clock(told.time, now)})"]
 
 
 def _failed_checks(report: NodeReport) -> list[str]:

@@ -98,9 +98,8 @@ def remarks(seen: Overview) -> list[str]:
         told.append(f"no node was asked: {facts.ssh_trouble}")
     if seen.strays:
         ids = ", ".join(row.instance_id for row in seen.strays)
-        told.append(
-            f"runs without a place in the cluster: {ids}; next: {up_again(inventory)}, or {down_again(inventory)}"
-        )
+        ways = f"{up_again(inventory)}, or {down_again(inventory)}"
+        told.append(f"machines that are in no slot of the cluster: {ids}; next: {ways}")
     if seen.is_down:
         kept = f"storage and network are kept ({usd(inventory.usd_per_hour)}/h, and what bills by use)"
         told.append(f"{kept}; next: {up_again(inventory)}, or {down_again(inventory)} --all ends the data too")
@@ -121,7 +120,9 @@ def _memberships(seen: Overview) -> list[str]:
     inventory, told = seen.inventory, []
     if behind := sum(node.is_behind for node in seen.nodes):
         has = "has" if behind == 1 else "have"
-        told.append(f"{count(behind, 'node')} {has} not got the newest membership; next: {up_again(inventory)}")
+        told.append(
+            f"{count(behind, 'node')} {has} not been told the current list of nodes; next: {up_again(inventory)}"
+        )
     if ahead := [node.name for node in seen.nodes if node.is_ahead]:
         why = "newer than what this computer knows: an older state was put back, or another computer changed it"
         told.append(f"{fold_names(ahead)}: the membership there is {why}; next: {up_again(inventory)}")
@@ -193,7 +194,7 @@ def _reaped(inventory: Inventory) -> str:
         left = "the rehearsed region here has nothing of it, unless another home or another computer made it"
     else:
         left = "AWS has no machine, no reservation and no network of it"
-    return f"reaped: {left}; what is known of it here goes with {down_again(inventory)}"
+    return f"reaped: {left}; {down_again(inventory)} removes what this computer knows of it"
 
 
 def _node_json(inventory: Inventory, node: NodeStatus) -> dict[str, object]:

@@ -131,7 +131,7 @@ def test_a_file_system_that_a_killed_up_asked_for_is_ended_and_made_anew(recorde
 
     recorded.write(machines="none", storage=[SHARED])
     again = recorded.run("up", str(recorded.folder))
-    ended(again, exit_code=0, told=f"ending FSx file system {lost}: no state knows it")
+    ended(again, exit_code=0, told=f"ending FSx file system {lost}: it is in no Pulumi state")
     (made,) = in_region(recorded)["LustreFileSystem"]
     assert made != lost
     recorded.ok("down", str(recorded.folder), "--all")

@@ -27,7 +27,7 @@ def test_up_goes_on_above_what_nodes_have_and_a_later_replace_keeps_them_togethe
     state_of(pair).write_bytes(old)
     up = pair.run("up", str(pair.folder))
     assert up.exit_code == 0, up.text
-    told = f"{pair.name}-0: membership 3 is there, the state knows 2: it is an older one. All nodes get 4"
+    told = f"{pair.name}-0: membership 3 is there, the state knows 2: an older state was put back. All nodes get 4"
     assert told in up.stderr
     assert generations(pair) == {4}
     pair.ok("replace", "--node", "0")

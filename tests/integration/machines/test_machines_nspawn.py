@@ -247,7 +247,7 @@ def test_a_cluster_whose_name_begins_like_another_is_left_alone(booted: RealClus
 def test_a_connection_says_what_is_missing(booted: RealCluster) -> None:
     argv = [sys.executable, "-I", "-S", connect.__file__, str(booted.root), booted.name, "10.77.0.11", "22"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=20)
-    assert (done.returncode, done.stderr) == (1, f"cluster {booted.name} has no network on this computer\n")
+    assert (done.returncode, done.stderr) == (1, f"no machine of {booted.name} has been booted on this computer\n")
     booted.driver.create_network(booted.name, "10.77.0.0/24", "10.77.0.1")
     with booted.driver.listen(booted.name, "10.77.0.1", 7000):
         argv[-2:] = ["10.77.0.1", "7001"]

@@ -96,6 +96,6 @@ def test_half_a_minute_is_no_reason_to_refuse() -> None:
 
 
 def test_the_sentence_names_by_how_much_and_in_which_direction() -> None:
-    assert "clock is 1 m 30 s ahead of AWS's (at most 1 m is taken)" in wrong_clock(timedelta(seconds=90))
+    assert "clock is 1 m 30 s ahead of AWS's (at most 1 m is allowed)" in wrong_clock(timedelta(seconds=90))
     assert "clock is 1 h behind AWS's" in wrong_clock(timedelta(hours=-1))
     assert wrong_clock(timedelta(hours=1), undone="nothing was ended").endswith("so nothing was ended; set the clock")

@@ -9,6 +9,7 @@ import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.exceptions import (
     BotoCoreError,
+    ConnectTimeoutError,
     CredentialRetrievalError,
     EndpointConnectionError,
     NoCredentialsError,
@@ -25,6 +26,8 @@ from clusterctl.cloud.instances import instances_of
 from clusterctl.cloud.refusal import aws_errors
 from clusterctl_infra.errors import CloudError
 
+STS = "https://sts.us-west-2.amazonaws.com/"
+
 
 @pytest.mark.parametrize(
     ("error", "hint"),
@@ -37,7 +40,8 @@ from clusterctl_infra.errors import CloudError
         (PartialCredentialsError(provider="env", cred_var="aws_secret_access_key"), "aws configure list"),
         (CredentialRetrievalError(provider="custom-process", error_msg="not found"), "aws configure list"),
         (EndpointConnectionError(endpoint_url="http://127.0.0.1:41487/"), "clusterctl rehearse list"),
-        (EndpointConnectionError(endpoint_url="https://sts.us-west-2.amazonaws.com/"), None),
+        (EndpointConnectionError(endpoint_url=STS), f"curl -sSI {STS}"),
+        (ConnectTimeoutError(endpoint_url=STS), f"curl -sSI {STS}"),
     ],
 )
 def test_what_kept_the_question_from_aws_has_the_command_that_shows_or_mends_it(
@@ -49,6 +53,13 @@ def test_what_kept_the_question_from_aws_has_the_command_that_shows_or_mends_it(
     ):
         raise error
     assert said.value.hint == hint
+
+
+@pytest.mark.parametrize(("url", "is_asked"), [(STS, True), ("http://127.0.0.1:41487/", False)])
+def test_where_aws_is_not_reached_the_network_and_the_proxy_are_thought_of(url: str, is_asked: bool) -> None:
+    with pytest.raises(CloudError) as said, aws_errors("asking AWS for the time"):
+        raise EndpointConnectionError(endpoint_url=url)
+    assert said.value.message.endswith("Behind a proxy, set HTTPS_PROXY") is is_asked
 
 
 def test_a_page_of_a_proxy_is_told_in_a_sentence_and_not_shown() -> None:

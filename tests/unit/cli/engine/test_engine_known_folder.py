@@ -41,7 +41,7 @@ def test_a_cluster_whose_folder_is_lost_is_ended_by_its_id(tmp_path: Path, make_
     stack(tmp_path / "big", name="other")
     error = refusal(make_inventory, tmp_path / "train")
     assert error.hint == "clusterctl reap --cluster 0123456789ab --region us-west-2"
-    assert "what is known of it here goes with clusterctl forget train, once nothing of it bills" in error.message
+    assert "clusterctl forget train removes what this computer knows of it, once nothing of it bills" in error.message
 
 
 @pytest.mark.parametrize(

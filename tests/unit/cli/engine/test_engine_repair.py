@@ -248,8 +248,11 @@ def test_a_repair_says_of_what_it_could_not_ask() -> None:
         agreed=lambda resource: rows.clear(),
         sleep=unslept,
     )
-    assert told[0] == "ending instance i-lost: no state knows it"
-    assert told[1] == "not asked: FSx file system (AccessDeniedException): what the last run left of that may bill"
+    assert told[0] == "ending instance i-lost: it is in no Pulumi state"
+    assert (
+        told[1]
+        == "AWS did not tell of: FSx file system (AccessDeniedException): what the last run left of that may bill"
+    )
 
 
 def test_a_run_that_began_and_ended_during_the_repair_is_in_the_state_that_comes_of_it() -> None:

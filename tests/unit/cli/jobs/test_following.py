@@ -83,7 +83,7 @@ def test_a_node_that_tells_oddly_how_the_job_goes_does_not_end_the_command(
     hear(following, 0, odd)
     hear(following, 1, {"over": OVER})
     notices = [item for item in following.next_items() if isinstance(item, Notice)]
-    assert [(item.slot, item.text.partition(":")[0]) for item in notices] == [(0, "it answers oddly")]
+    assert [(item.slot, item.text.partition(":")[0]) for item in notices] == [(0, "its answer cannot be read")]
     assert list(following.last_states) == [1]
 
 

@@ -98,7 +98,7 @@ def test_close_to_its_end_a_cluster_is_not_moved_later(is_rehearsal: bool, too_l
         refuse(too_late_s)
     assert refusal.value.hint == "clusterctl down stacks/train && clusterctl up stacks/train"
     refuse(in_time_s)
-    with pytest.raises(CapExceeded, match="train ended at 11:59 UTC; another run begins after a down"):
+    with pytest.raises(CapExceeded, match="train ended at 11:59 UTC; down and then up begin another run"):
         refuse(-60)  # somebody thought about the price until then
 
 

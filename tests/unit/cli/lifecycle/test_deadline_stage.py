@@ -63,5 +63,5 @@ def test_where_nobody_can_say_the_cluster_counts_as_not_proven(made: Change) -> 
     play(made, StateMachine([], name="another cluster's"))
     unproven = try_deadline(made)
     assert unproven is not None
-    assert unproven.message.startswith("nobody can say whether AWS would end train at its deadline: there is no state")
+    assert unproven.message.startswith("it is not known whether AWS would end train at its deadline: there is no state")
     assert unproven.code == "StateMachineDoesNotExist"

@@ -62,7 +62,7 @@ def test_a_file_system_that_no_state_knows_keeps_the_network_and_is_named_with_i
 ) -> None:
     change = runner(state=PLAIN, aws=clients_of(STRAY))
     assert what_goes(down_of(change), PLAIN).keeps_data
-    assert "fs-9 is in no state and holds data: it is left, and bills " in told(change)
+    assert "fs-9 is in no Pulumi state and holds data: it stays and bills " in told(change)
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any  # what cluster.yaml may say
 
 import pytest
 from clusterctl.engine.state import StackState
 from clusterctl.lifecycle.display import Display
-from clusterctl.lifecycle.failed_nodes import REPLACE_FAILED, Asking, FailedNode, agreed_to, failed_of
+from clusterctl.lifecycle.failed_nodes import REPLACE_FAILED, Asking, FailedNode, agreed_to, failed_of, replace_question
 from clusterctl.lifecycle.up_runs import OPTIONS, Runs, run_up
 from clusterctl.output import Output
 from clusterctl.ssh.failures import NodeFailure
@@ -84,13 +85,17 @@ def test_the_flag_agrees_without_a_question(may_ask: bool) -> None:
     assert shown.endswith("  replace  train-1, train-3: replaced, the data on their disks is lost\n")
 
 
-def test_spot_machines_are_replaced_without_a_place_and_the_question_says_so() -> None:
-    planned = a_plan()
-    spot = replace(planned, price=replace(planned.price, is_reserved=False))
-    screen = io.BytesIO()
-    output = Output(stdout=io.BytesIO(), stderr=screen, stderr_is_terminal=True, stdin=Terminal("n\n"))
-    agreed_to([ONE], spot, Asking(agrees_by_flag=False, may_ask=True, again=AGAIN), output, cluster="train")
-    assert "AWS may have no spot machine to put there" in screen.getvalue().decode()
+@pytest.mark.parametrize(
+    ("changed", "is_said"),
+    [
+        ({"capacity": "spot", "caps": {"price_usd_per_hour": 60, "runtime": "2h"}}, True),
+        ({"capacity": "reservation", "reservation": "cr-0a1b2c3d4e5f67890"}, False),
+    ],
+    ids=["spot", "a reservation of before"],
+)
+def test_that_no_place_is_reserved_is_said_of_spot_machines_alone(changed: dict[str, Any], is_said: bool) -> None:
+    question = replace_question([ONE], a_plan(**changed))
+    assert ("AWS may have no spot machine to put there" in question) is is_said
 
 
 def test_the_engine_replaces_them_once_however_often_it_runs(runner: Callable[..., Runner]) -> None:

@@ -148,8 +148,8 @@ def test_an_undone_up_says_that_nothing_bills_only_after_aws_was_asked_again(run
     assert "not all is gone: 1 thing that bills is left: elastic IP eipalloc-1: bills" in error.message
     assert "clusterctl down" not in error.message, "its state is empty: it would end nothing"
     assert error.hint == f"clusterctl reap --cluster {ID} --region us-west-2"
-    told_of = [line for line in told(change).splitlines() if "no state knows it" in line]
-    assert told_of == ["  repair   ending elastic IP eipalloc-1: no state knows it"]
+    told_of = [line for line in told(change).splitlines() if "in no Pulumi state" in line]
+    assert told_of == ["  repair   ending elastic IP eipalloc-1: it is in no Pulumi state"]
 
 
 @pytest.mark.parametrize("runs_on", [False, True], ids=["a new cluster", "one that ran before"])

@@ -63,7 +63,7 @@ def test_what_was_found_is_told_by_node() -> None:
     found = newer_membership([refusing(0, 3), refusing(1, 3), refusing(2, KNOWN)], known=KNOWN)
     assert found is not None
     assert found.told == (
-        "train-[0-1]: membership 3 is there, the state knows 2: it is an older one; "
+        "train-[0-1]: membership 3 is there, the state knows 2: an older state was put back; "
         "train-2: another membership 2 is there than the state's. All nodes get 4"
     )
 

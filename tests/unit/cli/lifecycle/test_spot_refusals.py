@@ -33,7 +33,7 @@ def an_intent(**changes: Any) -> Intent:
 @pytest.mark.parametrize(
     ("code", "words", "hint"),
     [
-        ("InsufficientInstanceCapacity", "not as many p5.48xlarge to spare there now", None),
+        ("InsufficientInstanceCapacity", "not have that many spare p5.48xlarge there now", None),
         ("MaxSpotInstanceCountExceeded", "quotas of their own", "aws service-quotas list-service-quotas"),
         ("AuthFailure.ServiceLinkedRoleCreationNotPermitted", "somebody who may has to do it once", ROLE),
         ("SpotMaxPriceTooLow", "the price on demand of 2026-01", "clusterctl prices refresh --region us-west-2 p5.48x"),
@@ -50,9 +50,7 @@ def test_each_of_aws_s_codes_has_a_sentence_and_what_helps(code: str, words: str
 def test_beside_nodes_that_run_nothing_is_advised_that_would_be_refused() -> None:
     told = spot_help(refused("InsufficientInstanceCapacity"), an_intent(), source="cluster.yaml", is_new=False)
     assert told is not None
-    assert told.sentence.endswith(
-        "try again; another zone, or capacity: on-demand, is for a cluster that was ended first."
-    )
+    assert told.sentence.endswith("try again; for another zone, or capacity: on-demand, end the cluster first.")
 
 
 def test_a_maximum_of_one_s_own_that_is_too_low_is_to_be_changed_where_it_stands() -> None:

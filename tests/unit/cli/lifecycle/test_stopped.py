@@ -32,7 +32,7 @@ def test_who_stops_is_told_of_reserved_places_which_bill_empty() -> None:
 def test_who_killed_the_engine_is_told_of_machines_that_no_state_knows() -> None:
     """A run that makes many writes its state at its end: killed, it has written none of them."""
     told = what_exists(ONE, shown="s", unknown=40)
-    assert "its state knows no node; 40 machines beside it run and bill, and the next command ends them." in told
+    assert "its state has no node; 40 machines beside it run and bill, and the next command ends them." in told
     assert "no node runs" not in told
     silent = what_exists(ONE, shown="s", unknown=None)
-    assert "its state knows no node; AWS did not say whether more run and bill." in silent
+    assert "its state has no node; AWS did not say whether more run and bill." in silent

@@ -27,7 +27,7 @@ def test_a_file_system_in_no_state_is_found_and_a_service_that_refuses_is_told()
         ("EFS file system", "fs-1")
     ]
     assert told == [
-        "not asked: FSx file system (AccessDeniedException): one that is in no state would be left, and bill"
+        "AWS did not tell of: FSx file system (AccessDeniedException): one that is in no state would be left, and bill"
     ]
 
 

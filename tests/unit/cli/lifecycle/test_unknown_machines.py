@@ -25,8 +25,8 @@ def machine(id: str, *, slot: int | None = None, launched_at: datetime | None = 
 def test_each_is_named_with_its_slot_and_its_age_so_that_who_wants_it_still_can_say_no() -> None:
     old = machine("i-1", slot=3, launched_at=NOW - timedelta(hours=2))
     assert unknown_lines([old, machine("i-2")], now=NOW) == [
-        "i-1 (slot 3, launched 2 h ago): of this cluster, and no state knows it",
-        "i-2: of this cluster, and no state knows it",
+        "i-1 (slot 3, launched 2 h ago): of this cluster, and in no Pulumi state",
+        "i-2: of this cluster, and in no Pulumi state",
     ]
 
 

@@ -168,7 +168,7 @@ NEWER_MODULE = VersionsReading(kernel="6.8", module="570.1", cuda=None, nccl=Non
         ),
         (
             replace(WELL, spot=SpotReading(notice="rebalance", time="2026-11-21T12:00:00Z")),
-            "AWS may take it back soon (spot; its word of 2026-11-21T12:00:00Z)",
+            "AWS may take it back soon (spot; it said so at 2026-11-21T12:00:00Z)",
             False,
         ),
         (replace(WELL, gpu=OTHER_DRIVER), "another driver (535.1; most nodes have 550.127)", True),

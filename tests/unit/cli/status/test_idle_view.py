@@ -23,10 +23,10 @@ LINES = {
     "idle": (facts(), "idle for 12 m; ends 14:18 UTC unless somebody uses it"),
     "in use": (
         facts(idle_s=None, keeps=("train-2: 8 GPU processes", "train-3: 1 SSH session")),
-        "in use (train-2: 8 GPU processes; train-3: 1 SSH session); ends after 30 m without",
+        "in use (train-2: 8 GPU processes; train-3: 1 SSH session); ends after 30 m without use",
     ),
     "decided": (facts(ends=True), "ends now: nobody used it for 30 m"),
-    "a moment": (facts(idle_s=20), "in use until now; ends after 30 m without"),
+    "a moment": (facts(idle_s=20), "in use until now; ends after 30 m without use"),
 }
 
 

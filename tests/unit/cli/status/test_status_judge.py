@@ -94,7 +94,7 @@ PAGES = NodeCheck(name="huge pages", verdict="ok", detail="5128")
     ("kind", "said"),
     [
         ("interruption", "AWS takes it back at 11:14 UTC (spot)"),
-        ("rebalance", "AWS may take it back soon (spot; its word of 11:14 UTC)"),
+        ("rebalance", "AWS may take it back soon (spot; it said so at 11:14 UTC)"),
     ],
 )
 def test_a_spot_machine_that_aws_wants_back_is_marked_on_the_screen_and_in_the_json(
@@ -164,7 +164,7 @@ def test_a_second_living_machine_of_a_slot_is_a_stray(make_inventory: MakeInvent
     facts = Facts(now=NOW, instances=(machine(), machine(id="i-twin")), answers={0: READY})
     seen = overview(make_inventory(size=1), facts)
     assert [row.instance_id for row in seen.strays] == ["i-twin"]
-    assert "runs without a place in the cluster: i-twin" in status_text(seen)
+    assert "machines that are in no slot of the cluster: i-twin" in status_text(seen)
 
 
 def test_a_replaced_node_says_when_and_what_it_was(make_inventory: MakeInventory) -> None:

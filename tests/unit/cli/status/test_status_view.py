@@ -80,7 +80,7 @@ def test_nodes_without_the_newest_membership_are_helped_by_an_up_of_their_stack(
     behind = NodeReport(phase="ready", generation=2)
     facts = Facts(now=NOW, instances=(machine(0), machine(1)), answers={0: READY, 1: behind})
     told = status_text(overview(make_inventory(size=2, stack_dir="/s/train"), facts))
-    assert "1 node has not got the newest membership; next: clusterctl up /s/train" in told
+    assert "1 node has not been told the current list of nodes; next: clusterctl up /s/train" in told
 
 
 def test_a_node_that_is_ahead_is_named_in_both_outputs(make_inventory: MakeInventory) -> None:
