@@ -28,7 +28,7 @@ def wait_for_ending(change: Change, state: StackState, *, again: str) -> None:
     while ends := endings(change, state):
         if time.monotonic() > give_up:
             raise CloudError(
-                f"{_named(change, ends[0])}, and is still at it after {ENDING_S / 60:.0f} minutes: what is made now "
+                f"{_named(change, ends[0])}, and has not finished after {ENDING_S / 60:.0f} minutes: what is made now "
                 "would be ended, too; run the same command again later",
                 code="StillEnding",
                 hint=again,

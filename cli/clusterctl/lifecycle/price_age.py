@@ -48,19 +48,19 @@ def priced_today(
     try:
         found = ask_prices(clients, _types(intent, chosen), now=now)
     except CloudError as e:
-        tell(f"{old}, and AWS named none of today: {e.message}")
+        tell(f"{old}, and AWS did not give today's: {e.message}")
         return intent
     after = before.with_prices(found)
     price = after.price_usd_per_hour(chosen, config.region)
     if price is None or after.price_dated(chosen, config.region) == dated:
-        tell(f"{old}, and AWS names none of today")
+        tell(f"{old}, and AWS has none that is newer")
         return intent
     other = config.instance_type_name(after)
     if lives and other != chosen:
-        tell(f"{old}; today's would choose {other}, and this cluster lives: write instance_type: {chosen}")
+        tell(f"{old}; by today's, up would choose {other}, but machines run: write instance_type: {chosen}")
         return intent
     keep_prices(file, found)
-    tell(f"  prices   asked of AWS today, those here were of {dated}: {chosen} is {usd(price)}/h")
+    tell(f"  prices   AWS was asked, since those here were of {dated}: {chosen} is {usd(price)}/h today")
     return replace(intent, catalog=after)
 
 

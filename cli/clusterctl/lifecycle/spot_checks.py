@@ -33,7 +33,7 @@ def refuse_below_spot_price(
     try:
         market = market_price(clients, cluster_plan, now=now)
     except CloudError as e:
-        tell(f"  spot     the price of the moment is not known: {e.message}")
+        tell(f"  spot     the present spot price is not known: {e.message}")
         return
     where = cluster_plan.chosen_zone or f"the cheapest zone of {cluster_plan.region}"
     name, most = cluster_plan.instance_type, spot.max_usd_per_hour

@@ -128,7 +128,7 @@ def _price_lines(view: ReapView) -> list[str]:
     things = [resource for verdict in view.verdicts for resource in verdict.remains.things]
     lines = [f"  prices are list prices of {view.catalog.prices_dated}: an estimate"]
     if view.market:
-        lines.append("  spot machines are at AWS's spot price of the moment, which moves")
+        lines.append("  spot machines are at AWS's present spot price, which changes")
     if is_at_most(things, view.market):
         lines.append(
             "  at most: AWS tells no spot price, so the machine is at its price on demand, which it never exceeds"

@@ -49,7 +49,7 @@ def renewed(clients: Clients, file: Path, *, lives: bool = False, **changes: Any
 def test_old_prices_are_asked_for_and_kept_and_said(tmp_path: Path) -> None:
     price, told = renewed(selling_at(40.0), tmp_path / "prices.json")
     assert price == 40.0
-    assert told == ["  prices   asked of AWS today, those here were of 2026-01: p5.48xlarge is $40.00/h"]
+    assert told == ["  prices   AWS was asked, since those here were of 2026-01: p5.48xlarge is $40.00/h today"]
     assert [row.instance_type for row in read_fresh_prices(tmp_path / "prices.json")] == ["p5.48xlarge"]
 
 
@@ -62,9 +62,9 @@ def test_all_among_which_the_type_is_chosen_by_price_are_asked_for(tmp_path: Pat
 @pytest.mark.parametrize(
     ("clients", "said"),
     [
-        (selling_at(), "  prices   those of p5.48xlarge are of 2026-01, and AWS names none of today"),
-        (selling_at(40.0, 41.0), "  prices   those of p5.48xlarge are of 2026-01, and AWS names none of today"),
-        (refusing(), "  prices   those of p5.48xlarge are of 2026-01, and AWS named none of today: "),
+        (selling_at(), "  prices   those of p5.48xlarge are of 2026-01, and AWS has none that is newer"),
+        (selling_at(40.0, 41.0), "  prices   those of p5.48xlarge are of 2026-01, and AWS has none that is newer"),
+        (refusing(), "  prices   those of p5.48xlarge are of 2026-01, and AWS did not give today's: "),
     ],
 )
 def test_where_aws_names_none_the_old_ones_stay_and_it_is_said(tmp_path: Path, clients: Clients, said: str) -> None:
@@ -79,7 +79,7 @@ def test_todays_prices_choose_no_other_type_for_machines_that_live(tmp_path: Pat
     file = tmp_path / "prices.json"
     _, told = renewed(selling_at(9.0), file, lives=True, instance_type=None, gpus="h200:8")
     (line,) = told
-    assert "those of p5en.48xlarge are of 2026-01; today's would choose p5e.48xlarge, and this cluster lives" in line
+    assert "those of p5en.48xlarge are of 2026-01; by today's, up would choose p5e.48xlarge, but machines run" in line
     assert line.endswith(": write instance_type: p5en.48xlarge")
     assert not file.exists()
     renewed(selling_at(9.0), file, lives=False, instance_type=None, gpus="h200:8")

@@ -70,6 +70,4 @@ def test_whoever_may_not_ask_is_told_so_and_goes_on() -> None:
             raise ClientError({"Error": {"Code": "UnauthorizedOperation", "Message": "no"}}, "DescribeSpotPriceHistory")
 
     (told,) = said(Denied())
-    assert told.startswith(
-        "  spot     the price of the moment is not known: UnauthorizedOperation: asking for the spot"
-    )
+    assert told.startswith("  spot     the present spot price is not known: UnauthorizedOperation: asking for the spot")

@@ -76,7 +76,7 @@ def test_the_screen_says_what_would_go_what_stays_and_what_to_type() -> None:
 @pytest.mark.parametrize(
     ("market", "told", "note"),
     [
-        ({("p5.48xlarge", "us-west-2b"): 12.5}, "$300.00", "spot machines are at AWS's spot price of the moment"),
+        ({("p5.48xlarge", "us-west-2b"): 12.5}, "$300.00", "spot machines are at AWS's present spot price"),
         ({}, "at most $1320.96", "at most: AWS tells no spot price, so the machine is at its price on demand"),
     ],
 )
