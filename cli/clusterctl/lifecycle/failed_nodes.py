@@ -98,7 +98,8 @@ def replace_question(failed: Sequence[FailedNode], cluster_plan: ClusterPlan) ->
     machines = "the machine" if len(failed) == 1 else f"the {count(len(failed), 'machine')}"
     whose = "its" if len(failed) == 1 else "their"
     rate = f"{usd(cluster_plan.price.total_usd_per_hour)}/h"
-    held = "" if cluster_plan.price.spot is None else " No place is reserved: AWS may have no spot machine to put there."
+    is_spot = cluster_plan.price.spot is not None
+    held = " No place is reserved: AWS may have no spot machine to put there." if is_spot else ""
     return f"Replace {machines} of {names}? The data on {whose} disks is lost; the price stays {rate}.{held}"
 
 

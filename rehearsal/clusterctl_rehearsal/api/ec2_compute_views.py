@@ -45,6 +45,7 @@ def instance(call: Call, row: Record) -> View:
         "SubnetId": outputs["subnetId"] if alive else None,
         "VpcId": facts["vpc"] if alive else None,
         "CapacityReservationId": facts["reservation"],
+        **_launched_with(facts),
         "ClientToken": row.request,
         "InstanceLifecycle": facts["market"],
         "SpotInstanceRequestId": facts.get("spot_request"),
@@ -56,6 +57,34 @@ def instance(call: Call, row: Record) -> View:
         "BlockDeviceMappings": [{"DeviceName": "/dev/sda1", "Ebs": _ebs(row)}] if alive else [],
         "AmiLaunchIndex": 0,
         "VirtualizationType": "hvm",
+    }
+
+
+def _launched_with(facts: View) -> View:
+    """What the launch asked for, of reservations and of the metadata service."""
+    return {
+        "CapacityReservationSpecification": _reservation_wish(facts),
+        "MetadataOptions": _metadata_options(facts["metadata_options"]),
+    }
+
+
+def _reservation_wish(facts: View) -> View:
+    """Which reservation the machine was launched for."""
+    preference, reservation_id = facts.get("reservation_wish") or ("open", facts["reservation"])
+    if reservation_id is None:
+        return {"CapacityReservationPreference": preference}
+    return {"CapacityReservationTarget": {"CapacityReservationId": reservation_id}}
+
+
+def _metadata_options(options: View) -> View:
+    """With what AWS takes for what was not said (EC2 API, InstanceMetadataOptionsResponse; 2026-11-26)."""
+    return {
+        "State": "applied",
+        "HttpTokens": options.get("httpTokens") or "optional",
+        "HttpPutResponseHopLimit": int(options.get("httpPutResponseHopLimit") or 1),
+        "HttpEndpoint": options.get("httpEndpoint") or "enabled",
+        "HttpProtocolIpv6": options.get("httpProtocolIpv6") or "disabled",
+        "InstanceMetadataTags": options.get("instanceMetadataTags") or "disabled",
     }
 
 

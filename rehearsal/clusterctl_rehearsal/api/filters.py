@@ -6,7 +6,7 @@ import base64
 import binascii
 import fnmatch
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any  # views are JSON-like
 
 from clusterctl_rehearsal.region.refusal import AwsError
@@ -31,6 +31,36 @@ def page(rows: Sequence[Any], parameters: Mapping[str, Any]) -> tuple[list[Any],
     size = parameters.get("MaxResults") or 1000
     rest = base64.b64encode(str(start + size).encode()).decode() if start + size < len(rows) else None
     return list(rows[start : start + size]), rest
+
+
+Bounds = Callable[[str, str], tuple[int | None, int | None]]
+_FIVE = ("DescribeInstances", "DescribeTags", "DescribeVolumes")
+"""Their model bounds no page, their documentation does: from 5 to 1000 (EC2 API reference; 2026-11-26)."""
+
+
+def check_page_size(operation: str, parameters: Mapping[str, Any], bounds: Bounds) -> None:
+    """Raises AWS's refusal of a page that is smaller or larger than the operation takes.
+
+    `bounds`: the least and the greatest that the service's model has for an operation's parameter.
+    """
+    for name in ("MaxResults", "MaxItems"):
+        asked = parameters.get(name)
+        if asked is None:
+            continue
+        least, most = (5, 1000) if operation in _FIVE else bounds(operation, name)
+        if least is not None and asked < least:
+            raise _page_error(name, asked, f"greater than {least}")
+        if most is not None and asked > most:
+            raise _page_error(name, asked, f"less than {most}")
+    if operation == "DescribeInstances" and parameters.get("MaxResults") and parameters.get("InstanceIds"):
+        said = "The parameter instancesSet cannot be used with the parameter maxResults"
+        raise AwsError("InvalidParameterCombination", said)
+
+
+def _page_error(name: str, asked: int, expected: str) -> AwsError:
+    shown = name[0].lower() + name[1:]
+    said = f"Value ( {asked} ) for parameter {shown} is invalid. Expecting a value {expected}."
+    return AwsError("InvalidParameterValue", said)
 
 
 def values_at(view: Any, path: str) -> list[Any]:

@@ -14,6 +14,7 @@ from clusterctl_rehearsal.api.call import Call, Handler
 from clusterctl_rehearsal.api.cloudwatch import cloudwatch
 from clusterctl_rehearsal.api.ec2 import EC2
 from clusterctl_rehearsal.api.file_systems import FSX, efs_route
+from clusterctl_rehearsal.api.filters import check_page_size
 from clusterctl_rehearsal.api.iam import IAM
 from clusterctl_rehearsal.api.json_services import SERVICE_QUOTAS, SSM, STS, TAGGING
 from clusterctl_rehearsal.api.model import ServiceModel, form
@@ -98,7 +99,9 @@ class Api:
                 raise AwsError(
                     "InvalidAction", f"The stand-in does not know {service}:{operation} yet (AWS may).", status=400
                 )
-            result = self._call(handler, operation, model.parameters(operation, params), region_name)
+            asked = model.parameters(operation, params)
+            check_page_size(operation, asked, model.bounds)
+            result = self._call(handler, operation, asked, region_name)
             return Reply(status=200, body=model.answer(operation, result, request_id))
         except AwsError as e:
             return self._query_refusal(spoken, e, request_id)

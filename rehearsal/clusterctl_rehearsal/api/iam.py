@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any  # parameters and answers are JSON-like
 from urllib.parse import quote
 
@@ -9,6 +10,19 @@ from clusterctl_rehearsal.api.call import Call, Handler, tag_list
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types.identity import INSTANCE_PROFILE, ROLE, ROLE_POLICY, ROLE_POLICY_ATTACHMENT
+
+USUAL_PAGE = 100
+"""Rows of an answer to a call that says no number (IAM API reference, ListRoles; 2026-11-26)."""
+
+
+def _paged(call: Call, key: str, rows: Sequence[Any]) -> dict[str, Any]:
+    """The page that was asked for, and the mark of the next one. Raises InvalidInput for a mark that is not ours."""
+    mark = str(call.parameters.get("Marker") or "0")
+    if not mark.isdigit():
+        raise AwsError("InvalidInput", f"Invalid Marker: {mark}")
+    end = int(mark) + int(call.parameters.get("MaxItems") or USUAL_PAGE)
+    more = {"Marker": str(end)} if end < len(rows) else {}
+    return {key: list(rows[int(mark) : end]), "IsTruncated": bool(more), **more}
 
 
 def _role(call: Call, name: str | None = None) -> Record:
@@ -53,12 +67,12 @@ def _named(row: Record, kind: str) -> dict[str, Any]:
 
 def _roles(call: Call) -> dict[str, Any]:
     rows = (row for row in call.region.store.live(ROLE) if _under_path(call, row))
-    return {"Roles": [_role_view(row) for row in rows], "IsTruncated": False}
+    return _paged(call, "Roles", [_role_view(row) for row in rows])
 
 
 def _profiles(call: Call) -> dict[str, Any]:
     rows = (row for row in call.region.store.live(INSTANCE_PROFILE) if _under_path(call, row))
-    return {"InstanceProfiles": [_profile_view(call, row) for row in rows], "IsTruncated": False}
+    return _paged(call, "InstanceProfiles", [_profile_view(call, row) for row in rows])
 
 
 def _under_path(call: Call, row: Record) -> bool:
@@ -68,7 +82,7 @@ def _under_path(call: Call, row: Record) -> bool:
 def _profiles_of_role(call: Call) -> dict[str, Any]:
     role = _role(call)
     rows = (row for row in call.region.store.live(INSTANCE_PROFILE) if row.inputs.get("role") == role.id)
-    return {"InstanceProfiles": [_profile_view(call, row) for row in rows], "IsTruncated": False}
+    return _paged(call, "InstanceProfiles", [_profile_view(call, row) for row in rows])
 
 
 def _remove_role(call: Call) -> dict[str, Any]:
@@ -97,12 +111,12 @@ def _attached(call: Call) -> dict[str, Any]:
     role = _role(call)
     arns = [row.inputs["policyArn"] for row in _of_role(call, ROLE_POLICY_ATTACHMENT, role)]
     rows = [{"PolicyArn": arn, "PolicyName": arn.rpartition("/")[2]} for arn in arns]
-    return {"AttachedPolicies": rows, "IsTruncated": False}
+    return _paged(call, "AttachedPolicies", rows)
 
 
 def _inline(call: Call) -> dict[str, Any]:
     rows = _of_role(call, ROLE_POLICY, _role(call))
-    return {"PolicyNames": [row.inputs["name"] for row in rows], "IsTruncated": False}
+    return _paged(call, "PolicyNames", [row.inputs["name"] for row in rows])
 
 
 def _of_role(call: Call, token: str, role: Record) -> list[Record]:
@@ -126,7 +140,7 @@ IAM: dict[str, Handler] = {
     "GetRole": lambda call: {
         "Role": {**_role_view(_role(call)), "Tags": tag_list(_role(call).tags)}
     },  # lists have none
-    "ListRoleTags": lambda call: {"Tags": tag_list(_role(call).tags), "IsTruncated": False},
+    "ListRoleTags": lambda call: _paged(call, "Tags", tag_list(_role(call).tags)),
     "DeleteRole": _delete_role,
     "ListAttachedRolePolicies": _attached,
     "DetachRolePolicy": _end_policy(ROLE_POLICY_ATTACHMENT, "PolicyArn", "policyArn"),
@@ -135,7 +149,7 @@ IAM: dict[str, Handler] = {
     "ListInstanceProfiles": _profiles,
     "ListInstanceProfilesForRole": _profiles_of_role,
     "GetInstanceProfile": lambda call: {"InstanceProfile": _profile_view(call, _profile(call))},
-    "ListInstanceProfileTags": lambda call: {"Tags": tag_list(_profile(call).tags), "IsTruncated": False},
+    "ListInstanceProfileTags": lambda call: _paged(call, "Tags", tag_list(_profile(call).tags)),
     "RemoveRoleFromInstanceProfile": _remove_role,
     "DeleteInstanceProfile": _delete_profile,
 }

@@ -16,7 +16,7 @@ def _caller_identity(call: Call) -> dict[str, Any]:
 
 def _parameter(call: Call) -> dict[str, Any]:
     name = call.parameters["Name"]
-    value = parameter_value(name, call.region.settings())
+    value = parameter_value(name, call.region.settings(), call.region.catalog)
     arn = f"arn:aws:ssm:{call.region_name}::parameter{name}"
     return {"Parameter": {"Name": name, "Type": "String", "Value": value, "Version": 1, "ARN": arn}}
 

@@ -35,6 +35,13 @@ class ServiceModel:
         """Whether AWS has the operation."""
         return operation in self._model["operations"]
 
+    def bounds(self, operation: str, parameter: str) -> tuple[int | None, int | None]:
+        """The least and the greatest number that AWS takes for a parameter, as far as its model says so."""
+        shape = self._model["operations"][operation].get("input")
+        member = {} if shape is None else self._model["shapes"][shape["shape"]]["members"].get(parameter)
+        found = {} if not member else self._model["shapes"][member["shape"]]
+        return found.get("min"), found.get("max")
+
     def parameters(self, operation: str, params: Mapping[str, str]) -> dict[str, Any]:
         """The request's parameters under the names that boto3 uses."""
         shape = self._model["operations"][operation].get("input")

@@ -33,6 +33,18 @@ def difference(row: ResourceType, old: Mapping[str, Any], new: Mapping[str, Any]
     return Difference(changed=changed, replacing=replacing, delete_first=bool(replacing) and kept_name)
 
 
+def refreshed(known: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs of a state as a resource has them by now, so that what drifted is seen when they are compared next.
+
+    What the resource has besides stays unseen, as the bridge reads back only what was given.
+    """
+    return {
+        key: value if key.startswith("__") or value is None else now.get(key)
+        for key, value in known.items()
+        if key.startswith("__") or value is None or key in now
+    }
+
+
 def _given(inputs: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in inputs.items() if value is not None and not key.startswith("__")}
 

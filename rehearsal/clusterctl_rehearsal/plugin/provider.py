@@ -17,7 +17,7 @@ from clusterctl_infra.provider.messages import provider_pb2
 from clusterctl_infra.provider.property_values import UNKNOWN, from_struct, to_struct
 from google.protobuf import empty_pb2
 
-from clusterctl_rehearsal.plugin.difference import difference
+from clusterctl_rehearsal.plugin.difference import difference, refreshed
 from clusterctl_rehearsal.plugin.errors import provider_error
 from clusterctl_rehearsal.plugin.stack_settings import StackContext
 from clusterctl_rehearsal.region.client import RegionClient, RegionUnreachable
@@ -137,7 +137,9 @@ class RehearsalProvider(Plugin):
         outputs = answer["outputs"]
         if outputs is None:
             return provider_pb2.ReadResponse(id="")
-        inputs = from_struct(request.inputs) or {key: outputs[key] for key in outputs if key in row.replace}
+        known = from_struct(request.inputs)
+        imported = {key: outputs[key] for key in outputs if key in row.replace}
+        inputs = refreshed(known, answer["inputs"]) if known else imported
         return provider_pb2.ReadResponse(
             id=request.id, properties=to_struct({**outputs, "id": request.id}), inputs=to_struct(inputs)
         )

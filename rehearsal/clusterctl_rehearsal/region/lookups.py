@@ -26,17 +26,22 @@ def look_up(token: str, args: Properties, *, region: str, settings: Settings, ca
     return {**args, "region": region, **answer(args, region, settings, catalog)}
 
 
-def parameter_value(name: str, settings: Settings) -> str:
-    """The value of a public parameter: an AMI id that its name gives. Raises ParameterNotFound."""
-    if not name.startswith("/aws/service/"):
+def parameter_value(name: str, settings: Settings, catalog: Catalog) -> str:
+    """The value of a public parameter of the catalog's images: an AMI id. Raises ParameterNotFound for any other."""
+    known = {parameter for image in catalog.images.values() for parameter in image.parameters.values()}
+    if name not in known:
         raise AwsError("ParameterNotFound", f"Parameter {name} not found.")
+    return _image_of(name, settings)
+
+
+def _image_of(name: str, settings: Settings) -> str:
     return "ami-" + hashlib.sha256(f"{settings.images_dated}{name}".encode()).hexdigest()[:17]
 
 
 def image_architecture(id: str, settings: Settings, catalog: Catalog) -> str:
     """What an image is built for: arm64 where a parameter of that names it, and x86_64 else."""
     parameters = (image.parameters.get("arm64") for image in catalog.images.values())
-    arm = {parameter_value(name, settings) for name in parameters if name is not None}
+    arm = {_image_of(name, settings) for name in parameters if name is not None}
     return "arm64" if id in arm else "x86_64"
 
 
@@ -79,7 +84,7 @@ def _zones(args: Properties, region: str, settings: Settings, catalog: Catalog) 
 
 
 def _parameter(args: Properties, region: str, settings: Settings, catalog: Catalog) -> Properties:
-    value = parameter_value(args["name"], settings)
+    value = parameter_value(args["name"], settings, catalog)
     return {
         "id": args["name"],
         "arn": f"arn:aws:ssm:{region}::parameter{args['name']}",

@@ -114,6 +114,7 @@ def _described(launch: Launch) -> Properties:
         "market": launch.market,
         "resource_tags": {kind: dict(tags) for kind, tags in launch.resource_tags.items()},
         "metadata_options": dict(launch.metadata_options),
+        "reservation_wish": [launch.reservation_preference, launch.reservation_id],
     }
 
 

@@ -87,7 +87,8 @@ class PrivateRequests:
 
     def _read(self, asked: Properties, progress: Progress) -> Properties:
         self.as_aws()
-        return {"outputs": self._region.read(asked["type"], asked["id"])}
+        outputs = self._region.read(asked["type"], asked["id"])
+        return {"outputs": outputs, "inputs": self._region.inputs(asked["type"], asked["id"])}
 
     def _delete(self, asked: Properties, progress: Progress) -> Properties:
         self.as_aws()

@@ -96,6 +96,12 @@ class Region:
                 return None
             return self.instances.outputs(record) if token == INSTANCE else record.outputs
 
+    def inputs(self, token: str, id: str) -> Properties:
+        """What the resource is by now, in the words that made it; empty when it is gone."""
+        with self.lock:
+            record = self.store.get(resource_type(token).token, id)
+            return {} if record is None or not record.is_live else record.inputs
+
     def delete(self, token: str, id: str) -> None:
         """Ends the resource; for an instance when its machine is gone. Raises AwsError."""
         row = TYPES[token]

@@ -6,8 +6,12 @@ import json
 from typing import Any
 
 import pytest
+from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_rehearsal.api.filters import check_page_size
+from clusterctl_rehearsal.api.model import ServiceModel
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
 from clusterctl_rehearsal.region.lookups import parameter_value
+from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types import network
 from clusterctl_rehearsal.region.types.addresses import EIP_ASSOCIATION
 from clusterctl_rehearsal.region.types.capacity import PLACEMENT_GROUP
@@ -66,11 +70,11 @@ def test_a_filter_that_aws_does_not_know_is_refused(world: SmallRegion, client: 
 
 def test_pages_hold_everything_once(world: SmallRegion, client: Client) -> None:
     _, subnet, group = world.network()
-    made = {world.launch(world.template(subnet, group, slot)).id for slot in range(5)}
+    made = {world.launch(world.template(subnet, group, slot)).id for slot in range(12)}
     seen: list[str] = []
     token: dict[str, str] = {}
     while True:
-        answer = client.ec2("DescribeInstances", MaxResults=2, **token)
+        answer = client.ec2("DescribeInstances", MaxResults=5, **token)
         seen += [row["Instances"][0]["InstanceId"] for row in answer["Reservations"]]
         if not answer.get("NextToken"):
             break
@@ -211,12 +215,72 @@ def test_the_account_is_one_that_aws_does_not_have(client: Client) -> None:
 
 
 def test_an_image_parameter_is_an_image_id_and_newer_ones_come_out(world: SmallRegion, client: Client) -> None:
-    name = "/aws/service/deeplearning/ami/x86_64/latest/ami-id"
+    name = next(iter(load_catalog().images.values())).parameters["x86_64"]
     value = client.call("ssm", "GetParameter", Name=name)["Parameter"]["Value"]
-    assert value == parameter_value(name, world.behaviour.settings())
+    assert value == parameter_value(name, world.behaviour.settings(), load_catalog())
     world.behaviour.set_fault("images_dated", "2027-01")
     assert client.call("ssm", "GetParameter", Name=name)["Parameter"]["Value"] != value
-    assert client.call("ssm", "GetParameter", Name="/mine") == "ParameterNotFound"
+    for unknown in ("/mine", name.replace("22.04", "22.05"), "/aws/service/deeplearning/ami/x86_64/latest/ami-id"):
+        assert client.call("ssm", "GetParameter", Name=unknown) == "ParameterNotFound"
+
+
+def test_a_page_that_aws_does_not_make_is_refused(world: SmallRegion, client: Client) -> None:
+    node = world.node()
+    assert client.ec2("DescribeInstances", MaxResults=4) == "InvalidParameterValue"
+    assert client.ec2("DescribeTags", MaxResults=1001) == "InvalidParameterValue"
+    both = client.ec2("DescribeInstances", MaxResults=5, InstanceIds=[node.id])
+    assert both == "InvalidParameterCombination"
+    assert isinstance(client.ec2("DescribeCapacityReservations", MaxResults=1), dict)
+
+
+def test_a_page_is_bounded_by_what_the_service_s_model_says() -> None:
+    bounds = ServiceModel("ec2").bounds
+    check_page_size("DescribeVpcs", {"MaxResults": 5}, bounds)
+    check_page_size("DescribeVpcs", {}, bounds)
+    for asked in (4, 1001):
+        with pytest.raises(AwsError, match=rf"Value \( {asked} \) for parameter maxResults is invalid"):
+            check_page_size("DescribeVpcs", {"MaxResults": asked}, bounds)
+
+
+def test_iam_answers_in_pages(world: SmallRegion, client: Client) -> None:
+    for number in range(5):
+        world.make(ROLE, name=f"role-{number}", assumeRolePolicy=TRUST)
+    seen: list[str] = []
+    mark: dict[str, str] = {}
+    for rows in (2, 2, 1):
+        answer = client.call("iam", "ListRoles", MaxItems=2, **mark)
+        seen += [row["RoleName"] for row in answer["Roles"]]
+        assert len(answer["Roles"]) == rows
+        assert answer["IsTruncated"] is (rows == 2)
+        mark = {"Marker": answer["Marker"]} if rows == 2 else {}
+    assert sorted(seen) == [f"role-{number}" for number in range(5)]
+    assert client.call("iam", "ListRoles", Marker="not ours") == "InvalidInput"
+
+
+def test_an_instance_shows_what_it_was_launched_with(world: SmallRegion, client: Client) -> None:
+    _, subnet, group = world.network()
+    plain = shown(client, world.launch(world.template(subnet, group)).id)
+    assert plain["MetadataOptions"]["HttpTokens"] == "optional"
+    assert plain["CapacityReservationSpecification"] == {"CapacityReservationPreference": "open"}
+    reserved = world.make(
+        CAPACITY_RESERVATION,
+        **{**EVERYTHING[CAPACITY_RESERVATION], "instanceMatchCriteria": "targeted"},
+    )
+    target = {"capacityReservationTarget": {"capacityReservationId": reserved.id}}
+    options = {"httpTokens": "required", "httpPutResponseHopLimit": 2, "instanceMetadataTags": "enabled"}
+    template = world.template(subnet, group, 1, metadataOptions=options, capacityReservationSpecification=target)
+    view = shown(client, world.launch(template).id)
+    assert view["MetadataOptions"]["HttpTokens"] == "required"
+    assert view["MetadataOptions"]["HttpPutResponseHopLimit"] == 2
+    assert view["MetadataOptions"]["InstanceMetadataTags"] == "enabled"
+    told = view["CapacityReservationSpecification"]["CapacityReservationTarget"]["CapacityReservationId"]
+    assert told == reserved.id
+
+
+def shown(client: Client, id: str) -> dict[str, Any]:
+    """The instance in DescribeInstances."""
+    view: dict[str, Any] = client.ec2("DescribeInstances", InstanceIds=[id])["Reservations"][0]["Instances"][0]
+    return view
 
 
 def test_a_quota_of_vcpus_is_told_where_the_region_has_one(world: SmallRegion, client: Client) -> None:

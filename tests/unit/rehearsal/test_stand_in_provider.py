@@ -182,6 +182,27 @@ def test_what_is_gone_reads_as_no_id(provider: RehearsalProvider, region: FakeRe
     assert provider.Read(provider_pb2.ReadRequest(urn=_urn(network.INSTANCE), id="i-1"), CONTEXT).id == ""
 
 
+def test_what_drifted_is_seen_after_a_refresh_and_what_did_not_is_not(
+    provider: RehearsalProvider, region: FakeRegion
+) -> None:
+    given = {"vpcId": "vpc-1", "tags": {"a": "1"}, "region": "us-west-2", "__defaults": []}
+    drifted = {"vpcId": "vpc-1", "tags": {"a": "2"}, "region": "us-west-2"}
+    left = {"tags": {"a": "1"}, "region": "us-west-2"}
+    for now, changed in (({**given}, []), (drifted, ["tags"]), (left, ["vpcId"])):
+        region.answers["read"] = {"outputs": {**now, "id": "igw-1"}, "inputs": now}
+        asked = provider_pb2.ReadRequest(
+            urn=_urn(network.INTERNET_GATEWAY), id="igw-1", inputs=to_struct(given), properties=to_struct(given)
+        )
+        read = provider.Read(asked, CONTEXT)
+        found = provider.Diff(
+            provider_pb2.DiffRequest(
+                urn=_urn(network.INTERNET_GATEWAY), id="igw-1", old_inputs=read.inputs, news=to_struct(given)
+            ),
+            CONTEXT,
+        )
+        assert list(found.diffs) == changed
+
+
 def test_deleting_what_is_gone_is_no_error(provider: RehearsalProvider, region: FakeRegion) -> None:
     region.answers["delete"] = AwsError("InvalidInstanceID.NotFound", "gone")
     provider.Delete(provider_pb2.DeleteRequest(urn=_urn(network.INSTANCE), id="i-1"), CONTEXT)

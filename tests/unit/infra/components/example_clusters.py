@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any  # what a program exports
 
 from clusterctl_infra.adopted import Adopted, AdoptedCapacity, AdoptedNetwork
+from clusterctl_infra.catalog.instance import NEWEST_LAYOUT
 from clusterctl_infra.components.cluster import Cluster, ClusterArgs
 from clusterctl_infra.config.load import load_cluster
 from clusterctl_infra.config.model import ClusterConfig
@@ -39,7 +40,9 @@ def recorded(name: str) -> Recording:
 
 def recorded_config(config: ClusterConfig) -> Recording:
     """What the program of this configuration asks for, where AWS has what it uses."""
-    settings = StackSettings(overrides={}, ledger=Ledger(), down=False, run=1, adopted=adopted_by(config))
+    settings = StackSettings(
+        overrides={}, ledger=Ledger(), down=False, run=1, layout=NEWEST_LAYOUT, adopted=adopted_by(config)
+    )
 
     def program() -> Any:
         return Cluster(config.name, ClusterArgs(config=config, settings=settings, clock=lambda: NOW)).inventory
