@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 import click
@@ -102,7 +103,5 @@ def command(
         is_forced=is_forced,
         replaces_failed=replace_failed,
     )
-    if retry_until_up:
-        bring_up_in_time(request, output, os.environ, for_s=for_s)
-    else:
-        bring_up(request, output, os.environ)
+    bring = partial(bring_up_in_time, for_s=for_s) if retry_until_up else bring_up
+    bring(request, output, os.environ)

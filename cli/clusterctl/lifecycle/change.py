@@ -69,6 +69,8 @@ class Change:
     """What was done that may have changed something."""
     _ids: set[str] = field(default_factory=set)
     """Of clusters that the state was seen to hold."""
+    _has_plugin: bool = False
+    """The engine was seen to have its AWS plugin."""
     _region_starts: list[threading.Thread] = field(default_factory=list)
     """While the engine reads the state."""
 
@@ -119,6 +121,7 @@ class Change:
 
     def mend(self, state: StackState, *, was_cut_off: bool) -> StackState:
         """The state after the repair, which may take minutes: who stops it is told. Raises EngineError, CloudError."""
+        self.provide_plugin()
         self._begun.append("mend")
         self.note_machines()
         began = None if self.previous is None else datetime.fromisoformat(self.previous.began_at)
@@ -136,6 +139,12 @@ class Change:
             shown = self.typed(self.stack.directory)
             self.output.note(f"{REPAIR_STOPPED}\n  next: clusterctl down {shown}  ends it; an up goes on with it")
             raise
+
+    def provide_plugin(self) -> None:
+        """Returns when the engine can work on AWS, looked at once. Raises EngineError, before anything is changed."""
+        if not self._has_plugin:
+            self.engine.provide_plugin(self.output)
+            self._has_plugin = True
 
     def clear_up(self) -> None:
         """Ends what is left of this change's own engine, which was killed: parts that work on, and its lock.
@@ -159,6 +168,7 @@ class Change:
 
         `writes_state_once`: for many machines, which AWS knows by their tags should the run be killed.
         """
+        self.provide_plugin()
         kept = KeptState(self.engine.backend_url(), self.stack)
         kept.follow()
 
