@@ -270,7 +270,7 @@ class Change:
         file = self.home.run_file(self.cluster)
         before = read_record(file)
         new = new_record(self.verb, tokens=tokens, stack=self.typed(self.stack.directory))
-        kept = new if before is None else replace(new, engines=before.engines, trial=before.trial)
+        kept = new if before is None else _with_kept(new, before)
         write_record(file, kept)
 
     @contextlib.contextmanager
@@ -289,11 +289,13 @@ class Change:
 
     def end_left_trial(self) -> None:
         """Ends what a killed run left when it asked for room; what AWS does not let go is told, and ends by itself."""
-        trial_id = "" if self.previous is None else self.previous.trial
-        if not trial_id:
+        left = self.previous
+        if left is None or not left.trial:
             return
+        is_elsewhere = left.trial_region not in ("", self.region)
+        clients = self.clients.elsewhere(left.trial_region) if is_elsewhere else self.clients
         try:
-            end_trial(self.clients, trial_id, tell=self.tell)
+            end_trial(clients, left.trial, tell=self.tell)
         except CloudError as e:
             self.tell(
                 f"{e.message}. AWS ends it within {(LASTS + LATE).total_seconds() / 60:.0f} minutes of its making"
@@ -309,7 +311,13 @@ class Change:
         file = self.home.run_file(self.cluster)
         record = read_record(file)
         if record is not None:
-            write_record(file, replace(record, trial=trial_id))
+            where = self.region if trial_id else ""
+            write_record(file, replace(record, trial=trial_id, trial_region=where))
+
+
+def _with_kept(new: RunRecord, before: RunRecord) -> RunRecord:
+    """The record `new` with what the one before it in the file says is still there."""
+    return replace(new, engines=before.engines, trial=before.trial, trial_region=before.trial_region)
 
 
 VPC_TYPE = "aws:ec2/vpc:Vpc"
