@@ -75,7 +75,7 @@ class Up:
 
     @property
     def again(self) -> str:
-        """The same `up` as it is typed, with its size."""
+        """The command as it is typed once more, with its size."""
         return f"clusterctl up {self.shown}" + ("" if self.request.nodes is None else f" --nodes {self.request.nodes}")
 
 

@@ -122,7 +122,7 @@ class Regions(FakeClients):
         super().__init__(region=region, ec2=regions[region])
         self.regions = regions
 
-    def elsewhere(self, region: str) -> Regions:  # type: ignore[override]  # of one class
+    def elsewhere(self, region: str) -> Regions:
         return Regions(self.regions, region)
 
 
