@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import argparse
 import fcntl
+import json
 import os
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 import go_modules
@@ -29,6 +32,8 @@ from engine_failure import EngineFailure
 CHECKOUT = Path(__file__).resolve().parent.parent
 ENVIRONMENT_BIN = CHECKOUT / ".venv" / "bin"
 LANGUAGE_HOST_FILES = ("pulumi-language-python", "pulumi-language-python-exec")
+PLUGIN_HOST = ("get.pulumi.com", 443)
+PLUGIN_CONNECT_S, PLUGIN_S = 5.0, 1800.0
 ENGINE_FILES = ("pulumi", *LANGUAGE_HOST_FILES, "pulumi-resource-pulumi-python")
 
 
@@ -55,7 +60,34 @@ def main() -> int:
         )
         return 1
     print(f"engine {engine_version(engine.binary)} ({engine.origin})", file=sys.stderr)
+    print(aws_plugin(), file=sys.stderr)
     return 0
+
+
+def aws_plugin(*, host: tuple[str, int] = PLUGIN_HOST, environ: Mapping[str, str] = os.environ) -> str:
+    """A line about the engine's AWS plugin, fetched where it can be: only clusters on AWS need it.
+
+    Not in continuous integration, where nothing runs on AWS and each run would load hundreds of MB.
+    """
+    wanted = version("pulumi_aws")
+    name, later = f"AWS plugin {wanted}", "the first clusterctl up on AWS fetches it"
+    pulumi = str(ENVIRONMENT_BIN / "pulumi")
+    there = subprocess.run([pulumi, "plugin", "ls", "--json"], capture_output=True, text=True, timeout=60, check=False)
+    rows = json.loads(there.stdout) if there.returncode == 0 else []
+    if any((row.get("kind"), row.get("name"), row.get("version")) == ("resource", "aws", wanted) for row in rows):
+        return f"{name} is there"
+    if environ.get("CI"):
+        return f"{name} is not fetched in CI; {later}"
+    try:
+        socket.create_connection(host, timeout=PLUGIN_CONNECT_S).close()
+    except OSError as failure:
+        return f"{name} is not fetched, {host[0]} does not answer ({failure}); {later}"
+    print(f"+ pulumi plugin install resource aws {wanted} (its size is not known beforehand)", file=sys.stderr)
+    try:
+        done = subprocess.run([pulumi, "plugin", "install", "resource", "aws", wanted], timeout=PLUGIN_S, check=False)
+    except subprocess.TimeoutExpired:
+        return f"{name} was not fetched in {PLUGIN_S / 60:.0f} minutes; {later}"
+    return f"{name} is there" if done.returncode == 0 else f"{name} could not be fetched; {later}"
 
 
 def parse_arguments() -> argparse.Namespace:

@@ -10,11 +10,14 @@ from clusterctl_bootstrap.node_plan import ScriptPlan
 NAME = "mount-clients"
 """Of the script, of its moment, and of its log on a node."""
 LIMIT_S = 180
+LOCK_S = 50
+"""How long apt waits for its lock in each of the agent's three tries, between which it pauses for 15 s in all: the last
+line then is apt's, which names who holds the lock, and not the end of LIMIT_S."""
 
 
 def mount_clients(parts: Iterable[str]) -> ScriptPlan:
     """The script with these parts, each of which brings one client."""
-    head = shell_text("mount_clients.sh").replace("@LIMIT_S@", str(LIMIT_S))
+    head = shell_text("mount_clients.sh").replace("@LIMIT_S@", str(LIMIT_S)).replace("@LOCK_S@", str(LOCK_S))
     return ScriptPlan(name=NAME, content=head + "".join(parts), when="once", at=NAME)
 
 

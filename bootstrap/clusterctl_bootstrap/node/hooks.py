@@ -15,7 +15,8 @@ RUN = 'mkdir -p "${0%/*}"; exec >>"$0" 2>&1; set -a; HOME=/root; . /etc/clusterc
 # An index that is not reached matters only for a package that is not there. A machine that was reset while dpkg worked
 # gets no other package before that is brought to an end.
 INSTALL = (
-    "export DEBIAN_FRONTEND=noninteractive; a='apt-get -qyo DPkg::Lock::Timeout=300'; command -v apt-get || a=; "
+    'export DEBIAN_FRONTEND=noninteractive; a="apt-get -qyo DPkg::Lock::Timeout=${LOCK_S:-300}"; '
+    "command -v apt-get || a=; "
     "for pause in 3 12 0; do ${a:+dpkg --configure -a}; ${a:-dnf -qy} ${a:+update}; "
     '${a:-dnf -qy} install "$@" && exit; sleep $pause; done; exit 1'
 )

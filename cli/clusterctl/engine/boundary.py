@@ -12,6 +12,7 @@ from clusterctl.engine.environment import EngineEnvironment
 from clusterctl.engine.lock import Lock
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import StackState
+from clusterctl.output import Output
 
 
 class Engine(Protocol):
@@ -64,6 +65,9 @@ class Engine(Protocol):
 
     def held_by(self) -> tuple[Lock, ...]:
         """The locks that keep others from the stack."""
+
+    def provide_plugin(self, output: Output) -> None:
+        """Returns when the engine has its AWS plugin: one that is missing is fetched, announced and shown."""
 
     @property
     def cancel_by_hand(self) -> str:

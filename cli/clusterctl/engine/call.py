@@ -10,12 +10,14 @@ from dataclasses import dataclass, field, replace
 from clusterctl_infra.errors import EngineError
 from clusterctl_infra.region_keys import RegionAccess
 
+from clusterctl.engine.aws_plugin import provide_aws_plugin
 from clusterctl.engine.backend import home_of_user, whole_url
 from clusterctl.engine.engine_start import EngineStart
 from clusterctl.engine.environment import EngineEnvironment, engine_hint
 from clusterctl.engine.lock import Lock, locks_named
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import StackState, parse_state
+from clusterctl.output import Output
 from clusterctl.system.room import full_folder, full_told, look_at
 
 SHORT_S = 60.0
@@ -120,6 +122,11 @@ class PulumiEngine:
         if not locks and _NO_STACK not in done.stderr:
             self._check(done)
         return locks
+
+    def provide_plugin(self, output: Output) -> None:
+        """Returns when the engine has its AWS plugin; the stand-in is always there. Raises EngineError."""
+        if not self.environment.rehearsal:
+            provide_aws_plugin(self.environment, output)
 
     @property
     def cancel_by_hand(self) -> str:

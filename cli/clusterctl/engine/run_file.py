@@ -49,6 +49,8 @@ class RunRecord:
     """Those that may have taken the stack's lock, of the unfinished runs before it, too."""
     trial: str = ""
     """The id of what AWS is being asked for room with; empty: nothing of that is there."""
+    trial_region: str = ""
+    """Where that is, which cluster.yaml may say otherwise by the next run; empty in the file of an older clusterctl."""
 
     @property
     def is_of_this_boot(self) -> bool:
@@ -89,6 +91,7 @@ def read_record(path: Path) -> RunRecord | None:
             stack=row.text_or_none("stack") or "",
             engines=tuple(_engine(start) for start in row.objects("engines")),
             trial=row.text_or_none("trial") or "",
+            trial_region=row.text_or_none("trial_region") or "",
         )
     except (OSError, NotAsExpected):
         return None

@@ -6,7 +6,8 @@ The plan is made from what is written there, so plain `pulumi up` makes the same
 from __future__ import annotations
 
 import json
-from datetime import datetime
+import math
+from datetime import datetime, timedelta
 
 from clusterctl_infra.adopted import Adopted, AdoptedCapacity, AdoptedNetwork, adopted_to_json
 from clusterctl_infra.config.model import AdoptConfig
@@ -74,7 +75,7 @@ def _capacity(clients: Clients, id: str, *, as_block: bool, machines: int, now: 
     later = not_begun(found) if found.is_block == as_block else None
     if later is not None:
         raise NotBegun(
-            f"{later}. No node was made; run clusterctl up then, or let it wait: --retry-until-up",
+            f"{later}. No node was made; run clusterctl up then, or let it wait: {waiting(found.starts_at, now=now)}",
             code="ReservationNotBegun",
             begins_at=found.starts_at,
             hint=show,
@@ -83,6 +84,12 @@ def _capacity(clients: Clients, id: str, *, as_block: bool, machines: int, now: 
     if problem is not None:
         raise CloudError(f"{problem}. Nothing was changed", code="ReservationUnusable", hint=show)
     return found.adopted()
+
+
+def waiting(begins_at: datetime | None, *, now: datetime) -> str:
+    """The flags with which `up` waits until then: `--retry-until-up --for 34h`."""
+    hours = 0 if begins_at is None else math.ceil((begins_at - now) / timedelta(hours=1)) + 1
+    return "--retry-until-up" if hours <= 0 else f"--retry-until-up --for {hours}h"
 
 
 def kept_range(state: StackState) -> tuple[str, str] | None:

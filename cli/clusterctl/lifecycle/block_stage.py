@@ -205,7 +205,8 @@ def bought(change: Change, planned: WithPlan, request: UpRequest) -> WithPlan:
         return planned
     agree_to_purchase(change, planned, request, offering)
     id = purchase_once(change, offering, planned)
-    change.output.note(f"  bought   {id}: {words_of(offering)}; clusterctl never cancels it")
+    paid = "rehearsed, nothing is paid" if change.is_rehearsal else "clusterctl never cancels it"
+    change.output.note(f"  bought   {id}: {words_of(offering)}; {paid}")
     config_file = change.engine.environment.config_file
     write_config(config_file, with_values(read_config(config_file), {"block": id}))
     now = utc_now()
@@ -226,7 +227,7 @@ def agree_to_purchase(change: Change, planned: WithPlan, request: UpRequest, off
     if request.buys or (change.is_rehearsal and not request.asks_in_rehearsal):
         return
     words, name = words_of(offering), planned.plan.name
-    hint = f"clusterctl up {planned.shown} --buy"
+    hint = f"clusterctl up {planned.shown}{' --yes' if request.is_agreed else ''} --buy"
     if request.as_json or not change.output.can_ask:
         why = "--json never asks" if request.as_json else "there is no terminal"
         raise UsageError(

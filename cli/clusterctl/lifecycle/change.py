@@ -69,6 +69,8 @@ class Change:
     """What was done that may have changed something."""
     _ids: set[str] = field(default_factory=set)
     """Of clusters that the state was seen to hold."""
+    _has_plugin: bool = False
+    """The engine was seen to have its AWS plugin."""
     _region_starts: list[threading.Thread] = field(default_factory=list)
     """While the engine reads the state."""
 
@@ -119,6 +121,7 @@ class Change:
 
     def mend(self, state: StackState, *, was_cut_off: bool) -> StackState:
         """The state after the repair, which may take minutes: who stops it is told. Raises EngineError, CloudError."""
+        self.provide_plugin()
         self._begun.append("mend")
         self.note_machines()
         began = None if self.previous is None else datetime.fromisoformat(self.previous.began_at)
@@ -136,6 +139,12 @@ class Change:
             shown = self.typed(self.stack.directory)
             self.output.note(f"{REPAIR_STOPPED}\n  next: clusterctl down {shown}  ends it; an up goes on with it")
             raise
+
+    def provide_plugin(self) -> None:
+        """Returns when the engine can work on AWS, looked at once. Raises EngineError, before anything is changed."""
+        if not self._has_plugin:
+            self.engine.provide_plugin(self.output)
+            self._has_plugin = True
 
     def clear_up(self) -> None:
         """Ends what is left of this change's own engine, which was killed: parts that work on, and its lock.
@@ -159,6 +168,7 @@ class Change:
 
         `writes_state_once`: for many machines, which AWS knows by their tags should the run be killed.
         """
+        self.provide_plugin()
         kept = KeptState(self.engine.backend_url(), self.stack)
         kept.follow()
 
@@ -260,7 +270,7 @@ class Change:
         file = self.home.run_file(self.cluster)
         before = read_record(file)
         new = new_record(self.verb, tokens=tokens, stack=self.typed(self.stack.directory))
-        kept = new if before is None else replace(new, engines=before.engines, trial=before.trial)
+        kept = new if before is None else _with_kept(new, before)
         write_record(file, kept)
 
     @contextlib.contextmanager
@@ -279,11 +289,13 @@ class Change:
 
     def end_left_trial(self) -> None:
         """Ends what a killed run left when it asked for room; what AWS does not let go is told, and ends by itself."""
-        trial_id = "" if self.previous is None else self.previous.trial
-        if not trial_id:
+        left = self.previous
+        if left is None or not left.trial:
             return
+        is_elsewhere = left.trial_region not in ("", self.region)
+        clients = self.clients.elsewhere(left.trial_region) if is_elsewhere else self.clients
         try:
-            end_trial(self.clients, trial_id, tell=self.tell)
+            end_trial(clients, left.trial, tell=self.tell)
         except CloudError as e:
             self.tell(
                 f"{e.message}. AWS ends it within {(LASTS + LATE).total_seconds() / 60:.0f} minutes of its making"
@@ -299,7 +311,13 @@ class Change:
         file = self.home.run_file(self.cluster)
         record = read_record(file)
         if record is not None:
-            write_record(file, replace(record, trial=trial_id))
+            where = self.region if trial_id else ""
+            write_record(file, replace(record, trial=trial_id, trial_region=where))
+
+
+def _with_kept(new: RunRecord, before: RunRecord) -> RunRecord:
+    """The record `new` with what the one before it in the file says is still there."""
+    return replace(new, engines=before.engines, trial=before.trial, trial_region=before.trial_region)
 
 
 VPC_TYPE = "aws:ec2/vpc:Vpc"

@@ -124,6 +124,7 @@ def bring_up_held(up: Up, written: Intent, found: StackState | None) -> None:
         with said_of_the_flag(up.request.nodes):
             run_checks_of_time("up", planned_now(planned))
     replaced = slots_of(anew) | {node.slot for node in failed}
+    up.change.provide_plugin()
     planned = bought(up.change, planned, up.request)
     if found is None:
         living = planned.state

@@ -62,9 +62,29 @@ def dead_man_waits_for_up(case: Case) -> Iterator[Problem]:
         )
 
 
+def spot_role_may_use_the_key(case: Case) -> Iterator[Problem]:
+    """EC2 starts spot machines by a role of its own, which a customer managed key does not know by itself.
+
+    EC2 User Guide, "Service-linked role for Spot Instance requests", grants for customer managed keys (2026-11-26).
+    """
+    key = case.config.kms_key
+    if key is None or case.plan.price.spot is None:
+        return
+    account = key.split(":")[4]
+    role = f"arn:aws:iam::{account}:role/aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot"
+    yield warning(
+        "kms_key",
+        f"spot machines are started by AWS's role AWSServiceRoleForEC2Spot, which needs a grant on the key, once: aws "
+        f"kms create-grant --key-id {key} --grantee-principal {role} --operations Decrypt Encrypt GenerateDataKey "
+        "GenerateDataKeyWithoutPlaintext CreateGrant DescribeKey ReEncryptFrom ReEncryptTo; without it AWS ends them "
+        "at once",
+    )
+
+
 SPOT_RULES = (
     maximum_is_a_price,
     maximum_reaches_the_spot_price,
     maximum_holds_for_all,
     dead_man_waits_for_up,
+    spot_role_may_use_the_key,
 )

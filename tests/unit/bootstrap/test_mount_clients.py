@@ -8,6 +8,7 @@ import re
 import pytest
 from clusterctl_bootstrap.mount_clients import (
     LIMIT_S,
+    LOCK_S,
     NAME,
     from_own_sources,
     lustre_of_ubuntu,
@@ -33,7 +34,7 @@ def test_it_runs_once_right_before_the_mounts() -> None:
 
 def test_it_is_given_up_after_three_minutes() -> None:
     assert LIMIT_S == 180
-    assert TEXT.splitlines()[1] == '[ "$1" ] || exec timeout -k 9 180 "$0" now'
+    assert TEXT.splitlines()[1] == '[ "$1" ] || exec timeout -k 9 180 env LOCK_S=50 "$0" now'
 
 
 def test_no_name_is_left_to_be_filled_in() -> None:
@@ -48,6 +49,13 @@ def test_only_what_is_needed_travels() -> None:
 def test_packages_are_installed_as_the_agent_does() -> None:
     assert 'sh -c "$CLUSTERCTL_INSTALL" sh "$@"' in TEXT
     assert "CLUSTERCTL_INSTALL=" in hooks.scripts.__code__.co_consts
+
+
+def test_apt_says_who_holds_its_lock_before_the_scripts_time_is_over() -> None:
+    assert f"timeout -k 9 {LIMIT_S} env LOCK_S={LOCK_S} " in TEXT
+    assert "DPkg::Lock::Timeout=${LOCK_S:-300}" in hooks.INSTALL
+    pauses_s = [int(pause) for pause in re.search(r"for pause in ([\d ]+);", hooks.INSTALL)[1].split()]  # type: ignore[index]
+    assert len(pauses_s) * LOCK_S + sum(pauses_s) < LIMIT_S
 
 
 def test_what_was_fetched_is_installed_only_with_the_signature_of_the_key() -> None:

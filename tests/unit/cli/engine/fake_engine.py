@@ -11,6 +11,7 @@ from clusterctl.engine.environment import EngineEnvironment
 from clusterctl.engine.lock import Lock
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import StackState
+from clusterctl.output import Output
 from clusterctl_infra.region_keys import RegionAccess
 
 
@@ -55,6 +56,9 @@ class FakeEngine:
 
     def refresh(self, urns: Sequence[str], *, clears_pending: bool = False) -> None:
         raise AssertionError(f"the cloud was asked about {urns}")
+
+    def provide_plugin(self, output: Output) -> None:
+        """It is there."""
 
     def held_by(self) -> tuple[Lock, ...]:
         raise AssertionError("the lock was taken")

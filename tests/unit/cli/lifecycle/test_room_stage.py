@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from clusterctl.cloud.capacity_trial import Attempt, Candidate
+from clusterctl.engine.run_file import new_record, read_record, write_record
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import INSTANCE_TYPE, StackState, StateResource
 from clusterctl.lifecycle.intent import Intent, for_up, plan_of
 from clusterctl.lifecycle.room_stage import candidates_of, room_table, room_words
 from clusterctl_infra.errors import CloudError
+from clusterctl_infra.names import ID_TAG
 
-from tests.unit.cli.cloud.test_capacity_trial import FakeEc2, clients_of
+from tests.unit.cli.cloud.fake_clients import FakeClients
+from tests.unit.cli.cloud.test_capacity_trial import ID, FakeEc2, clients_of
+from tests.unit.cli.lifecycle.held_cluster import Clock, held
 from tests.unit.cli.lifecycle.intent_cases import BORN, CLUSTER, intent_of, state_of
 
 LIST = CLUSTER.replace("p5.48xlarge", "[p5en.48xlarge, p5.48xlarge]")
@@ -108,3 +113,33 @@ def test_zones_with_one_answer_are_one_row() -> None:
         "  p5en.48xlarge  us-west-2a, us-west-2b  No",
         "  p5             us-west-2a              room for 4",
     ]
+
+
+class Regions(FakeClients):
+    """AWS with more than one region."""
+
+    def __init__(self, regions: dict[str, FakeEc2], region: str = "us-west-2") -> None:
+        super().__init__(region=region, ec2=regions[region])
+        self.regions = regions
+
+    def elsewhere(self, region: str) -> Regions:
+        return Regions(self.regions, region)
+
+
+def test_what_a_killed_up_asked_for_room_with_is_ended_where_it_is(tmp_path: Path) -> None:
+    regions = {"us-west-2": FakeEc2(), "us-east-1": FakeEc2()}
+    tags = [{"Key": ID_TAG, "Value": ID}]
+    for ec2 in regions.values():
+        row = {"CapacityReservationId": "cr-1", "InstanceType": "p5.48xlarge", "Tags": tags, "State": "active"}
+        ec2.reservations["cr-1"] = row
+    change = held(tmp_path, Clock(at=BORN), repair_s=0, aws=Regions(regions)).change
+    file = change.home.run_file(change.cluster)
+    left = replace(new_record("up", tokens=(), stack="train"), trial=ID, trial_region="us-east-1")
+    write_record(file, left)
+    assert read_record(file) == left
+    change.previous = left
+    change.end_left_trial()
+    assert [len(ec2.reservations) for ec2 in regions.values()] == [1, 0]
+    ended = read_record(file)
+    assert ended is not None
+    assert (ended.trial, ended.trial_region) == ("", "")

@@ -160,3 +160,11 @@ def test_with_a_dead_man_a_slot_0_that_aws_took_back_ends_the_others_and_a_plan_
     assert told.startswith("30m: AWS may take slot 0 back")
     assert a_spot_plan({"dead_man": "30m"}, nodes=1).problems[-1].message.startswith("one node has no others")
     assert problems_of(a_plan(caps={"dead_man": "30m"}), "warning") == {}
+
+
+def test_a_key_of_the_accounts_own_needs_a_grant_for_the_role_that_starts_spot_machines() -> None:
+    key = "arn:aws:kms:us-west-2:123456789012:key/1a2b3c4d-5e6f-7a8b-9c0d-1e2f3a4b5c6d"
+    told = problems_of(a_spot_plan(kms_key=key), "warning")["kms_key"]
+    assert f"aws kms create-grant --key-id {key} --grantee-principal arn:aws:iam::123456789012:role/" in told
+    assert "kms_key" not in problems_of(a_spot_plan(), "warning")
+    assert "kms_key" not in problems_of(a_plan(kms_key=key), "warning")
