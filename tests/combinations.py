@@ -64,7 +64,7 @@ def engine_rows() -> tuple[Row, ...]:
 
     The networks that exist in a rehearsed region have one subnet, so none of these has a file system in an adopted one.
     """
-    rows = [row for row in pairwise(all_rows()) if row[2] == "own" or row[3] in ("none", "S3")]
+    rows = [row for row in all_rows() if row[2] == "own" or row[3] in ("none", "S3")]
     left = {value for row in rows for value in enumerate(row)}
     chosen: list[Row] = []
     while left:

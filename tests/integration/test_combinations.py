@@ -31,8 +31,7 @@ def test_a_combination_comes_up_changes_nothing_by_itself_and_goes_whole(row: Ro
         cluster.write(machines="none", settings={"existing": existing(row)})
         cluster.up()
         assert_nothing_to_change(cluster.pulumi("preview", "--expect-no-changes"))
-        assert_nothing_to_change(cluster.pulumi("refresh", "--yes", "--skip-preview", "--expect-no-changes"))
-        assert_nothing_to_change(cluster.pulumi("preview", "--expect-no-changes"))
+        assert_nothing_to_change(cluster.pulumi("preview", "--refresh", "--expect-no-changes"))
         cluster.ok("down", str(cluster.folder), "--all")
         assert [row.id for row in cluster.resources() if not is_existing(row)] == []
 
