@@ -106,6 +106,7 @@ def _check_facts(row: Fields) -> None:
     row.text("phase")
     row.text("engine")
     row.text_or_none("shared")
+    row.text_or_none("missing_program")
     _refuse_missing(row, "is_name_taken", may_be_null=False)
     row.flag("is_name_taken")
     _check_numbers(row, "ports_in_use", MOST_PORT)

@@ -107,8 +107,17 @@ def problems(request: JobRequest, said: Mapping[int, Mapping[str, Any]], *, name
             found.append(f"{told}: not ready ({answer['phase']}): clusterctl status")
         if request.image is not None and not answer["engine"]:
             found.append(f"{told}: has neither docker nor podman, so --image cannot run there")
+        if answer.get("missing_program"):
+            found.append(f"{told}: there is no {answer['missing_program']}")
         found += [f"{told}: {problem}" for problem in _gpu_problems(request, int(answer["gpus"]))]
     return found
+
+
+def program_on_nodes(request: JobRequest) -> str:
+    """The program's path where it must be on the nodes beforehand; empty where the job may bring or make it itself."""
+    program = request.launch.command[0]
+    is_made = request.image is not None or request.setup is not None or request.has_own_tmp
+    return program if program.startswith("/") and not is_made else ""
 
 
 def in_use(request: JobRequest, said: Mapping[int, Mapping[str, Any]]) -> list[str]:

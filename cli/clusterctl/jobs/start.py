@@ -21,7 +21,7 @@ from clusterctl.home import home_directory
 from clusterctl.jobs.images import fetch_image
 from clusterctl.jobs.node_answers import Answer, JobNodes, refuse_errors
 from clusterctl.jobs.snapshot import Snapshot, write_archive
-from clusterctl.jobs.spec import AUTO, JobRequest, held_by, in_use, make_spec, problems
+from clusterctl.jobs.spec import AUTO, JobRequest, held_by, in_use, make_spec, problems, program_on_nodes
 from clusterctl.on_node.job.launch import ports
 from clusterctl.on_node.job.launchers import ONE_EACH
 from clusterctl.text.node_set import fold_numbers
@@ -61,7 +61,7 @@ class JobStart:
     def planned(self) -> dict[str, Any]:
         """The spec, all nodes asked and nothing done. Raises ClusterctlError, NodesInUse."""
         request = self.request
-        answers = self.nodes.ask(request.inventory.nodes, "facts", request.name)
+        answers = self.nodes.ask(request.inventory.nodes, "facts", request.name, program_on_nodes(request))
         said = self._heard({node.slot: answers[node.slot] for node in request.nodes})
         # Nodes beside the job are only asked whether they know its name; one that is away keeps nobody from starting.
         named = [slot for slot, answer in answers.items() if answer.error is None and answer.words["is_name_taken"]]

@@ -175,7 +175,7 @@ DONE: dict[str, Callable[[str], object]] = {
 }
 """Verbs of a job that say nothing."""
 ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {
-    "facts": lambda job: node_facts(LAYOUT, job),
+    "facts": lambda job, program="": node_facts(LAYOUT, job, program),
     "take": answer_take,
     "pull": answer_pull,
     "prepare": answer_prepare,

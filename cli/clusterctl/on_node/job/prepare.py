@@ -30,8 +30,8 @@ PROGRAMS = "programs"
 """Beside the jobs' folders; no job's."""
 
 
-def node_facts(layout: Layout, job: str) -> dict[str, Any]:
-    """What a job has to know of this node before it is started."""
+def node_facts(layout: Layout, job: str, program: str = "") -> dict[str, Any]:
+    """What a job has to know of this node before it is started; `program` is a path that it needs here, if any."""
     facts = read_json(layout.node_facts)
     holders = lease.holders(layout)
     return {
@@ -44,6 +44,7 @@ def node_facts(layout: Layout, job: str) -> dict[str, Any]:
         "holders": holders,
         "engine": present_engine(),
         "is_name_taken": layout.folder(job).exists(),
+        "missing_program": program if program and not os.path.isfile(program) else None,
         "ports_in_use": sorted({*ports_in_use(layout.root), *ports_of_jobs(layout, holders)}),
         "free_bytes": shutil.disk_usage(_existing(layout.jobs)).free,
     }

@@ -17,6 +17,7 @@ from clusterctl.jobs.spec import (
     in_use,
     make_spec,
     problems,
+    program_on_nodes,
     refuse_owned_names,
 )
 from clusterctl.jobs.start import crowded, without_gpus
@@ -110,6 +111,7 @@ def test_nodes_without_gpus_are_named_where_a_process_for_each_gpu_was_meant(
         ({}, "auto", None),
         ({"phase": "installing"}, "auto", "Node 3 (train-3): not ready (installing)"),
         ({"cluster_id": "ffff"}, "auto", "another machine answers there"),
+        ({"missing_program": "/opt/a.py"}, "auto", "Node 3 (train-3): there is no /opt/a.py"),
         ({"generation": 2}, "auto", "different memberships (generations [1, 2])"),
         ({}, "9", "--nproc 9 is more than its 8 GPUs"),
         ({"gpus": 0}, "9", "Node 1 (train-1): --nproc 9 is more than its 8 GPUs"),
@@ -232,3 +234,20 @@ def test_a_rehearsed_job_of_many_processes_is_said_to_start_slowly() -> None:
     assert crowded(32, is_rehearsal=True, processors=2) == f"{told}--nproc 1 starts one on each node"
     assert crowded(8, is_rehearsal=True, processors=2) == ""
     assert crowded(32, is_rehearsal=False, processors=2) == "", "machines of AWS have processors of their own"
+
+
+@pytest.mark.parametrize(
+    ("command", "changes", "asked"),
+    [
+        (("/opt/a.py", "x"), {}, "/opt/a.py"),
+        (("a.py",), {}, ""),
+        (("nvidia-smi",), {}, ""),
+        (("/opt/a.py",), {"image": "a:1"}, ""),
+        (("/opt/a.py",), {"setup": "make"}, ""),
+        (("/tmp/a.py",), {"has_own_tmp": True}, ""),
+    ],
+)
+def test_a_program_by_its_path_is_asked_for_unless_the_job_brings_it(
+    command: tuple[str, ...], changes: dict[str, Any], asked: str
+) -> None:
+    assert program_on_nodes(request(launch=Launch(launcher="plain", command=command), **changes)) == asked
