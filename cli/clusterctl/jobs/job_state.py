@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any  # JSON
 
-from clusterctl_infra.errors import NothingMatched
+from clusterctl_infra.errors import UsageError
 
 from clusterctl.on_node.job import judge
 
@@ -71,13 +71,13 @@ def _told_by_most(specs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 
 def chosen_attempt(job: JobState, wanted: int | None) -> int:
-    """The number of the attempt, the latest where none is wanted. Raises NothingMatched for one that never was."""
+    """The number of the attempt, the latest where none is wanted. Raises UsageError for one that never was."""
     latest = int(job.spec["attempt"])
     if wanted is None:
         return latest
     if not 1 <= wanted <= latest:
         there = "only attempt 1" if latest == 1 else f"the attempts 1 to {latest}"
-        raise NothingMatched(f"{job.name} has {there}, no attempt {wanted}", hint=f"clusterctl job show {job.name}")
+        raise UsageError(f"{job.name} has {there}, no attempt {wanted}", hint=f"clusterctl job show {job.name}")
     return wanted
 
 

@@ -9,7 +9,7 @@ from clusterctl.jobs.following import OutputLine
 from clusterctl.jobs.job_state import chosen_attempt, job_states, merged
 from clusterctl.jobs.shown import ended_text, line_json, line_text, state_json, state_text
 from clusterctl.on_node.job import judge
-from clusterctl_infra.errors import NothingMatched
+from clusterctl_infra.errors import UsageError
 
 from tests.unit.cli.jobs.job_specs import spec
 
@@ -53,9 +53,9 @@ def test_a_job_is_over_when_all_that_answer_say_so(
 def test_an_attempt_is_chosen_by_its_number_and_one_that_never_was_is_named() -> None:
     job = merged(spec(attempt=3), {1: said("running")})
     assert [chosen_attempt(job, wanted) for wanted in (None, 1, 3)] == [3, 1, 3]
-    with pytest.raises(NothingMatched, match="has the attempts 1 to 3, no attempt 4"):
+    with pytest.raises(UsageError, match="has the attempts 1 to 3, no attempt 4"):
         chosen_attempt(job, 4)
-    with pytest.raises(NothingMatched, match="has only attempt 1, no attempt 2"):
+    with pytest.raises(UsageError, match="has only attempt 1, no attempt 2"):
         chosen_attempt(merged(spec(), {}), 2)
 
 

@@ -19,7 +19,7 @@ from clusterctl.on_node.job.layout import Layout, write_json
 from clusterctl.on_node.job.pack import log_rows, work_rows
 from clusterctl.on_node.job.shared_storage import folder_argv, shared_mount
 from clusterctl.output import Output
-from clusterctl_infra.errors import NothingMatched
+from clusterctl_infra.errors import NothingMatched, UsageError
 
 from tests.unit.cli.jobs.job_specs import spec
 
@@ -68,7 +68,7 @@ def test_the_kept_output_of_one_attempt_is_shown_alone(tmp_path: Path) -> None:
         shown = stdout.getvalue().decode()
         assert told in shown
         assert other not in shown
-    with pytest.raises(NothingMatched, match="attempts 1 to 2, no attempt 3"):
+    with pytest.raises(UsageError, match="attempts 1 to 2, no attempt 3"):
         show_kept(kept, "logs", output, LinesWanted(node="1", rank=None, attempt=3), as_json=False)
 
 
