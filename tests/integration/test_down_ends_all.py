@@ -44,7 +44,7 @@ def test_a_down_without_the_clusters_state_does_not_say_that_there_is_nothing(
     file.write_bytes(known)
     done = recorded.run("down", str(recorded.folder), env=elsewhere)
     assert done.exit_code == 0, done.text
-    assert "nor does anything of" in done.stderr
+    assert "nothing with the cluster's id " in done.stderr
     assert file.read_bytes() == known, "the credentials may be another account's: it is not forgotten"
     assert recorded.run("forget", recorded.name).exit_code == 0
     assert not file.exists()
