@@ -57,7 +57,7 @@ def test_what_counts_a_deadline_is_refused_by_a_clock_that_is_off_and_a_down_is_
     ):
         refused = recorded.run(*words)
         assert refused.exit_code == 1, refused.text
-        assert re.search(r"clock is 1 m (29|30|31) s behind AWS's \(at most 1 m is taken\)", refused.stderr), (
+        assert re.search(r"clock is 1 m (29|30|31) s behind AWS's \(at most 1 m is allowed\)", refused.stderr), (
             refused.text
         )
         assert "next: timedatectl set-ntp true" in refused.stderr

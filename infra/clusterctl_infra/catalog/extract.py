@@ -40,6 +40,10 @@ TOPOLOGY_LEVELS: Mapping[str, int] = {
 }
 """EC2 User Guide, ec2-instance-topology-prerequisites; every other family of the catalog: not supported."""
 
+EFA_GBPS: Mapping[str, float] = {"p6-b200": 3200.0, "p6-b300": 6400.0}
+"""Of all EFA interfaces of a type whose cards carry more by EFA than by IP, which is what the API tells, or have one
+without EFA (EC2 User Guide, efa-acc-inst-types)."""
+
 
 def main(argv: list[str]) -> int:
     """0; writes the data file from the dump that is named."""
@@ -73,7 +77,9 @@ def row(described: Mapping[str, Any]) -> dict[str, object]:
         "network_cards": network["MaximumNetworkCards"],
         "max_efa_interfaces": network.get("EfaInfo", {}).get("MaximumEfaInterfaces", 0),
         "max_interfaces_per_card": per_card.pop(),
-        "network_gbps": sum(card["BaselineBandwidthInGbps"] for card in cards),
+        "network_gbps": EFA_GBPS.get(
+            _family(described["InstanceType"]), sum(card["BaselineBandwidthInGbps"] for card in cards)
+        ),
         "nvme_gb": described.get("InstanceStorageInfo", {}).get("TotalSizeInGB", 0),
         "usage_classes": sorted(described["SupportedUsageClasses"]),
         "topology_levels": TOPOLOGY_LEVELS.get(_family(described["InstanceType"]), 0),

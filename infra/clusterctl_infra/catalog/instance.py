@@ -38,7 +38,7 @@ class InstanceType:
     """0: the type has no EFA."""
     max_interfaces_per_card: int
     network_gbps: float
-    """Sum over the cards, baseline."""
+    """Of all EFA interfaces; without EFA, the baseline of all cards."""
     nvme_gb: int
     usage_classes: tuple[str, ...]
     """Of `on-demand`, `spot`, `capacity-block`."""
