@@ -56,7 +56,7 @@ def _usage(error: click.ClickException) -> UsageError:
         flags = [flag for parameter in context.command.params for flag in parameter.opts]
         named = cluster_word(word, named_home(os.environ).cluster_names, typed=path, flags=flags)
         if named is not None:
-            return UsageError(f"{word} is {named.kind}: write it behind {named.flag}", hint=named.hint)
+            return UsageError(f"{word} is {named.kind}: write it after {named.flag}", hint=named.hint)
     return UsageError(message[:1].lower() + message[1:], hint=f"{path} --help")
 
 

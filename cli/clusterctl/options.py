@@ -66,7 +66,7 @@ def refuse_cluster_for_folder(word: str, ctx: click.Context) -> None:
     flags = [flag for parameter in ctx.command.params for flag in parameter.opts]
     named = cluster_word(word, cluster_names(named_home(os.environ)), typed=ctx.command_path, flags=flags)
     if named is not None:
-        told = f"there is no folder {word}, but {word} is {named.kind}: write it behind {named.flag}"
+        told = f"there is no folder {word}, but {word} is {named.kind}: write it after {named.flag}"
         raise UsageError(told, hint=named.hint)
 
 

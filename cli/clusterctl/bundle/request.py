@@ -214,7 +214,9 @@ def kept_files(kept: KeptJob, most_bytes: int, errors: list[str]) -> list[Path]:
         taken.append(path)
     if len(taken) < len(files):
         left_out = count(len(files) - len(taken), "file")
-        errors.append(f"{left_out} of {kept.state.name} left out: --limit SIZE takes more than {shown(most_bytes)}")
+        errors.append(
+            f"{left_out} of {kept.state.name} left out: the limit is {shown(most_bytes)}; --limit SIZE raises it"
+        )
     return sorted(taken)
 
 

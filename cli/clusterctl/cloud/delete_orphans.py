@@ -77,7 +77,9 @@ def delete_orphans(
     )
     if deletion.not_ended:
         left = ", ".join(deletion.named(resource) for resource in deletion.not_ended)
-        unknown = f"; AWS did not tell of: {', '.join(named(deletion.not_asked))}" if deletion.not_asked else ""
+        unknown = (
+            f"; AWS did not say whether it has: {', '.join(named(deletion.not_asked))}" if deletion.not_asked else ""
+        )
         told = f"not ended in {timeout_s:.0f} s: {left}{unknown}; run the same command again"
         raise CloudError(told, code=NOT_ENDED, hint=_look_by_hand(clients, cluster_id))
     return deletion

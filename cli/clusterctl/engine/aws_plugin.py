@@ -39,7 +39,7 @@ def provide_aws_plugin(environment: EngineEnvironment, output: Output) -> None:
     by_hand = f"pulumi plugin install resource aws {wanted}"
     what = f"the engine's AWS plugin {wanted}"
     if environment.env.get(NO_FETCHING, "").lower() in ("1", "true"):
-        raise EngineError(f"{what} is not on this computer, and {NO_FETCHING} forbids to fetch it", hint=by_hand)
+        raise EngineError(f"{what} is not on this computer, and {NO_FETCHING} forbids fetching it", hint=by_hand)
     output.note(f"  plugin   {what} is not here: pulumi fetches it now, once; its size is not known beforehand")
     began = time.monotonic()
     try:

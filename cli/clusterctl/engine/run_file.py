@@ -50,7 +50,7 @@ class RunRecord:
     trial: str = ""
     """The id of what AWS is being asked for room with; empty: nothing of that is there."""
     trial_region: str = ""
-    """Where that is, which cluster.yaml may say otherwise by the next run; empty in the file of an older clusterctl."""
+    """In which region that is: cluster.yaml may name another by the next run. Empty in an older clusterctl's file."""
 
     @property
     def is_of_this_boot(self) -> bool:
@@ -90,7 +90,7 @@ def read_record(path: Path) -> RunRecord | None:
             tokens=row.texts("tokens"),
             stack=row.text_or_none("stack") or "",
             engines=tuple(_engine(start) for start in row.objects("engines")),
-            trial=row.text_or_none("trial") or "",
+            trial=row.text_or_none("trial") or row.text_or_none("probe") or "",  # probe: an older clusterctl's
             trial_region=row.text_or_none("trial_region") or "",
         )
     except (OSError, NotAsExpected):

@@ -13,11 +13,12 @@ from clusterctl.jobs.fetching import Fetched, fetch
 from clusterctl.jobs.job_state import JobState
 from clusterctl.jobs.node_answers import JobNodes
 from clusterctl.jobs.unpacking import move_into, staging_folder
-from clusterctl.on_node.job.pack import WORK
+from clusterctl.on_node.job.pack import OVER_LIMIT, WORK
 from clusterctl.output import Output
 from clusterctl.system.room import existing, look_at
 
 GIB = 1024**3
+NOT_IN_PLACE = "not all was put in place"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,15 +67,17 @@ def placed(each: Fetched, staging: Path, target: Path) -> Fetched:
     try:
         return replace(each, left_out=(*each.left_out, *move_into(staging / each.node.name, target)))
     except OSError as e:
-        return replace(each, error=f"not all was put in place: {e.strerror}: {e.filename2 or e.filename}")
+        return replace(each, error=f"{NOT_IN_PLACE}: {e.strerror}: {e.filename2 or e.filename}")
 
 
 def _tell(fetched: Sequence[Fetched], most_bytes: int, output: Output) -> int:
     failed = [each for each in fetched if each.error is not None]
     for each in fetched:
-        output.note(each.told if each.error is None else f"{each.told}; nothing of it was kept")
-    if any("more than" in str(each.error) for each in failed):
-        output.note(f"--limit SIZE takes more than {most_bytes // GIB}GiB from a node; or name a PATH below its folder")
+        is_kept = each.error is None or each.error.startswith(NOT_IN_PLACE)
+        output.note(each.told if is_kept else f"{each.told}; nothing of it was kept")
+    if any(OVER_LIMIT in str(each.error) for each in failed):
+        helps = "raise it with --limit SIZE, or name a PATH below the job's folder"
+        output.note(f"the limit is {most_bytes // GIB}GiB a node: {helps}")
     if failed and len(fetched) == 1:
         return ClusterctlError.exit_code
     return SomeNodesFailed.exit_code if failed else 0

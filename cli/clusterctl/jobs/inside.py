@@ -50,7 +50,7 @@ def run_inside(
     """
     job = request.job
     if job.state not in (RUNNING, STOPPING):
-        told = f"{job.name} is {job.state}: a command can run inside it while it runs"
+        told = f"{job.name} is {job.state}: a command can run inside it only while it runs"
         raise UsageError(told, hint=f"clusterctl job cp {job.name} . DIR, or clusterctl job logs {job.name}")
     chosen = chosen_members(request)
     rank = "-" if request.rank is None else str(request.rank)

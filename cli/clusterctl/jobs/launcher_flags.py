@@ -151,7 +151,7 @@ MPI_FLAGS = Flags(
         "timestamp-output": LOGS,
         "wdir": "--workdir names the folder",
         "wd": "--workdir names the folder",
-        "app": "the program stands behind the flags",
+        "app": "the program is written after the flags",
         "path": "write the program's path",
         "allow-run-as-root": "that is set",
     },

@@ -130,7 +130,7 @@ def with_job_file(flags: RunFlags) -> RunFlags:
     """The flags with what the file says, but for those that were typed. Raises ConfigError, UsageError."""
     path, *rest = flags.words
     if rest:
-        told = f"{rest[0]!r} behind {path}: a job file has its own command; a script called so stands behind --"
+        told = f"{rest[0]!r} after {path}: a job file has its own command; to run a script of that name, write -- first"
         raise UsageError(told, hint=HINT)
     job_file = importlib.import_module("clusterctl.jobs.job_file")  # loaded on use: pydantic takes 50 ms
     read: Callable[[Path], dict[str, Any]] = job_file.read_job_file

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
 
+from clusterctl.on_node.job.pack import OVER_LIMIT
 from clusterctl.text.quantities import thousands
 
 NO_LIMIT = 1 << 62
@@ -72,8 +73,10 @@ def unpack(archive: IO[bytes], folder: Path, *, most_bytes: int = NO_LIMIT, most
         with gzip.GzipFile(fileobj=archive, mode="rb") as unzipped:
             for tar, member in _members(cast(IO[bytes], unzipped)):
                 size_bytes += member.size
-                if size_bytes > most_bytes or files >= most_files:
-                    raise TooLarge(f"more than {thousands(most_bytes)} bytes, or {thousands(most_files)} files")
+                if size_bytes > most_bytes:
+                    raise TooLarge(f"{OVER_LIMIT} {thousands(most_bytes)} bytes")
+                if files >= most_files:
+                    raise TooLarge(f"more than {thousands(most_files)} files")
                 if _extract(tar, member, folder):
                     files += 1
                 elif len(left_out) < MOST_LEFT_OUT:
@@ -96,7 +99,7 @@ def _members(unzipped: IO[bytes]) -> Iterator[tuple[tarfile.TarFile, tarfile.Tar
             if tar.pax_headers:
                 raise TooLarge("the archive has headers for all of its files, which a node of ours does not write")
             if member.size < 0:
-                raise TooLarge("the archive has a file of less than no bytes")
+                raise TooLarge("the archive has a file of negative size")
             metered.allow(member.size)
             following = tar.offset
             yield tar, member

@@ -33,7 +33,7 @@ def adopt(
 ) -> Intent:
     """The intent with all that was looked up; the same one where nothing that exists is named.
 
-    `offered`: a capacity block that is not bought yet, and stands for itself in the plan.
+    `offered`: a capacity block that is not bought yet; the plan is made as if it were.
 
     Raises CloudError where the cluster cannot use it, before anything is made.
     """

@@ -39,7 +39,7 @@ SHOWN_MISFITS = 6
 
 @dataclass(frozen=True, kw_only=True)
 class Sought:
-    """What was found."""
+    """What the search for a block came to."""
 
     intent: Intent
     offering: BlockOffering | None = None
@@ -205,8 +205,6 @@ def bought(change: Change, planned: WithPlan, request: UpRequest) -> WithPlan:
         return planned
     agree_to_purchase(change, planned, request, offering)
     id = purchase_once(change, offering, planned)
-    paid = "rehearsed, nothing is paid" if change.is_rehearsal else "clusterctl never cancels it"
-    change.output.note(f"  bought   {id}: {words_of(offering)}; {paid}")
     config_file = change.engine.environment.config_file
     write_config(config_file, with_values(read_config(config_file), {"block": id}))
     now = utc_now()
@@ -229,10 +227,10 @@ def agree_to_purchase(change: Change, planned: WithPlan, request: UpRequest, off
     words, name = words_of(offering), planned.plan.name
     hint = f"clusterctl up {planned.shown}{' --yes' if request.is_agreed else ''} --buy"
     if request.as_json or not change.output.can_ask:
-        why = "--json never asks" if request.as_json else "there is no terminal"
+        why = "--json never asks" if request.as_json else "there is no terminal to ask at"
         raise UsageError(
-            f"nobody agreed to buy the capacity block {offering.offering_id}, and {why}; nothing was bought or made. "
-            f"It is {words}, paid at once and not returned. --buy agrees to that, --yes does not; max_usd in "
+            f"not agreed, since {why}; nothing was bought or made. The capacity block {offering.offering_id} is "
+            f"{words}, paid at once and not returned. --buy agrees to that, --yes does not; max_usd in "
             f"{planned.source} bounds the sum",
             hint=hint,
         )
@@ -252,7 +250,9 @@ def purchase_once(change: Change, offering: BlockOffering, planned: WithPlan) ->
     clients, now = change.clients, utc_now()
     meanwhile = blocks_of(clients, change.name, ids=(), now=now)
     if meanwhile:
-        return meanwhile[0].reservation_id
+        id = meanwhile[0].reservation_id
+        change.output.note(f"  block    {id} was bought meanwhile: it is used, and nothing is bought")
+        return id
     file = change.home.purchase_file(change.cluster)
     purchase = Purchase(
         purchase_id=secrets.token_hex(CLUSTER_ID_LENGTH // 2),
@@ -277,4 +277,6 @@ def purchase_once(change: Change, offering: BlockOffering, planned: WithPlan) ->
         file.unlink(missing_ok=True)
         raise
     write_purchase(file, replace(purchase, reservation_id=id))
+    paid = "rehearsed, nothing is paid" if change.is_rehearsal else "clusterctl never cancels it"
+    change.output.note(f"  bought   {id}: {words_of(offering)}; {paid}")
     return id

@@ -375,5 +375,5 @@ def stray_data(clients: Clients, state: StackState, *, tell: Callable[[str], Non
     seen = look_at_each(clients, state.cluster_id, DATA_KINDS)
     if seen.not_asked:
         untold = ", ".join(named(seen.not_asked))
-        tell(f"AWS did not tell of: {untold}: one that is in no state would be left, and bill")
+        tell(f"AWS did not say whether it has: {untold}: one that is in no state would be left, and bill")
     return orphans(seen.things, state.physical_ids, DATA_KINDS)

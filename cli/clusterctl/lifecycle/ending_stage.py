@@ -11,8 +11,8 @@ from clusterctl.engine.state import StackState
 from clusterctl.lifecycle.change import Change
 from clusterctl.text.quantities import duration
 
-ENDING_S = 900.0
-"""Nodes have five minutes to save what is to be kept, and big GPU machines take minutes to end."""
+ENDING_S = 1800.0
+"""Nodes have five minutes to save what is to be kept; big GPU machines, and then a NAT gateway, take minutes to end."""
 REHEARSAL_POLL_S = 0.3
 AWS_POLL_S = 5.0
 

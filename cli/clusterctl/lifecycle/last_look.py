@@ -96,7 +96,7 @@ def leftovers(
 def refuse_leftovers(left: Sequence[CloudResource], *, not_asked: NotAsked, again: str) -> None:
     """Raises StillBills when there are any, or when nobody knows: AWS does not tell of every kind."""
     lines = [f"  {thing.kind} {thing.id}: bills {bill_of(thing)}" for thing in left]
-    lines += [f"  AWS did not tell of: {kind}" for kind in named(not_asked)]
+    lines += [f"  AWS did not say whether it has: {kind}" for kind in named(not_asked)]
     if left:
         told = "1 thing that bills is left" if len(left) == 1 else f"{len(left)} things that bill are left"
         raise StillBills(f"not all is gone: {told}", problems=lines, hint=again)

@@ -36,11 +36,13 @@ def bring_up_in_time(
 ) -> None:
     """Brings the stack up; no try begins later than `for_s` after the first. Raises NoCapacity of the last one.
 
-    Only a try of which nothing is left is followed by another. Whoever was asked once is not asked again, unless what
-    the stack says has changed meanwhile.
+    Only a try of which nothing is left is followed by another. Whoever has agreed once is not asked again, unless what
+    the stack says has changed meanwhile; a try that ended before its question agreed to nothing.
     """
     began, pause_s = monotonic(), FIRST_PAUSE_S
     agreed_without_asking = request.is_agreed
+    agreed: list[bool] = []
+    request = replace(request, on_agreed=lambda: agreed.append(True))
     while True:
         asked_of = what_is_said(request.stack_dir)
         try:
@@ -56,8 +58,9 @@ def bring_up_in_time(
             output.note(f"  next try in {duration(timedelta(seconds=wait_s))}, at {at}; the last begins before {end}")
         sleep(wait_s)
         pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-        is_same = what_is_said(request.stack_dir) == asked_of
-        request = replace(request, is_agreed=agreed_without_asking or is_same)
+        if what_is_said(request.stack_dir) != asked_of:
+            agreed.clear()
+        request = replace(request, is_agreed=agreed_without_asking or bool(agreed))
 
 
 def until_it_begins_s(refusal: NoCapacity, *, now: datetime) -> float:
@@ -69,7 +72,7 @@ def until_it_begins_s(refusal: NoCapacity, *, now: datetime) -> float:
 def what_is_said(stack_dir: Path) -> tuple[tuple[str, bytes], ...]:
     """The stack's files of settings with their contents: what a person agreed to comes from them.
 
-    The block that was bought meanwhile is none of it.
+    Without the line that names a block bought meanwhile.
     """
     files = sorted(path for path in stack_dir.glob("*.yaml") if path.is_file())
     return tuple((path.name, _without_block(path.read_bytes())) for path in files)

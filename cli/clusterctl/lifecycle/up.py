@@ -268,6 +268,7 @@ def ask(up: Up, previewed: WithPreview) -> bool:
         asks=not request.as_json,
         agreed_by=request.agreed_by,
     )
+    request.on_agreed()
     return True
 
 

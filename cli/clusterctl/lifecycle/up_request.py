@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +41,8 @@ class UpRequest:
     """`--replace-failed`: nodes whose boot or script failed get new machines, and nobody is asked."""
     agreed_by: str = BY_FLAG
     """What a program says to agree to the price."""
+    on_agreed: Callable[[], None] = lambda: None
+    """Called when a person has agreed to the price."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -54,7 +54,7 @@ def _source(word: str) -> Source:
     if kind == "unit" and _UNIT.fullmatch(unit):
         return Source(journal=("-u", unit))
     if _NODE.fullmatch(word):
-        told = f"no log is called {word!r}; nodes stand behind --node"
+        told = f"no log is called {word!r}; a node is named with --node"
         raise UsageError(told, hint=f"clusterctl logs --node {word}")
     nearest = did_you_mean(word, SOURCES)
     known = f"write one of {', '.join(SOURCES)}, /a/file, unit:NAME, or a script such as setup.sh"

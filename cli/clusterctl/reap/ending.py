@@ -174,4 +174,4 @@ def _lines(end: Ended) -> list[str]:
         for thing in end.deletion.not_ended
         for bill in (type_of(thing, KINDS).bills,)
     ]
-    return [*left, *(f"  {cluster}: AWS did not tell of: {kind}" for kind in named(end.deletion.not_asked))]
+    return [*left, *(f"  {cluster}: AWS did not say whether it has: {kind}" for kind in named(end.deletion.not_asked))]

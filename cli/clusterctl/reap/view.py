@@ -63,7 +63,8 @@ def reap_text(view: ReapView) -> str:
         lines += _price_lines(view)
     lines += [f"  not looked through: {region} ({refusal.code})" for region, refusal in view.search.unseen.items()]
     lines += [
-        f"  AWS did not tell of: {gap}: what is there of it is in no row and no sum" for gap in view.search.told_gaps
+        f"  AWS did not say whether it has: {gap}: what is there of it is in no row and no sum"
+        for gap in view.search.told_gaps
     ]
     if ending and not view.acts:
         lines.append(f"  nothing was ended; next: {again(view)} --yes")

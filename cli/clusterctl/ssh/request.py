@@ -85,9 +85,7 @@ def with_node_named_first(request: SshRequest, caller: Caller) -> SshRequest:
         return request
     command = rest[1:] if rest[:1] == ["--"] else rest
     if command[:1] != ["-"] and command and command[0].startswith("-") and rest[:1] != ["--"]:
-        raise UsageError(
-            f"{command[0]} behind {first} is a part of the command; flags stand before the node", hint=HINT
-        )
+        raise UsageError(f"{command[0]} after {first} is a part of the command; write flags before the node", hint=HINT)
     return replace(request, cluster=cluster, node=first, line=command_line(command, None), words=())
 
 

@@ -61,7 +61,7 @@ class KnownWorkflow:
 
 
 def jobs_known_to(nodes: JobNodes, asked: Sequence[InventoryNode]) -> dict[int, dict[str, JobState]]:
-    """By slot of those that answered, the jobs that each knows by name: what one says of another's counts for none."""
+    """Slot → job's name → what that node says of it; a node is believed about its own jobs alone."""
     answers = nodes.ask(asked, "list", timeout_s=LIST_S)
     return {
         slot: {job.name: job for job in job_states({slot: answer.words})}

@@ -213,6 +213,8 @@ class Submission:
         gate = Gate(names=names, connect="", port=0) if group.has_barrier else None
         begun = []
         self._fetch_images(placed)
+        # Nobody was asked meanwhile, so nobody was silent.
+        self._heard_s = dict.fromkeys(self._heard_s, self.now_s())
         try:
             for name in names:
                 port = self._begin_task(group, placed, by_name[name], gate)
@@ -229,7 +231,7 @@ class Submission:
             raise
 
     def _fetch_images(self, placed: Sequence[Placed]) -> None:
-        """To their nodes, all side by side and before any task waits for the others. Raises ClusterctlError."""
+        """One after the other, each to its nodes side by side, before any task waits. Raises ClusterctlError."""
         if not self.run.has_containers:
             return
         for image in sorted({each.task.image for each in placed}):

@@ -33,7 +33,7 @@ from clusterctl.workflows.tokens import resolve
 NAME_LENGTH = 26
 """Leaves room in a job's name for the digits, the task's number and the try."""
 ANY_JOB = "workflow"
-"""A node tells its facts to a job of some name; here they are asked for because of its storage alone."""
+"""The verb `facts` wants a job's name; any will do, as only the storage and the container engine are read here."""
 HINT = "clusterctl workflow submit FILE --on-host"
 
 
@@ -153,7 +153,7 @@ def _refuse_odd_images(loaded: LoadedWorkflow) -> None:
     odd = [task for task in loaded.workflow.all_tasks() if IMAGE.fullmatch(task.image) is None]
     if odd:
         raise ConfigError(
-            f"{loaded.source}: these images have no name that a registry has, nothing was started",
+            f"{loaded.source}: these are no names of images; nothing was started",
             problems=[f"  task {task.name}: {task.image!r}" for task in odd],
             hint=HINT,
         )

@@ -76,7 +76,7 @@ class BlockSearch(BaseModel):
     )
     start: Annotated[str, BeforeValidator(check_start)] | None = Field(
         default=None,
-        description="It begins not before this; left out: as soon as AWS has one.",
+        description="It begins not before this; left out: from now on. The cheapest is bought, however late it begins.",
         examples=["2026-12-01T08:00Z"],
     )
     max_usd: Dollars | None = Field(

@@ -79,7 +79,10 @@ def _value(field: dict[str, Any]) -> str:
         return f"`{field['const']}`"
     if _reference_in(field) is not None:
         texts = "texts or " if "anyOf" in field.get("items", {}) else ""
-        return f"list of {texts}mappings, below" if field.get("type") == "array" else "mapping, below"
+        if field.get("type") == "array":
+            return f"list of {texts}mappings, below"
+        is_text_too = any(inner.get("type") == "string" for inner in field.get("anyOf", ()))
+        return f"{'text or ' if is_text_too else ''}mapping, below"
     if field.get("examples"):
         return ", ".join(f"`{_shown(each)}`" for each in field["examples"])
     for inner in field.get("anyOf", ()):

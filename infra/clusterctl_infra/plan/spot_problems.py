@@ -70,14 +70,14 @@ def spot_role_may_use_the_key(case: Case) -> Iterator[Problem]:
     key = case.config.kms_key
     if key is None or case.plan.price.spot is None:
         return
-    account = key.split(":")[4]
-    role = f"arn:aws:iam::{account}:role/aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot"
+    _, cloud, _, region, *_ = key.split(":")
+    role = f"arn:{cloud}:iam::ACCOUNT:role/aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot"
     yield warning(
         "kms_key",
         f"spot machines are started by AWS's role AWSServiceRoleForEC2Spot, which needs a grant on the key, once: aws "
-        f"kms create-grant --key-id {key} --grantee-principal {role} --operations Decrypt Encrypt GenerateDataKey "
-        "GenerateDataKeyWithoutPlaintext CreateGrant DescribeKey ReEncryptFrom ReEncryptTo; without it AWS ends them "
-        "at once",
+        f"kms create-grant --region {region} --key-id {key} --grantee-principal {role} --operations Decrypt "
+        "Encrypt GenerateDataKey GenerateDataKeyWithoutPlaintext CreateGrant DescribeKey ReEncryptFrom ReEncryptTo "
+        "(ACCOUNT: the cluster's, as aws sts get-caller-identity says); without it AWS ends them at once",
     )
 
 

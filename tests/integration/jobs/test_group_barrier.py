@@ -67,7 +67,7 @@ def test_a_barrier_names_who_is_missing_and_takes_nobody_without_proof() -> None
     stranger = barrier("--rank", "2", "--connect", "127.0.0.1", "--timeout", "5", key="other")
     told = "barrier: not there within 8 s: c (rank 2)\n"
     place = f"rank 0 at 127.0.0.1:{PORT} did not release the group within 5 s"
-    proof = f"barrier: {place}: what answers there does not prove that it belongs to this group\n"
+    proof = f"barrier: {place}: it closed the connection: rank 0 has ended, or is another group's\n"
     assert ends(stranger, lead, guest) == [(proof, 1), (told, 1), (told, 1)]
 
 

@@ -198,15 +198,15 @@ def test_regions_and_machines_of_a_new_stack_are_completed() -> None:
 @pytest.mark.parametrize(
     ("typed", "told", "hint"),
     [
-        ("status train", "train is a cluster: write it behind --cluster", "clusterctl status --cluster train"),
+        ("status train", "train is a cluster: write it after --cluster", "clusterctl status --cluster train"),
         (
             "sweep train-1",
-            "train-1 is a node of train: write it behind --node",
+            "train-1 is a node of train: write it after --node",
             "clusterctl sweep --cluster train --node train-1",
         ),
         (
             "down train",
-            "there is no folder train, but train is a cluster: write it behind --cluster",
+            "there is no folder train, but train is a cluster: write it after --cluster",
             "clusterctl down --cluster train",
         ),
         ("status train-1", "got unexpected extra argument (train-1)", "clusterctl status --help"),

@@ -92,7 +92,7 @@ class WithPlan(WithIntent):
     candidates: tuple[Candidate, ...] = ()
     """Types and zones that AWS is asked for room in before anything is made; the plan is of the dearest type."""
     offering: BlockOffering | None = None
-    """The capacity block that has to be bought first; the plan stands on it as if it were."""
+    """The capacity block that has to be bought first; the plan is made as if it were bought."""
     wish: DeadlineRequest | None = None
     """Which new end `extend` is asked for."""
     deadline_before: datetime | None = None

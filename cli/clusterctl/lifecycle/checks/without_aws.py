@@ -115,7 +115,9 @@ def plan(known: WithPlan) -> None:
     file = known.stack.config_file if held is None else held.engine.environment.config_file
     if held is not None and held.verb == "up" and not held.is_rehearsal:
         planned = judged_for_aws(planned, known.intent.config)
-    refuse(known.intent, planned, stack=known.stack, config_file=file, shown=known.shown, now=known.now)
+    # A block that has to be bought would be empty where the run ends before it begins.
+    begins = known.now if known.offering is None else max(known.now, known.offering.starts_at)
+    refuse(known.intent, planned, stack=known.stack, config_file=file, shown=known.shown, now=begins)
 
 
 def machines_stay(known: WithPlan) -> None:

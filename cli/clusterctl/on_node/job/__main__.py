@@ -88,7 +88,7 @@ def answer_take(job: str, by: str, wanted: str, ports: str) -> dict[str, Any]:
     `wanted`: all, or a number of GPUs; `ports`: its own, as `1,2`.
     `are_ports_taken`: another job was given one of them meanwhile.
     """
-    declared = int(read_json(LAYOUT.node_facts)["gpus_per_node"])
+    declared = int(read_json(LAYOUT.node_file)["gpus_per_node"])
     count = None if wanted == "all" else int(wanted)
     own = [int(port) for port in ports.split(",")]
     there = 0 if count is None else gpus(declared)

@@ -13,8 +13,9 @@ from urllib.parse import unquote
 
 ADDRESS = re.compile(r"(?<![+\w])(https?://)([^\s/:@]+):([^\s/@]+)@([A-Za-z0-9._-]+)")
 """Not of git, which reads no NETRC; nor with a user alone, since a netrc file has no empty password."""
-PLAIN = re.compile(r"[!$-&(-\[\]-~]+")
-"""Printable, without blanks, quotes, backslashes and #, of which Python 3.9 and 3.11 read a netrc file differently."""
+PLAIN = re.compile(r"(?!.*\$\{)[!$-&(-\[\]-~]+")
+"""Printable, without blanks, quotes, backslashes and #, of which Python 3.9 and 3.11 read a netrc file differently; and
+without ${NAME}, for which pip puts a variable in requirements, and nobody in a netrc file."""
 
 
 def without_logins(text: str) -> Tuple[str, str]:

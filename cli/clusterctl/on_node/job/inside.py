@@ -36,7 +36,7 @@ def run_inside(layout: Layout, job: str, rank: str, command: list[str]) -> None:
     spec = read_json(layout.spec(job))
     state = str(present_state(layout, job)["state"])
     if state not in (judge.RUNNING, judge.STOPPING):
-        raise ValueError("%s is %s: a command can run inside it while it runs" % (job, state))
+        raise ValueError("%s is %s: a command can run inside it only while it runs" % (job, state))
     if spec.get("image_id"):
         argv = container_argv(layout, spec, rank, command, running_program(keeper_of(job, holder(layout, job))))
         os.execvpe(argv[0], argv, container.CLIENT_ENVIRONMENT)
@@ -61,7 +61,7 @@ def container_argv(layout: Layout, spec: dict[str, Any], rank: str, command: lis
     `program` is what the container has of ours: there it finds the rank, and its variables, which no argv shows.
     """
     user = pwd.getpwnam(spec["user"])
-    slot = int(read_json(layout.node_facts)["slot"])
+    slot = int(read_json(layout.node_file)["slot"])
     node_rank = member_of(spec, slot)
     first, job, attempt = first_rank(spec, node_rank), spec["job"], int(spec["attempt"])
     # A launcher has all ranks of a node in its own container; else each rank has one.
@@ -113,7 +113,7 @@ def _become(command: list[str], environment: dict[str, str]) -> None:
 def _environment(layout: Layout, spec: dict[str, Any], rank: str, uid: int) -> dict[str, str]:
     """The rank's own, as it was started; or what all of the job's processes have here, secrets too."""
     if rank == "-":
-        slot = int(read_json(layout.node_facts)["slot"])
+        slot = int(read_json(layout.node_file)["slot"])
         node_rank = member_of(spec, slot)
         found = {**job_environment(layout, spec, node_rank), **own_secrets(layout.secrets(spec["job"]), uid)}
         return {**found, "RANK": str(first_rank(spec, node_rank))} if "RANK" not in found else found
@@ -140,7 +140,7 @@ def keeper_of(job: str, held: Mapping[str, Any] | None) -> tuple[int, int]:
     """
     keeper = None if held is None else held.get("keeper")
     if keeper is None:
-        raise ValueError("%s has just ended: a command can run inside it while it runs" % job)
+        raise ValueError("%s has just ended: a command can run inside it only while it runs" % job)
     return int(keeper[0]), int(keeper[1])
 
 
@@ -148,7 +148,7 @@ def _enter_mounts(job: str, keeper: tuple[int, int]) -> None:
     """The job's view of files: what is hidden from it is hidden here, too."""
     namespace = os.open("/proc/%d/ns/mnt" % keeper[0], os.O_RDONLY | os.O_CLOEXEC)
     if not is_alive(keeper):  # its number may be another process's by now
-        raise ValueError("%s has just ended: a command can run inside it while it runs" % job)
+        raise ValueError("%s has just ended: a command can run inside it only while it runs" % job)
     is_other = not os.path.samestat(os.fstat(namespace), os.stat("/proc/self/ns/mnt"))
     if is_other and ctypes.CDLL(None, use_errno=True).setns(namespace, CLONE_NEWNS):
         raise OSError(ctypes.get_errno(), "setns")

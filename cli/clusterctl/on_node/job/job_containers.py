@@ -28,22 +28,35 @@ class JobContainers:
         self._user = pwd.getpwnam(spec["user"])
         self._count = 0
         self._storage: Optional[Tuple[str, ...]] = None
+        self._refusal = ""
+        """Why the storage is not there: said to all ranks of the node, of which each would wait as long."""
 
     def argv(self, argv: Argv, environment: Mapping[str, str]) -> Argv:
         """The engine's argv that runs `argv` with these variables in a container. Raises OSError, ValueError."""
-        if self._storage is None:
-            self._storage = present_paths(shared_paths(self._layout))
+        storage = self._present_storage()
         job, attempt = self._spec["job"], int(self._spec["attempt"])
         variables = variables_file(self._layout, job, attempt, self._count)
         kept = set(environment).difference(OWN) | set(self._spec["environment"])
         own = {name: environment[name] for name in sorted(kept)}
         write_json(variables, {"HOME": str(own_folder(self._layout, self._spec)), **own})
         inside = ["python3", "-I", str(self._program), "inside", str(variables), "--", *argv]
-        request = self._request(container.container_name(job, attempt, self._count))
+        request = self._request(container.container_name(job, attempt, self._count), storage)
         self._count += 1
         return container.run_argv(request, inside)
 
-    def _request(self, name: str) -> ContainerRequest:
+    def _present_storage(self) -> Tuple[str, ...]:
+        """Where storage is mounted that answers. Raises ValueError, at once where it was looked at already."""
+        if self._refusal:
+            raise ValueError(self._refusal)
+        if self._storage is None:
+            try:
+                self._storage = present_paths(shared_paths(self._layout))
+            except ValueError as e:
+                self._refusal = str(e)
+                raise
+        return self._storage
+
+    def _request(self, name: str, storage: Tuple[str, ...]) -> ContainerRequest:
         user, job = self._user, self._spec["job"]
         return ContainerRequest(
             engine=container.present_engine() or container.DOCKER,
@@ -54,7 +67,7 @@ class JobContainers:
             gid=user.pw_gid,
             groups=tuple(group for group in os.getgrouplist(user.pw_name, user.pw_gid) if group != user.pw_gid),
             folder=str(job_folder(self._layout, self._spec)),
-            binds=(*self._own_binds(), *container.present_binds(self._layout.root, self._storage or ())),
+            binds=(*self._own_binds(), *container.present_binds(self._layout.root, storage)),
             devices=container.present_devices(self._layout.root),
             gpu_indices=self._gpu_indices(),
         )
@@ -86,7 +99,7 @@ def variables_file(layout: Layout, job: str, attempt: int, number: int) -> Path:
 def shared_paths(layout: Layout) -> tuple[str, ...]:
     """Where this node has storage mounted, as its plan says."""
     try:
-        mounts = read_json(layout.node_facts).get("mounts") or []
+        mounts = read_json(layout.node_file).get("mounts") or []
         return tuple(str(mount["path"]) for mount in mounts)
     except (OSError, ValueError, LookupError, TypeError):
         return ()

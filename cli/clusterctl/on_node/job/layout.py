@@ -41,7 +41,7 @@ class Layout:
         return self.root / "run/clusterctl/last-stage-at"
 
     @property
-    def node_facts(self) -> Path:
+    def node_file(self) -> Path:
         """The agent's: what the node is told of itself, such as its slot, its GPUs and its mounts."""
         return self.root / "etc/clusterctl/node.json"
 

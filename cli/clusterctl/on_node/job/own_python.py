@@ -118,9 +118,10 @@ def write_for_pip(text: str, bare: Path, netrc: Path, run: Run) -> Dict[str, str
     write_private(bare, without, run)
     if not logins:
         return {}
-    # What the person has in a netrc file of their own holds, too; of one host the first login counts.
     write_private(netrc, logins, run)
-    run(["sh", "-c", 'cat ~/.netrc >> "$1" 2>/dev/null; true', "sh", str(netrc)])
+    # What the person has in a netrc file of their own holds, too, before ours: of one host Python takes the last login.
+    both = 'umask 077; { cat ~/.netrc; echo; cat "$1"; } > "$1.new" && mv -T "$1.new" "$1"'
+    run(["sh", "-c", "[ ! -r ~/.netrc ] || { %s; }" % both, "sh", str(netrc)])
     return {"NETRC": str(netrc)}
 
 

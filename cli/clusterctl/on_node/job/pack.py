@@ -17,6 +17,8 @@ from clusterctl.on_node.job.processes import become_user
 
 WORK, LOGS = "work", "logs"
 BUFFER_BYTES = 256 * 1024
+OVER_LIMIT = "more than the limit of"
+"""In the sentence about files that `--limit` would let through, here and on the computer that asks."""
 
 
 def pack(layout: Layout, job: str, what: str, path: str, most_bytes: int, stream: IO[bytes]) -> None:
@@ -69,7 +71,7 @@ def refuse_more_than(most_bytes: int, rows: Iterable[Tuple[Path, str]]) -> None:
         files += 1
         size_bytes += found.st_size if stat.S_ISREG(found.st_mode) else 0
     if size_bytes > most_bytes:
-        raise ValueError("%d bytes in %d files: more than the limit of %d bytes" % (size_bytes, files, most_bytes))
+        raise ValueError("%d bytes in %d files: %s %d bytes" % (size_bytes, files, OVER_LIMIT, most_bytes))
 
 
 def log_rows(layout: Layout, job: str) -> Iterator[Tuple[Path, str]]:

@@ -32,7 +32,7 @@ PROGRAMS = "programs"
 
 def node_facts(layout: Layout, job: str, program: str = "") -> dict[str, Any]:
     """What a job has to know of this node before it is started; `program` is a path that it needs here, if any."""
-    facts = read_json(layout.node_facts)
+    facts = read_json(layout.node_file)
     holders = lease.holders(layout)
     return {
         "slot": facts["slot"],
@@ -44,10 +44,20 @@ def node_facts(layout: Layout, job: str, program: str = "") -> dict[str, Any]:
         "holders": holders,
         "engine": present_engine(),
         "is_name_taken": layout.folder(job).exists(),
-        "missing_program": program if program and not os.path.isfile(program) else None,
+        "missing_program": missing_program(layout, program),
         "ports_in_use": sorted({*ports_in_use(layout.root), *ports_of_jobs(layout, holders)}),
         "free_bytes": shutil.disk_usage(_existing(layout.jobs)).free,
     }
+
+
+def missing_program(layout: Layout, program: str) -> str | None:
+    """The path where nothing is; None too for one on shared storage, in which root may see less than the user does.
+
+    Raises ValueError where the path does not answer.
+    """
+    if not program or any(program.startswith(mount.rstrip("/") + "/") for mount in shared_paths(layout)):
+        return None
+    return None if shared_storage.present_paths((program,)) else program
 
 
 def receive(layout: Layout, job: str, header: dict[str, Any], stream: IO[bytes], program: Path) -> None:
@@ -152,7 +162,7 @@ def _put(layout: Layout, job: str, header: dict[str, Any], stream: IO[bytes], pr
     _write_private(layout.key(job), header["key"].encode(), None)
     _write_secrets(layout.secrets(job), header["secrets"], user)
     write_json(layout.spec(job), spec)
-    facts = read_json(layout.node_facts)
+    facts = read_json(layout.node_file)
     write_json(
         layout.state(job),
         {

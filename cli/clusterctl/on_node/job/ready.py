@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import IO, Any, Dict, List, Mapping, Optional, Tuple
 
 from clusterctl.on_node.job import lease, own_python
 from clusterctl.on_node.job.job_environment import job_environment, job_folder
@@ -30,7 +30,7 @@ class Readying:
     def __init__(self, layout: Layout, job: str, program: Path) -> None:
         self._layout, self._job, self._program = layout, job, program
         self._spec = read_json(layout.spec(job))
-        self._slot = int(read_json(layout.node_facts)["slot"])
+        self._slot = int(read_json(layout.node_file)["slot"])
         self._user = pwd.getpwnam(self._spec["user"])
         self._log = layout.attempt(job, self._spec["attempt"]) / "ready.log"
 
@@ -63,7 +63,8 @@ class Readying:
         folder = job_folder(self._layout, self._spec)
         named = [folder / word for word in command.split() if not word.startswith(("/", "-"))]
         # Read by the job's user: what lies there may be a link to what only root may read, or to what has no end.
-        files = [str(path) for path in named if ".." not in path.parts and path.is_file()]
+        # Seen from the job's folder, where they are read: a whole path would have the job's name in it.
+        files = [str(path.relative_to(folder)) for path in named if ".." not in path.parts and path.is_file()]
         _, contents = self.run(["sha256sum", "--", *files], keeps_output=True) if files else (0, "")
         mark = self._layout.root / SETUPS / own_python.digest(command, *python, contents)
         if mark.exists():
@@ -105,12 +106,12 @@ class Readying:
         is_root = os.getuid() == 0
         become = [sys.executable, "-I", str(self._program), "become", "yes" if spec["is_sudo"] else "no", "--"]
         before = self._log.stat().st_size if self._log.exists() else 0
-        with self._log.open("ab") as log:
+        with self._log.open("ab") as log, in_memory(stdin or "") as given:
             child = subprocess.Popen(
                 [*become, *argv],
                 env=environment,
                 cwd=job_folder(self._layout, spec),
-                stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+                stdin=subprocess.DEVNULL if stdin is None else given,
                 stdout=subprocess.PIPE if keeps_output else log,
                 stderr=log,
                 start_new_session=True,
@@ -118,16 +119,15 @@ class Readying:
                 group=self._user.pw_gid if is_root else None,
                 extra_groups=os.getgrouplist(self._user.pw_name, self._user.pw_gid) if is_root else None,
             )
-            output = self._awaited(child, stdin)
+            output = self._awaited(child)
         with self._log.open("rb") as log_file:
             log_file.seek(max(before, self._log.stat().st_size - END_BYTES))
             said = log_file.read().decode("utf-8", "replace")
         return child.returncode, output if keeps_output and not child.returncode else said
 
-    def _awaited(self, child: "subprocess.Popen[bytes]", stdin: Optional[str]) -> str:
+    def _awaited(self, child: "subprocess.Popen[bytes]") -> str:
         """What it printed to a pipe of ours, once it has ended; the node is held meanwhile."""
         renewed_s: Optional[float] = None
-        given = None if stdin is None else stdin.encode()
         while True:
             if renewed_s is None or time.monotonic() - renewed_s > RENEW_S:
                 renewed_s = time.monotonic()
@@ -135,7 +135,18 @@ class Readying:
                     child.kill()
                     raise ValueError("the node is not held for %s any more" % self._job)
             try:
-                output, _ = child.communicate(given, timeout=POLL_S)
+                output, _ = child.communicate(timeout=POLL_S)
                 return (output or b"").decode("utf-8", "replace")
             except subprocess.TimeoutExpired:
-                given = None  # it has it, or is given the rest
+                continue
+
+
+def in_memory(text: str) -> IO[bytes]:
+    """A file on no disk that begins with this text, for a child's stdin.
+
+    A pipe takes 64 KiB, and `communicate` with a timeout forgets what it has not written when that is over.
+    """
+    stream = os.fdopen(os.memfd_create("stdin"), "w+b")
+    stream.write(text.encode())
+    stream.seek(0)
+    return stream

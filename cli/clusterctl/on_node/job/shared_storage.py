@@ -111,7 +111,7 @@ def await_copy(copy: Optional[subprocess.Popen[bytes]]) -> None:
 def share_logs(layout: Layout, job: str) -> None:
     """In that process: the files themselves. Raises OSError."""
     spec = read_json(layout.spec(job))
-    slot = int(read_json(layout.node_facts)["slot"])
+    slot = int(read_json(layout.node_file)["slot"])
     target = Path(spec["shared"]) / "logs" / str(spec["members"][member_of(spec, slot)]["name"])
     for path, name in log_rows(layout, job):
         if path != layout.state(job) and path.is_file() and not path.is_symlink():

@@ -39,7 +39,7 @@ class Supervisor:
         self._spec = read_json(layout.spec(job))
         self._job = job
         self._program = program
-        self._slot = int(read_json(layout.node_facts)["slot"])
+        self._slot = int(read_json(layout.node_file)["slot"])
         self._rank = member_of(self._spec, self._slot)
         key = layout.key(job).read_bytes()
         is_coordinator = int(coordinator_of(self._spec)["slot"]) == self._slot

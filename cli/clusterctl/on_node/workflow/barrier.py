@@ -28,11 +28,9 @@ RETRY_S = 0.5
 SAY_WITHIN_S = 10.0
 LINE_BYTES = 4096
 MOST_SHOWN = 20
-LONGEST_WHY = 300
-
-
-ODD = (ValueError, LookupError, TypeError, OverflowError, RecursionError)
-"""What words raise that are none: anybody may connect."""
+MOST_WHY_CHARACTERS = 300
+MALFORMED = (ValueError, LookupError, TypeError, OverflowError, RecursionError)
+"""What reading a message may raise that is none of ours: anybody may connect."""
 
 
 class Failed(Exception):
@@ -146,12 +144,11 @@ def _hear(guest: _Guest, is_ready: bool, num_nodes: int, key: str, present: Dict
         words = json.loads(guest.said.partition(b"\n")[0])
         rank, its_nonce, of = int(words["rank"]), str(words["nonce"]), int(words["of"])
         is_proven = hmac.compare_digest(str(words["proof"]), _proof(key, "join %d" % rank, guest.nonce, its_nonce))
-    except ODD:
+    except MALFORMED:
         return False
-    guest.its_nonce = its_nonce
     if not is_proven:
-        _refuse(guest, "it does not prove that it belongs to this group", key)
-        return False
+        return False  # nothing is signed for a stranger, who could pass it on to somebody who waits
+    guest.its_nonce = its_nonce
     if of != num_nodes or not 0 < rank < num_nodes:
         _refuse(guest, "rank %d of %d, and rank 0 waits for ranks 1 to %d" % (rank, of, num_nodes - 1), key)
         return False
@@ -172,13 +169,13 @@ def _join(num_nodes: int, rank: int, connect: str, port: int, timeout_s: float, 
                 connection.settimeout(left_s)
                 _ask(connection, num_nodes, rank, key)
                 return
-        except (OSError, *ODD) as e:
-            why = ascii(str(e))[1:-1][:LONGEST_WHY]  # of whoever answers there: nothing of it moves a cursor
+        except (OSError, *MALFORMED) as e:
+            why = ascii(str(e))[1:-1][:MOST_WHY_CHARACTERS]  # of whoever answers there: nothing of it moves a cursor
         time.sleep(min(RETRY_S, max(0.0, until_s - time.monotonic())))
 
 
 def _ask(connection: socket.socket, num_nodes: int, rank: int, key: str) -> None:
-    """Returns when rank 0 lets it go. Raises Failed where it says why not, with a proof, else OSError or one of ODD."""
+    """Returns when rank 0 lets it go. Raises Failed where that says why not, with a proof, else OSError, MALFORMED."""
     with connection.makefile("rb") as stream:
         its_nonce, nonce = str(json.loads(stream.readline(LINE_BYTES))["nonce"]), secrets.token_hex(16)
         proof = _proof(key, "join %d" % rank, its_nonce, nonce)
@@ -186,7 +183,7 @@ def _ask(connection: socket.socket, num_nodes: int, rank: int, key: str) -> None
         connection.sendall(json.dumps(words).encode() + b"\n")
         line = stream.readline(LINE_BYTES)
     if not line:
-        raise ConnectionResetError("rank 0 has gone")
+        raise ConnectionResetError("it closed the connection: rank 0 has ended, or is another group's")
     answer = json.loads(line)
     told = str(answer["failed"]) if "failed" in answer else ""
     proof = _proof(key, "failed " + told if told else "go", nonce, its_nonce)

@@ -19,6 +19,6 @@ def test_large_files_are_left_out_before_small_ones_and_that_is_said(tmp_path: P
     kept = KeptJob(state=merged(spec(), {}), folder=tmp_path, kept_s=0.0)
     errors: list[str] = []
     assert kept_files(kept, 1024, errors) == [tmp_path / "node-1/output", tmp_path / "node-1/state.json"]
-    assert errors == [f"1 file of {kept.state.name} left out: --limit SIZE takes more than 1 KiB"]
+    assert errors == [f"1 file of {kept.state.name} left out: the limit is 1 KiB; --limit SIZE raises it"]
     assert len(kept_files(kept, 10_000, errors)) == 3
     assert len(errors) == 1

@@ -250,8 +250,8 @@ def test_a_repair_says_of_what_it_could_not_ask() -> None:
     )
     assert told[0] == "ending instance i-lost: it is in no Pulumi state"
     assert (
-        told[1]
-        == "AWS did not tell of: FSx file system (AccessDeniedException): what the last run left of that may bill"
+        told[1] == "AWS did not say whether it has: FSx file system (AccessDeniedException): "
+        "what the last run left of that may bill"
     )
 
 

@@ -81,7 +81,7 @@ def test_an_archive_that_broke_off_is_told_as_one(tmp_path: Path) -> None:
 def test_an_archive_that_unfolds_to_more_than_was_meant_is_left(tmp_path: Path) -> None:
     packed = archive((tarfile.TarInfo("a"), b"0" * 100), (tarfile.TarInfo("b"), b"0" * 100))
     fetched = unpack(io.BytesIO(packed), tmp_path, most_bytes=150)
-    assert fetched.error == "more than 150 bytes, or 1 000 000 files"
+    assert fetched.error == "more than the limit of 150 bytes"
     assert not (tmp_path / "b").exists()
 
 
@@ -105,7 +105,7 @@ def test_an_archive_of_more_files_than_are_taken_is_left(tmp_path: Path) -> None
     packed = archive(*((tarfile.TarInfo(str(number)), b"") for number in range(5)))
     fetched = unpack(io.BytesIO(packed), tmp_path, most_files=3)
     assert fetched.error is not None
-    assert fetched.error.endswith("or 3 files")
+    assert fetched.error.endswith("more than 3 files")
     assert len(list(tmp_path.iterdir())) == 3
 
 

@@ -28,6 +28,7 @@ def test_logins_go_into_a_file_that_python_reads_as_they_were(tmp_path: Path) ->
         "x @ git+https://ada:hush@git.lab/x\n",
         "--index-url https://a:b@h/x\n--extra-index-url https://c:d@h/y\n",
         "--index-url https://ada:a%20b@h/x\n",
+        "--index-url https://${USER}:${TOKEN}@h/x\n",
         "--index-url https://ada:a%22b@h/x\n",
         "--index-url https://ada:a%0Amachine@h/x\n",
         "x @ https://h/a:b@c/x.whl\n",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,11 +23,12 @@ from clusterctl.home import Home
 from clusterctl.lifecycle.adopt import adopt
 from clusterctl.lifecycle.block_stage import bought, look_for_block, plan_time
 from clusterctl.lifecycle.checks.known import WithPlan
+from clusterctl.lifecycle.checks.without_aws import plan as refuse_plan
 from clusterctl.lifecycle.intent import plan_of, read_intent
 from clusterctl.lifecycle.up_request import UpRequest
 from clusterctl.output import Output
 from clusterctl.text.instant import utc_now
-from clusterctl_infra.errors import CloudError, ConfigError, NoCapacity, NotBegun, UsageError
+from clusterctl_infra.errors import CapExceeded, CloudError, ConfigError, NoCapacity, NotBegun, UsageError
 from clusterctl_infra.names import ID_TAG, PURCHASED_FOR_TAG
 
 from tests.unit.cli.cloud.fake_clients import FakeClients
@@ -309,13 +310,33 @@ def test_one_that_begins_later_is_bought_once_and_its_beginning_is_said(tmp_path
     assert len(account.purchases) == 1
 
 
+def test_none_is_bought_for_a_run_that_ends_before_it_begins(tmp_path: Path) -> None:
+    change, now = change_of(tmp_path, selling(begins_in=timedelta(hours=30))), utc_now()
+    change.stack.cluster_file.write_text(SEARCH)
+    sought = look_for_block(change, read_intent(change.stack, "", nodes=None), StackState(), now=now)
+    intent = adopt(change, sought.intent, StackState(), now=now, offered=sought.adopted)
+    known = WithPlan(
+        stack=change.stack,
+        state=StackState(),
+        shown="train",
+        now=now,
+        held=None,
+        intent=intent,
+        plan=plan_of(intent, StackState(), now=now),  # of a run that began now, and ends while the block is awaited
+        offering=sought.offering,
+    )
+    with pytest.raises(CapExceeded):
+        refuse_plan(known)
+    refuse_plan(replace(known, plan=plan_of(intent, StackState(), now=plan_time(sought.offering, now))))
+
+
 @pytest.mark.parametrize("state", ["expired", "payment-failed"])
 def test_when_the_block_is_over_another_is_looked_for_and_asked_about(tmp_path: Path, state: str) -> None:
     account = selling()
     brought(tmp_path, account, buys=True)
     account.blocks[0]["State"] = state
     later = timedelta(minutes=16)
-    with pytest.raises(UsageError, match="nobody agreed to buy"):
+    with pytest.raises(UsageError, match="not agreed, since"):
         brought(tmp_path, account, later=later)
     assert brought(tmp_path, account, buys=True, later=later) == "cr-00000002"
 

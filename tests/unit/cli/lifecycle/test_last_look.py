@@ -69,7 +69,7 @@ def test_what_aws_does_not_tell_of_is_never_called_gone() -> None:
     no_fsx = {"FSx file system": CloudError("no", code="AccessDeniedException")}
     with pytest.raises(StillBills, match="not all is known to be gone: AWS does not tell of every kind") as unknown:
         refuse_leftovers([], not_asked=no_fsx, again="clusterctl down stacks/train")
-    assert unknown.value.problems == ("  AWS did not tell of: FSx file system (AccessDeniedException)",)
+    assert unknown.value.problems == ("  AWS did not say whether it has: FSx file system (AccessDeniedException)",)
     with pytest.raises(StillBills, match="not all is gone: 1 thing that bills is left") as left:
         refuse_leftovers([thing("elastic IP", "eipalloc-1")], not_asked=no_fsx, again="")
     assert len(left.value.problems) == 2
@@ -95,7 +95,7 @@ def test_the_last_look_ends_what_it_could_ask_for_and_names_what_it_could_not() 
             again="clusterctl down stacks/train",
         )
     assert told == ["ending elastic IP eipalloc-1: it is in no Pulumi state"]
-    assert refused.value.problems == ("  AWS did not tell of: FSx file system (AccessDeniedException)",)
+    assert refused.value.problems == ("  AWS did not say whether it has: FSx file system (AccessDeniedException)",)
 
 
 def test_a_refusal_in_the_middle_is_told_as_it_is_and_ends_the_look() -> None:

@@ -38,11 +38,15 @@ class Account:
         self.pauses_s: list[float] = []
         self.agreed: list[bool] = []
         self.request = REQUEST
+        self.is_asked = True
+        """Whether a try comes as far as its question, to which the person agrees."""
         self.meanwhile: Callable[[], None] = lambda: None
         """What others do while it waits."""
 
     def attempt(self, request: UpRequest, output: Output, environ: Mapping[str, str]) -> None:
         self.agreed.append(request.is_agreed)
+        if self.is_asked:
+            request.on_agreed()
         outcome = self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]
         if outcome is not None:
             raise outcome
@@ -71,6 +75,13 @@ def test_it_goes_on_until_there_is_room_and_asks_once(screen: Screen) -> None:
     assert account.pauses_s == [10, 20, 40]
     assert account.agreed == [False, True, True, True]
     assert screen.err.count("Nothing was kept.\n  next try in ") == 3
+
+
+def test_a_try_that_ends_before_its_question_agrees_to_nothing(screen: Screen) -> None:
+    account = Account(FULL, FULL, None)
+    account.is_asked = False
+    account.bring_up(screen, for_s=3600)
+    assert account.agreed == [False, False, False]
 
 
 @pytest.mark.parametrize("is_agreed", [False, True])

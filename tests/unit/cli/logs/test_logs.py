@@ -342,8 +342,8 @@ def test_sources(words: tuple[str, ...], chosen: dict[str, Source]) -> None:
         ("sshd", "unit:NAME"),
         ("unit:-x", "unit:NAME"),
         ("a.log", "/a/file"),
-        ("train-1", "nodes stand behind --node"),
-        ("2", "nodes stand behind --node"),
+        ("train-1", "a node is named with --node"),
+        ("2", "a node is named with --node"),
     ],
 )
 def test_a_word_that_is_no_source_is_refused(word: str, said: str) -> None:

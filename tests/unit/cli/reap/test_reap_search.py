@@ -96,7 +96,7 @@ def test_a_service_that_refuses_hides_nothing_of_the_others_in_its_region() -> N
     assert not found.is_everywhere
     assert found.not_asked_in("us-west-2") == {"FSx file system"}
     with pytest.raises(
-        CloudError, match=r"^AWS did not tell of: FSx file system \(AccessDeniedException\) in us-west-2$"
+        CloudError, match=r"^AWS did not say whether it has: FSx file system \(AccessDeniedException\) in us-west-2$"
     ) as said:
         refuse_unseen(found)
     assert (said.value.exit_code, said.value.hint) == (1, "aws sts get-caller-identity")

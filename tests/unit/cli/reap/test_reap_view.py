@@ -163,12 +163,12 @@ def test_what_could_not_be_asked_for_is_on_the_screen_and_in_no_sum() -> None:
     assert lines[0] == "us-west-2 · 2 clusters, as far as AWS told · 1 would end (rehearsed: simulated money)"
     assert "$1323.03+ 4 ends: 2 h past its deadline" in lines[2]
     assert (
-        "AWS did not tell of: FSx file system (AccessDeniedException) in us-west-2: "
+        "AWS did not say whether it has: FSx file system (AccessDeniedException) in us-west-2: "
         "what is there of it is in no row and no sum"
     ) in lines
     nothing = replace(with_gap(seen()), verdicts=(), rehearsal=False)
     assert reap_text(nothing).startswith(
-        "us-west-2 · nothing of any cluster, as far as AWS told\n  AWS did not tell of: FSx"
+        "us-west-2 · nothing of any cluster, as far as AWS told\n  AWS did not say whether it has: FSx"
     )
 
 
@@ -188,7 +188,9 @@ def test_a_cluster_of_which_aws_did_not_tell_all_is_not_called_ended() -> None:
     assert not done.is_done
     with pytest.raises(StillBills, match="not all is known to be gone: AWS does not tell of every kind") as refused:
         refuse_left([done], again="clusterctl reap")
-    assert refused.value.problems == (f"  train {ID}: AWS did not tell of: FSx file system (AccessDeniedException)",)
+    assert refused.value.problems == (
+        f"  train {ID}: AWS did not say whether it has: FSx file system (AccessDeniedException)",
+    )
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_a_node_of_another_cluster_than_the_variable_names_is_found_too(home: Ho
 
 
 def test_a_flag_behind_the_node_is_not_taken_for_a_command(home: Home) -> None:
-    with pytest.raises(UsageError, match="--sudo behind train-2 is a part of the command"):
+    with pytest.raises(UsageError, match="--sudo after train-2 is a part of the command"):
         asked(home, "train-2", "--sudo", "id")
 
 

@@ -165,6 +165,8 @@ def test_with_a_dead_man_a_slot_0_that_aws_took_back_ends_the_others_and_a_plan_
 def test_a_key_of_the_accounts_own_needs_a_grant_for_the_role_that_starts_spot_machines() -> None:
     key = "arn:aws:kms:us-west-2:123456789012:key/1a2b3c4d-5e6f-7a8b-9c0d-1e2f3a4b5c6d"
     told = problems_of(a_spot_plan(kms_key=key), "warning")["kms_key"]
-    assert f"aws kms create-grant --key-id {key} --grantee-principal arn:aws:iam::123456789012:role/" in told
+    assert (
+        f"aws kms create-grant --region us-west-2 --key-id {key} --grantee-principal arn:aws:iam::ACCOUNT:role/" in told
+    )
     assert "kms_key" not in problems_of(a_spot_plan(), "warning")
     assert "kms_key" not in problems_of(a_plan(kms_key=key), "warning")
