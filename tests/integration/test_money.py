@@ -117,7 +117,7 @@ def test_an_up_waits_for_an_end_that_is_under_way_and_makes_the_cluster_anew(rec
     assert "is being ended by its state machine (idle)" in refused.stderr
     up = recorded.run("up", str(recorded.folder))
     assert up.exit_code == 0, up.text
-    assert "waiting, 15 minutes at most" in up.stderr
+    assert "waiting, 30 minutes at most" in up.stderr
     rows = recorded.resources()
     machines = {row.id for row in rows if row.token.endswith(":Instance") and row.state == "running"}
     assert machines == set(recorded.instance_ids().values())
