@@ -16,6 +16,7 @@ from botocore.exceptions import ClientError
 from clusterctl_infra.config.rules import is_zone_of
 from clusterctl_infra.names import DEADLINE_TAG, ID_TAG, NAME_TAG, OWNER_TAG, TRIAL_TAG
 
+from clusterctl.cloud.adopted_capacity import PLATFORM
 from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.delete_orphans import delete_orphans
 from clusterctl.cloud.deletion_attempts import pause_s
@@ -166,7 +167,7 @@ def _ask(
         row = clients.ec2.create_capacity_reservation(
             ClientToken=f"{trial.trial_id}-{candidate.instance_type}-{candidate.zone}",
             InstanceType=candidate.instance_type,
-            InstancePlatform="Linux/UNIX",
+            InstancePlatform=PLATFORM,
             AvailabilityZone=candidate.zone,
             InstanceCount=trial.places,
             InstanceMatchCriteria="targeted",

@@ -10,6 +10,7 @@ from typing import Any  # EC2's requests: typed dictionaries with every key opti
 from botocore.exceptions import BotoCoreError, ClientError
 from clusterctl_infra.names import ID_TAG
 
+from clusterctl.cloud.adopted_capacity import PLATFORM
 from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.preflight_finding import Finding
 from clusterctl.cloud.preflight_needs import Needs
@@ -48,7 +49,7 @@ def dry_runs(clients: Clients, needs: Needs) -> Mapping[str, Callable[[], object
     reserves = {
         "ec2:CreateCapacityReservation": lambda: ec2.create_capacity_reservation(
             InstanceType=kind,
-            InstancePlatform="Linux/UNIX",
+            InstancePlatform=PLATFORM,
             AvailabilityZone=zone,
             InstanceCount=1,
             **tagged("capacity-reservation"),

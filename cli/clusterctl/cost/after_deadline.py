@@ -44,7 +44,7 @@ def bills_on_now(inventory: Inventory, *, ways_out: frozenset[StandingKind] | No
         return None
     gone: set[StandingKind] = {"disks", "addresses"} if inventory.addresses_go_with_machines else {"disks"}
     if ways_out is not None:
-        gone |= {kind for kind in WAYS_OUT if kind not in ways_out}
+        gone |= {kind for kind in WAYS_OUT.values() if kind not in ways_out}
     return _bills_on({kind: rate for kind, rate in assumed_rates(inventory).items() if kind not in gone})
 
 

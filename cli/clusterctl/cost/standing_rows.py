@@ -11,7 +11,8 @@ from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cost.cost_row import CostRow, cost_row
 
-WAYS_OUT: tuple[StandingKind, ...] = ("addresses", "gateway")
+WAYS_OUT: Mapping[str, StandingKind] = {"elastic IP": "addresses", "NAT gateway": "gateway"}
+"""By which nodes reach the internet: kind in AWS → kind in the ledger. They end with the last machine."""
 
 
 def standing_rows(
@@ -45,7 +46,7 @@ def gone_with_machines(
     last = max(end for end in ends if end is not None)
     kinds: set[StandingKind] = {"disks", "addresses"} if inventory.addresses_go_with_machines else {"disks"}
     if ways_out is not None:
-        kinds |= {kind for kind in WAYS_OUT if kind not in ways_out}
+        kinds |= {kind for kind in WAYS_OUT.values() if kind not in ways_out}
     return dict.fromkeys(kinds, last)
 
 

@@ -12,6 +12,7 @@ from clusterctl.cloud.look import look
 from clusterctl.cloud.reservations import reservations_of
 from clusterctl.cloud.resource import ResourceType
 from clusterctl.cloud.resource_types import KINDS
+from clusterctl.cost.standing_rows import WAYS_OUT
 from clusterctl.engine.state import RESERVATION_TYPE, SlotInstance, StackState, StateResource, names_of
 
 ENDING = "shutting-down"
@@ -19,9 +20,9 @@ ENDING_S = 900.0
 """A big GPU machine takes minutes to end, and has its slot's address until then."""
 GROUND = tuple(kind for kind in KINDS if kind.name in ("VPC", "subnet", "launch template", "state machine"))
 """What an `up` cannot do without, and never makes anew by itself."""
-BESIDE = tuple(kind for kind in KINDS if kind.name in ("launch template", "elastic IP", "NAT gateway"))
+BESIDE = tuple(kind for kind in KINDS if kind.name in ("launch template", *WAYS_OUT))
 """What nodes have besides machines, without which none is made anew or reaches anything."""
-WAYS_OUT = tuple(kind for kind in BESIDE if kind.name != "launch template")
+WAY_OUT_KINDS = tuple(kind for kind in KINDS if kind.name in WAYS_OUT)
 POLL_S = 5.0
 REHEARSAL_POLL_S = 0.3
 
@@ -120,7 +121,7 @@ def lost_beside(clients: Clients, state: StackState) -> tuple[StateResource, ...
 
 def lost_ways_out(clients: Clients, state: StackState) -> tuple[StateResource, ...]:
     """The NAT gateway and the elastic IPs of the state that AWS has no more. Raises CloudError."""
-    kinds = tuple(kind for kind in WAYS_OUT if any(state.of_type(type) for type in kind.types))
+    kinds = tuple(kind for kind in WAY_OUT_KINDS if any(state.of_type(type) for type in kind.types))
     return () if state.cluster_id is None or not kinds else _not_there(clients, state, state.cluster_id, kinds)
 
 

@@ -42,7 +42,7 @@ class Asking:
     may_ask: bool
     """Neither `--yes` nor `--json` says that nobody is asked."""
     again: str
-    """The same `up` with the flag, as it is typed."""
+    """The command line that agrees to the replacement."""
 
 
 def failed_nodes(change: Change, state: StackState, slots: Collection[int]) -> tuple[FailedNode, ...]:

@@ -24,6 +24,7 @@ from clusterctl.cloud.spot_history import SpotPriceChange, spot_history
 from clusterctl.cost.reconcile import all_gone_at
 from clusterctl.cost.sighting import Observed
 from clusterctl.cost.sighting_file import look_at_instances, look_at_reservations
+from clusterctl.cost.standing_rows import WAYS_OUT
 from clusterctl.engine.region import region_access
 from clusterctl.home import Home
 
@@ -31,7 +32,6 @@ API_CALL_S = 3.0
 API_S = 8.0
 """All tries of the API together."""
 
-_WAYS_OUT: Mapping[str, StandingKind] = {"elastic IP": "addresses", "NAT gateway": "gateway"}
 Instances = tuple[InstanceState, ...]
 T = TypeVar("T")
 
@@ -109,9 +109,9 @@ def asked_ways_out(
         return None
 
     def ask() -> frozenset[StandingKind]:
-        kinds = tuple(kind for kind in KINDS if kind.name in _WAYS_OUT)
+        kinds = tuple(kind for kind in KINDS if kind.name in WAYS_OUT)
         found = look(_clients(inventory, home, environ), inventory.cluster_id, kinds)
-        return frozenset(_WAYS_OUT[thing.kind] for thing in found)
+        return frozenset(WAYS_OUT[thing.kind] for thing in found)
 
     return Asked(ask).answer()[0]
 
