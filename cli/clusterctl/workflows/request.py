@@ -75,6 +75,8 @@ def carry_out(flags: WorkflowFlags, output: Output) -> int:
         raise UsageError("--up is not built yet: bring the cluster up first", hint=f"clusterctl up {flags.up}")
     if flags.verb in (VALIDATE, SPEC, SUBMIT):
         return _with_file(flags, output)
+    if flags.verb == EXEC and len(flags.words) < 2:
+        raise UsageError("write: clusterctl workflow exec ID TASK [-- COMMAND]", hint=HINT)
     nodes = job_nodes(chosen_cluster(flags.cluster), connect_timeout_s=flags.connect_timeout_s)
     known = known_jobs(nodes)
     if flags.verb == LIST:
@@ -133,8 +135,6 @@ def _only_word(flags: WorkflowFlags, what: str) -> str:
 
 def _run_inside(flags: WorkflowFlags, known: KnownJobs, nodes: JobNodes, output: Output) -> int:
     """A command inside a task, as `job exec` runs it inside the task's job."""
-    if len(flags.words) < 2:
-        raise UsageError("write: clusterctl workflow exec ID TASK [-- COMMAND]", hint=HINT)
     name, task, *words = flags.words
     workflow = known_workflow(known, name, nodes.inventory.cluster)
     job = workflow.jobs.get(task)

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from clusterctl.commands.workflow import with_repeated_flags
+from click.testing import CliRunner
+from clusterctl.commands.workflow import command, with_repeated_flags
+from clusterctl_infra.errors import UsageError
 
 
 @pytest.mark.parametrize(
@@ -16,3 +18,10 @@ from clusterctl.commands.workflow import with_repeated_flags
 )
 def test_a_flag_takes_several_values_as_in_osmo(typed: str, meant: str) -> None:
     assert with_repeated_flags(typed.split()) == meant.split()
+
+
+@pytest.mark.parametrize("words", [[], ["train-3f9a"]])
+def test_exec_wants_a_workflow_and_a_task_before_any_cluster_is_asked(words: list[str]) -> None:
+    done = CliRunner().invoke(command, ["exec", *words], obj=None)
+    assert isinstance(done.exception, UsageError)
+    assert done.exception.message == "write: clusterctl workflow exec ID TASK [-- COMMAND]"
