@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -90,8 +91,8 @@ def freeze(trees: CgroupTrees, cluster: str, node: str, *, frozen: bool) -> None
 
 def first_process(trees: CgroupTrees, cluster: str, node: str) -> int | None:
     """The process that is number 1 inside the machine; None while there is none."""
-    for file in _folder(trees.unified, cluster, node).rglob("cgroup.procs"):
-        for number in file.read_text().split():
+    for folder in _tree(_folder(trees.unified, cluster, node)):
+        for number in _read(folder / "cgroup.procs").split():
             if is_first_process(_status(number)):
                 return int(number)
     return None
@@ -140,9 +141,28 @@ def machines(trees: CgroupTrees) -> Iterator[tuple[str, str]]:
     """(cluster, node) of every machine folder, alive or not."""
     seen: set[tuple[str, str]] = set()
     for tree in (trees.unified, *trees.legacy):
-        for folder in (tree / CGROUP_FOLDER).glob("*/*/"):
-            seen.add((folder.parent.name, folder.name))
+        for cluster in _folders_in(tree / CGROUP_FOLDER):
+            seen.update((cluster.name, node.name) for node in _folders_in(cluster))
     yield from sorted(seen)
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    """The folders in it; none where it is absent, or removed while this looks."""
+    _, names, _ = next(os.walk(folder), ("", [], []))
+    return [folder / name for name in names]
+
+
+def _tree(folder: Path) -> list[Path]:
+    """The folder and all below it, each before what is in it, but for what is removed while this looks."""
+    return [Path(found) for found, _, _ in os.walk(folder)]
+
+
+def _read(file: Path) -> str:
+    """What the file says; empty where it is absent, or removed between open and read (ENODEV, ESRCH)."""
+    try:
+        return file.read_text()
+    except OSError:
+        return ""
 
 
 def _folder(tree: Path, cluster: str, node: str) -> Path:
@@ -161,18 +181,11 @@ def _make_folders(folder: Path) -> None:
 
 
 def _events(folder: Path) -> dict[str, str]:
-    try:
-        text = (folder / "cgroup.events").read_text()
-    except OSError:  # absent, or removed between open and read (ENODEV)
-        return {}
-    return dict(line.split(" ", 1) for line in text.splitlines())
+    return dict(line.split(" ", 1) for line in _read(folder / "cgroup.events").splitlines())
 
 
 def _status(process_id: str) -> str:
-    try:
-        return Path(f"/proc/{process_id}/status").read_text()
-    except OSError:  # ended meanwhile
-        return ""
+    return _read(Path(f"/proc/{process_id}/status"))
 
 
 def _inherit_cpuset(folder: Path) -> None:
@@ -186,7 +199,7 @@ def _inherit_cpuset(folder: Path) -> None:
 def _remove_folders(folder: Path, deadline: float) -> None:
     """Remove bottom up; a version 1 folder may be busy for a moment after its last process."""
     while folder.exists():
-        for child in sorted(folder.glob("**/"), key=lambda path: len(path.parts), reverse=True):
+        for child in reversed(_tree(folder)):
             try:
                 child.rmdir()
             except OSError:

@@ -37,6 +37,9 @@ IGNORE_SIGTERM = "setsid bash -c \"trap '' TERM HUP INT; while :; do sleep 1; do
 REGISTERED = """\
 sh -c 'trap "date >>signalled" USR1; trap "" TERM HUP INT; touch /run/clusterctl/warn/$$; while :; do sleep 0.2; done' \
     >/dev/null 2>&1 </dev/null &
+asked=/run/clusterctl/warn/$!
+for _ in $(seq 100); do [ ! -e "$asked" ] || exit 0; sleep 0.1; done
+exit 1
 """
 """A training that wants to be told, and ends for nobody."""
 ENDLESS_HOOK = """\
@@ -143,7 +146,8 @@ def test_who_uses_a_machine_is_warned_on_the_terminal_in_the_journal_and_by_sign
     machines.deliver_modules(STUBBORN)
     assert machines.push(STUBBORN, nodes=SLOTS).json["ok"]
     machines.output(STUBBORN, "sudo sh", stdin=ENDLESS_HOOK)
-    wait_until(lambda: machines.ssh(STUBBORN, "test -d /run/clusterctl/warn").code == 0, lambda: "no watch", 20)
+    # The watch makes the folder before it opens it to everybody.
+    wait_until(lambda: machines.ssh(STUBBORN, "test -w /run/clusterctl/warn").code == 0, lambda: "no watch", 20)
     machines.output(STUBBORN, REGISTERED)
     with a_terminal(machines, STUBBORN) as seen:
         assert machines.push(STUBBORN, nodes=SLOTS, generation=2, deadline=iso(time.time() + 903)).json["ok"]

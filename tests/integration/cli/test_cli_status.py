@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -53,7 +54,9 @@ def test_a_silent_node_does_not_hold_up_the_others(loopback_cluster: LoopbackClu
     with socket.create_server(("127.0.17.2", loopback_cluster.port)):
         done = loopback_cluster.run("status", "--connect-timeout", "2")
     assert b"3/4 ready" in done.stdout
-    assert b"waited 2 s" in done.stdout + done.stderr
+    waited = re.search(rb"takes connections but says nothing \(waited ([\d.]+) s\)", done.stdout)
+    assert waited is not None, done.stdout.decode()
+    assert float(waited[1]) <= 2, "the two seconds are for the whole way; a busy machine needs some of them before"
     assert done.returncode == 4
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -98,3 +100,25 @@ def test_the_first_process_is_number_one_of_a_namespace(status: str, expected: b
 @pytest.mark.parametrize(("stat", "expected"), [("7 (a) b) T 1", True), ("7 (T) S 1", False), ("", False)])
 def test_a_stopped_process_is_recognised_whatever_its_name(stat: str, expected: bool) -> None:
     assert is_stopped(stat) is expected
+
+
+def test_machines_that_end_while_others_are_listed_are_passed_over(trees: cgroup.CgroupTrees) -> None:
+    """Each look comes upon folders that another thread makes and removes."""
+    cgroup.create(trees, "train", "train-0")
+    is_over = threading.Event()
+
+    def come_and_go() -> None:
+        while not is_over.is_set():
+            cgroup.create(trees, "eval", "eval-0")
+            cgroup.remove(trees, "eval", "eval-0")
+            cgroup.remove_cluster(trees, "eval")
+
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(come_and_go)
+        try:
+            for _ in range(3000):
+                assert ("train", "train-0") in set(cgroup.machines(trees))
+                assert cgroup.first_process(trees, "eval", "eval-0") is None
+        finally:
+            is_over.set()
+        coming.result(timeout=10)
