@@ -1,4 +1,4 @@
-"""Whether AWS itself would end every machine at the deadline: the cluster's state machine is started with DryRun."""
+"""Whether AWS itself would end the cluster at its deadline: the cluster's state machine is started with DryRun."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ from clusterctl.cloud.refusal import aws_errors
 
 WOULD_END = "DryRun flag is set"
 """What EC2 says instead of ending a machine that it would end: DryRunOperation, whose name Step Functions drops."""
+DENIED = "not authorized"
+"""What EC2 says where the state machine's role may not end it (EC2 API, "Error codes", UnauthorizedOperation).
+
+Of what is no machine, this alone counts: a NAT gateway that is gone keeps its tags for an hour, and is not found.
+"""
 NOT_FOUND = "it was not found by its tag"
 TIMEOUT_S = 60.0
 """Tags of a machine that was just made may take a while to be found."""
@@ -29,9 +34,10 @@ Pause = Callable[[], None]
 def not_ended(
     clients: Clients, cluster_id: str, wanted: Iterable[str], *, pause: Pause, timeout_s: float = TIMEOUT_S
 ) -> dict[str, str]:
-    """Instance id → why AWS would not end it; empty when it would end all. Raises CloudError when nobody can say.
+    """Id → why AWS would not end it; empty when it would end all. Raises CloudError when nobody can say.
 
-    A machine that has died needs no end.
+    `wanted`: the machines' ids, of which an answer is waited for. The cluster's reservations, NAT gateways and elastic
+    IPs are asked about, too. A machine that has died needs no end.
     """
     ids = tuple(wanted)
     give_up = time.monotonic() + timeout_s + MACHINE_S * len(ids)
@@ -43,7 +49,7 @@ def not_ended(
             arn = clients.sfn.start_execution(stateMachineArn=machine.id, input=DRY_RUN_INPUT)["executionArn"]
             said = answers(_output(clients, arn, pause, give_up=give_up))
             left = refusals(said, ids)
-            if NOT_FOUND in left.values():
+            if left:
                 left = without_gone(left, instances_of(clients, cluster_id))
             if NOT_FOUND not in left.values() or time.monotonic() > give_up:
                 return left
@@ -51,16 +57,17 @@ def not_ended(
 
 
 def answers(output: str) -> dict[str, str]:
-    """Instance id → what EC2 said, from the output of an execution."""
+    """Id → what EC2 said, from the output of an execution."""
     rows = json.loads(output)
     found: Iterable[Mapping[str, Any]] = rows if isinstance(rows, list) else ()
     return {str(row["Id"]): str((row.get("Answer") or {}).get("Cause", "it said nothing")) for row in found}
 
 
 def refusals(said: Mapping[str, str], wanted: Iterable[str]) -> dict[str, str]:
-    """What is left of the answers without those that say that the machine would end."""
+    """What is left of the answers without those that say that it would end."""
     left = {id: said.get(id, NOT_FOUND) for id in wanted}
-    return {id: why for id, why in left.items() if WOULD_END not in why}
+    machines = {id: why for id, why in left.items() if WOULD_END not in why}
+    return machines | {id: why for id, why in said.items() if id not in left and DENIED in why}
 
 
 def without_gone(left: Mapping[str, str], seen: Iterable[InstanceState]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The last question of an `up`: would AWS itself end every machine at the deadline? Asked with DryRun: nothing ends."""
+"""The last question of an `up`: would AWS itself end the cluster at the deadline? Asked with DryRun: nothing ends."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from clusterctl.text.quantities import count
 
 REHEARSAL_PAUSE_S = 0.05
 AWS_PAUSE_S = 1.0
+BY_THEMSELVES = "Only the nodes' own timers would end them."
+BILLS_ON = "What is no node would bill on until clusterctl down."
 
 
 def try_deadline(change: Change, *, slots: Collection[int] | None = None) -> CloudError | None:
-    """What to raise when the machines' own timers are all that would end them; it is said at once, too.
+    """What to raise when AWS would not end the machines, or what else bills by the hour; it is said at once, too.
 
     `slots`: those that are known to have a machine; None: all.
     """
@@ -28,16 +30,21 @@ def try_deadline(change: Change, *, slots: Collection[int] | None = None) -> Clo
     try:
         left = not_ended(change.clients, inventory.cluster_id, names, pause=lambda: time.sleep(pause_s))
     except CloudError as e:
-        return _said(
-            change, f"it is not known whether AWS would end {inventory.name} at its deadline: {e.message}", e.code
-        )
+        told = f"it is not known whether AWS would end {inventory.name} at its deadline: {e.message}"
+        return _said(change, told, BY_THEMSELVES, e.code)
     if not left:
         return None
-    why = "; ".join(f"{names[id]}: {said}" for id, said in left.items())
-    return _said(change, f"AWS would not end {count(len(left), 'node')} at the deadline: {why}", "NotProven")
+    machines = [id for id in left if id in names]
+    others = [id for id in left if id not in names]
+    what = " and ".join(
+        [*([count(len(machines), "node")] if machines else []), *([", ".join(others)] if others else [])]
+    )
+    why = "; ".join(f"{names.get(id, id)}: {said}" for id, said in left.items())
+    then = " ".join([*([BY_THEMSELVES] if machines else []), *([BILLS_ON] if others else [])])
+    return _said(change, f"AWS would not end {what} at the deadline: {why}", then, "NotProven")
 
 
-def _said(change: Change, message: str, code: str) -> CloudError:
-    change.output.note(f" WARNING: {message}\n  Only the nodes' own timers would end them.")
-    told = f"{message}. The nodes run, and only their own timers would end them"
+def _said(change: Change, message: str, then: str, code: str) -> CloudError:
+    change.output.note(f" WARNING: {message}\n  {then}")
+    told = f"{message}. The nodes run. {then}"
     return CloudError(told, code=code, hint=f"clusterctl down --cluster {change.cluster}")

@@ -17,7 +17,14 @@ import pulumi_aws as aws
 from clusterctl_infra.components.network import named
 from clusterctl_infra.components.partition import partition
 from clusterctl_infra.names import ID_TAG, alarm_name, guard_name
-from clusterctl_infra.plan.ending_machine import SCHEDULE_INPUT, ending_definition
+from clusterctl_infra.plan.ending_machine import (
+    ADDRESS,
+    GATEWAY,
+    INSTANCE,
+    RESERVATION,
+    SCHEDULE_INPUT,
+    ending_definition,
+)
 
 _LOOKS = (
     *("ec2:DescribeAddresses", "ec2:DescribeCapacityReservations", "ec2:DescribeInstances"),
@@ -163,7 +170,7 @@ def policy_of(cluster_id: str, *, region: str, account_id: str) -> dict[str, obj
     """What the role may do: look, end what carries this cluster's id, and start this one state machine."""
     prefix = f"arn:{partition(region)}"
     here = f"{region}:{account_id}"
-    ended = ("instance", "capacity-reservation", "natgateway", "elastic-ip")
+    ended = (INSTANCE, RESERVATION, GATEWAY, ADDRESS)
     return {
         "Version": "2012-10-17",
         "Statement": [

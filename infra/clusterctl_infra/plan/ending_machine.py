@@ -14,7 +14,8 @@ from typing import Any  # a definition is JSON-like
 from clusterctl_infra.names import ID_TAG, SLOT_TAG
 
 DRY_RUN_INPUT = '{"DryRun": true}'
-"""Started with this, it asks for the end of every machine without ending any, and answers with what AWS said."""
+"""Started with this, it asks for the end of all that it would end without ending any, and answers with what AWS said:
+a list of `{"Id": …, "Kind": …, "Answer": {"Error": …, "Cause": …}}`, with EC2's word for the type of resource."""
 SCHEDULE_INPUT = "{}"
 WAIT_KEY = "WaitSeconds"
 """Nodes that end early start it with such a number: it lets them save what is to be kept before it ends the rest."""
@@ -41,6 +42,14 @@ TIMEOUT_S = 3600
 """A machine that does not end, such as one protected from termination, fails the execution instead of hiding in it."""
 UNASKED = "the machines were ended; EC2 did not say which reservations there are: one bills empty until its end date"
 KEPT = "the machines were ended; a NAT gateway or an elastic IP of the cluster is left, and bills until clusterctl down"
+INSTANCE, RESERVATION, GATEWAY, ADDRESS = "instance", "capacity-reservation", "natgateway", "elastic-ip"
+"""EC2's words for the types of resources that it ends (EC2 API, TagSpecification; 2026-11-26)."""
+_ENDING_CALLS = {
+    INSTANCE: ("terminateInstances", "InstanceIds"),
+    RESERVATION: ("cancelCapacityReservation", "CapacityReservationId"),
+    GATEWAY: ("deleteNatGateway", "NatGatewayId"),
+    ADDRESS: ("releaseAddress", "AllocationId"),
+}
 SPARED = {"Ended": False}
 """What such an execution answers where slot 0 lives, and nothing was ended."""
 _LIVING = ["pending", "running", "stopping", "stopped"]
@@ -97,19 +106,23 @@ class _Ec2:
             **({"Retry": _RETRY} if retries else {}),
         }
 
-    def ids(self, cluster_id: str, *, of: str = "instance", most: int = TAGS_PER_PAGE) -> State:
-        """The ids of the machines, or of what else `of` says, that carry the tag, also of some that are gone."""
+    def ids(self, cluster_id: str, *kinds: str, most: int = TAGS_PER_PAGE) -> State:
+        """The ids of the resources of these types that carry the tag, also of some that are gone."""
         filters = [
             {"Name": "key", "Values": [ID_TAG]},
             {"Name": "value", "Values": [cluster_id]},
-            {"Name": "resource-type", "Values": [of]},
+            {"Name": "resource-type", "Values": list(kinds)},
         ]
         return self.task("describeTags", {"Filters": filters, "MaxResults": most})
 
-    def terminate(self, id_path: str, *, dry_run: bool = False) -> State:
-        """Of one machine alone: one id that is gone, and a call for several ends none (EC2, TerminateInstances)."""
-        parameters: State = {"InstanceIds.$": f"States.Array({id_path})"}
-        return self.task("terminateInstances", {**parameters, "DryRun": True} if dry_run else parameters, retries=False)
+    def end(self, kind: str, id_path: str = "$", *, more: State | None = None, retries: bool = False) -> State:
+        """The call that ends one resource of that type.
+
+        A machine alone at a time: one id that is gone, and a call for several ends none (EC2, TerminateInstances).
+        """
+        action, parameter = _ENDING_CALLS[kind]
+        named = f"States.Array({id_path})" if kind == INSTANCE else id_path
+        return self.task(action, {f"{parameter}.$": named, **(more or {})}, retries=retries)
 
 
 def _unless_slot_0_lives(ec2: _Ec2, tagged: State) -> dict[str, State]:
@@ -133,22 +146,32 @@ def _unless_slot_0_lives(ec2: _Ec2, tagged: State) -> dict[str, State]:
 
 
 def _dry_run(ec2: _Ec2, cluster_id: str) -> dict[str, State]:
-    """Asks for the end of each machine and keeps the answer; nothing on this way leads to the ending states.
+    """Asks for the end of each resource and keeps the answer; nothing on this way leads to the ending states.
 
     That AWS was asked too often is no answer: it is asked again.
     """
-    each = _each("$.Wave.Tags[*].ResourceId", "Try", ec2.terminate("$.Id", dry_run=True), answer="$.Answer")
-    each["ItemProcessor"]["States"] |= {
-        "TryRefused": _if("$.Answer.Cause", {"StringMatches": THROTTLED}, then="TryLater", otherwise="TryHeard"),
-        "TryLater": {"Type": "Wait", "Seconds": THROTTLED_PAUSE_S, "Next": "Try"},
-        "TryHeard": {"Type": "Pass", "End": True},
+    heard: State = {"Type": "Pass", "End": True}
+    caught = {"ErrorEquals": ["States.ALL"], "ResultPath": "$.Answer", "Next": "TryRefused"}
+    dry = {"ResultPath": None, "Catch": [caught], "End": True}
+    tries = {f"Try {kind}": {**ec2.end(kind, "$.Id", more={"DryRun": True}), **dry} for kind in _ENDING_CALLS}
+    which = [_rule("$.Kind", {"StringMatches": kind}, then=f"Try {kind}") for kind in _ENDING_CALLS]
+    each = {
+        "StartAt": "Try",
+        "States": {
+            "Try": {"Type": "Choice", "Choices": which, "Default": "TryHeard"},
+            **tries,
+            "TryRefused": _if("$.Answer.Cause", {"StringMatches": THROTTLED}, then="TryLater", otherwise="TryHeard"),
+            "TryLater": {"Type": "Wait", "Seconds": THROTTLED_PAUSE_S, "Next": "Try"},
+            "TryHeard": heard,
+        },
     }
+    found = "$$.Map.Item.Value"
     return {
-        "TryIds": {**ec2.ids(cluster_id), "ResultPath": "$.Wave", "Next": "AnyToTry"},
+        "TryIds": {**ec2.ids(cluster_id, *_ENDING_CALLS), "ResultPath": "$.Wave", "Next": "AnyToTry"},
         "AnyToTry": _if_any("$.Wave.Tags[0]", then="TryAll", otherwise="Ended"),
         "TryAll": {
-            **each,
-            "ItemSelector": {"Id.$": "$$.Map.Item.Value"},
+            **_map("$.Wave.Tags[*]", each),
+            "ItemSelector": {"Id.$": f"{found}.ResourceId", "Kind.$": f"{found}.ResourceType"},
             "ResultPath": "$.Tried",
             "OutputPath": "$.Tried",
             "Next": "Ended",
@@ -160,9 +183,9 @@ def _first_wave(ec2: _Ec2, cluster_id: str) -> dict[str, State]:
     """Every id at once; what is gone already or refused is left to the passes."""
     caught = {"ErrorEquals": ["States.ALL"], "ResultPath": None, "Next": "Pass"}
     return {
-        "Ids": {**ec2.ids(cluster_id), "ResultPath": "$.Wave", "Catch": [caught], "Next": "AnyIds"},
+        "Ids": {**ec2.ids(cluster_id, INSTANCE), "ResultPath": "$.Wave", "Catch": [caught], "Next": "AnyIds"},
         "AnyIds": _if_any("$.Wave.Tags[0]", then="EndAll", otherwise="Pass"),
-        "EndAll": {**_each("$.Wave.Tags[*].ResourceId", "End", ec2.terminate("$")), "Next": "Pass"},
+        "EndAll": {**_each("$.Wave.Tags[*].ResourceId", "End", ec2.end(INSTANCE)), "Next": "Pass"},
         "Pass": {"Type": "Pass", "Result": {"Found": False}, "Next": "Reservations"},
     }
 
@@ -178,11 +201,11 @@ def _reservations(ec2: _Ec2, cluster_id: str) -> dict[str, State]:
     untold = {**unfound, "Next": "CancelUntold"}
     held = {"Name": "state", "Values": _HELD}
     asked = {"CapacityReservationIds.$": "$.Tagged.Tags[*].ResourceId", "Filters": [held]}
-    cancel = ec2.task("cancelCapacityReservation", {"CapacityReservationId.$": "$"}, retries=False)
+    cancel = ec2.end(RESERVATION)
     ids = "$.Held.CapacityReservations[*].CapacityReservationId"
     return {
         "Reservations": {
-            **ec2.ids(cluster_id, of="capacity-reservation", most=RESERVATIONS_PER_CALL),
+            **ec2.ids(cluster_id, RESERVATION, most=RESERVATIONS_PER_CALL),
             "ResultPath": "$.Tagged",
             "Catch": [unfound],
             "Next": "AnyTagged",
@@ -212,7 +235,7 @@ def _instances(ec2: _Ec2, tagged: State) -> dict[str, State]:
         "Instances": {**ec2.task("describeInstances", asked), **page},
         "NextPage": {**ec2.task("describeInstances", following), **page},
         "AnyInstances": _if_any("$.Page.Reservations[0]", then="EndPage", otherwise="More"),
-        "EndPage": {**_each(ids, "EndOne", ec2.terminate("$")), "Next": "FoundInstance"},
+        "EndPage": {**_each(ids, "EndOne", ec2.end(INSTANCE)), "Next": "FoundInstance"},
         "FoundInstance": {"Type": "Pass", "Result": True, "ResultPath": "$.Found", "Next": "More"},
         "More": _if("$.Page.NextToken", {"StringGreaterThan": ""}, then="NextPage", otherwise="WasAny"),
         "WasAny": _if("$.Found", {"BooleanEquals": True}, then="Wait", otherwise="Leaving"),
@@ -243,7 +266,7 @@ def _gateways(ec2: _Ec2, tagged: State) -> dict[str, State]:
 
     A refusal stops nothing: what is still there at the end fails the execution.
     """
-    delete = ec2.task("deleteNatGateway", {"NatGatewayId.$": "$"})
+    delete = ec2.end(GATEWAY, retries=True)
     return {
         "Gateways": {**_look_at_gateways(ec2, tagged, _BILLING_GATEWAY), "Next": "AnyGateways"},
         "AnyGateways": _if_any("$.Network.NatGateways[0]", then="EndGateways", otherwise="GoingGateways"),
@@ -268,10 +291,10 @@ def _addresses(ec2: _Ec2, cluster_id: str, tagged: State) -> dict[str, State]:
 
     They are found by their tags: descriptions of 256 addresses would not fit into one answer.
     """
-    release = ec2.task("releaseAddress", {"AllocationId.$": "$"})
+    release = ec2.end(ADDRESS, retries=True)
     left = {**ec2.task("describeAddresses", {"Filters": [tagged]}), "ResultPath": "$.Network"}
     return {
-        "Addresses": {**ec2.ids(cluster_id, of="elastic-ip"), "ResultPath": "$.Network", "Next": "AnyAddresses"},
+        "Addresses": {**ec2.ids(cluster_id, ADDRESS), "ResultPath": "$.Network", "Next": "AnyAddresses"},
         "AnyAddresses": _if_any("$.Network.Tags[0]", then="Release", otherwise="AddressesLeft"),
         "Release": {**_each("$.Network.Tags[*].ResourceId", "ReleaseOne", release), "Next": "AddressesLeft"},
         "AddressesLeft": {**left, "Next": "AnyAddressLeft"},
@@ -281,25 +304,22 @@ def _addresses(ec2: _Ec2, cluster_id: str, tagged: State) -> dict[str, State]:
     }
 
 
-def _each(items: str, name: str, task: State, *, answer: str | None = None) -> State:
-    """One task for each item; a refusal stops none of the others, and is kept at `answer`.
+def _each(items: str, name: str, task: State) -> State:
+    """One task for each item; a refusal stops none of the others."""
+    caught = {"ErrorEquals": ["States.ALL"], "ResultPath": None, "Next": f"{name}Refused"}
+    state = {**task, "ResultPath": None, "Catch": [caught], "End": True}
+    states = {name: state, f"{name}Refused": {"Type": "Pass", "End": True}}
+    return {**_map(items, {"StartAt": name, "States": states}), "ResultPath": None}
+
+
+def _map(items: str, each: State) -> State:
+    """The states `each` once for each item, side by side.
 
     The items are taken by InputPath: ItemsPath has to be a reference path, which has no `[*]` (developer guide,
     "ItemsPath"; 2026-11-22).
     """
-    caught = {"ErrorEquals": ["States.ALL"], "ResultPath": answer, "Next": f"{name}Refused"}
-    state = {**task, "ResultPath": None, "Catch": [caught], "End": True}
-    return {
-        "Type": "Map",
-        "InputPath": items,
-        "MaxConcurrency": PARALLEL,
-        "ItemProcessor": {
-            "ProcessorConfig": {"Mode": "INLINE"},
-            "StartAt": name,
-            "States": {name: state, f"{name}Refused": {"Type": "Pass", "End": True}},
-        },
-        "ResultPath": None,
-    }
+    processor = {"ProcessorConfig": {"Mode": "INLINE"}, **each}
+    return {"Type": "Map", "InputPath": items, "MaxConcurrency": PARALLEL, "ItemProcessor": processor}
 
 
 def _if_any(path: str, *, then: str, otherwise: str) -> State:
@@ -308,6 +328,10 @@ def _if_any(path: str, *, then: str, otherwise: str) -> State:
 
 
 def _if(path: str, test: State, *, then: str, otherwise: str) -> State:
+    return {"Type": "Choice", "Choices": [_rule(path, test, then=then)], "Default": otherwise}
+
+
+def _rule(path: str, test: State, *, then: str) -> State:
     """Whether a path is there, is something, and passes the test."""
     tests = [{"Variable": path, **condition} for condition in ({"IsPresent": True}, {"IsNull": False}, test)]
-    return {"Type": "Choice", "Choices": [{"And": tests, "Next": then}], "Default": otherwise}
+    return {"And": tests, "Next": then}

@@ -59,15 +59,21 @@ class Fleet:
         return answer
 
     def describeTags(self, parameters: Mapping[str, Any]) -> Any:  # noqa: N802 (EC2 names it)
-        kind = next(row["Values"][0] for row in parameters["Filters"] if row["Name"] == "resource-type")
-        tag = {"Key": "clusterctl:id", "ResourceType": kind, "Value": CLUSTER_ID}
+        kinds = next(row["Values"] for row in parameters["Filters"] if row["Name"] == "resource-type")
+        tag = {"Key": "clusterctl:id", "Value": CLUSTER_ID}
+        found = [(kind, id) for kind in kinds for id in self._tagged(kind)]
+        return {"Tags": [{**tag, "ResourceType": kind, "ResourceId": id} for kind, id in found]}
+
+    def _tagged(self, kind: str) -> list[str]:
         if kind == "elastic-ip":
-            return {"Tags": [{**tag, "ResourceId": id} for id in sorted(self.addresses)]}
+            return sorted(self.addresses)
+        if kind == "natgateway":
+            return sorted(self.gateways)
         if kind == "capacity-reservation":
             if not self.tells_tags:
                 raise TaskFailed("Ec2.Ec2Exception", "InternalError")
-            return {"Tags": [{**tag, "ResourceId": id} for id in ("cr-0", "cr-1")]}  # the first one ended long ago
-        return {"Tags": [{**tag, "ResourceId": id} for id in self.living if id not in self.untagged]}
+            return ["cr-0", "cr-1"]  # the first one ended long ago
+        return [id for id in self.living if id not in self.untagged]
 
     def describeInstances(self, parameters: Mapping[str, Any]) -> Any:  # noqa: N802
         if any(row["Name"] == "tag:clusterctl:slot" for row in parameters["Filters"]):
@@ -99,6 +105,7 @@ class Fleet:
     def cancelCapacityReservation(self, parameters: Mapping[str, Any]) -> Any:  # noqa: N802
         if parameters["CapacityReservationId"] != "cr-1":
             raise TaskFailed("Ec2.Ec2Exception", "InvalidState")
+        refuse_dry_run(parameters)
         self.cancelled += 1
         return {"Return": True}
 
@@ -118,6 +125,7 @@ class Fleet:
         id = parameters["NatGatewayId"]
         if id in self.held:
             raise TaskFailed("Ec2.Ec2Exception", "You are not authorized to perform this operation.")
+        refuse_dry_run(parameters)
         self.gateways[id] = "deleting"
         return {"NatGatewayId": id}
 
@@ -126,6 +134,7 @@ class Fleet:
 
     def releaseAddress(self, parameters: Mapping[str, Any]) -> Any:  # noqa: N802
         id = parameters["AllocationId"]
+        refuse_dry_run(parameters)
         if id in self.held or self.gateways:
             raise TaskFailed("Ec2.Ec2Exception", f"The address with allocation id [{id}] is in use.")
         self.addresses.remove(id)
@@ -136,11 +145,16 @@ class Fleet:
         if self.refusals.get(id, 0) > 0:
             self.refusals[id] -= 1
             raise TaskFailed("Ec2.Ec2Exception", "Request limit exceeded. (Service: Ec2, Status Code: 503)")
-        if parameters.get("DryRun"):
-            said = "Request would have succeeded, but DryRun flag is set. (Service: Ec2, Status Code: 412)"
-            raise TaskFailed("Ec2.Ec2Exception", said)
+        refuse_dry_run(parameters)
         self.living[id] = False
         return {"TerminatingInstances": [{"InstanceId": id}]}
+
+
+def refuse_dry_run(parameters: Mapping[str, Any]) -> None:
+    """AWS's answer to who may, of an id and of nothing else (request ids have 36 characters)."""
+    if parameters.get("DryRun"):
+        said = "Request would have succeeded, but DryRun flag is set. (Service: Ec2, Status Code: 412, Request ID: "
+        raise TaskFailed("Ec2.Ec2Exception", f"{said}{'x' * 36})")
 
 
 def executed(fleet: Fleet, given: str = SCHEDULE_INPUT, *, clock: Clock | None = None) -> tuple[Execution, Clock, Any]:

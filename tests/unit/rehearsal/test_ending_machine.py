@@ -68,16 +68,18 @@ def test_a_disabled_schedule_does_not_fire(world: SmallRegion) -> None:
     assert living(world) == [node.id]
 
 
-def test_a_dry_run_says_of_every_machine_that_it_would_end_and_ends_none(world: SmallRegion) -> None:
+def test_a_dry_run_says_of_all_that_it_would_end_and_ends_nothing(world: SmallRegion) -> None:
     machine = guarded(world)
     node = world.node(0)
-    world.make(CAPACITY_RESERVATION, **EVERYTHING[CAPACITY_RESERVATION], tags=TAGS)
+    held = world.make(CAPACITY_RESERVATION, **EVERYTHING[CAPACITY_RESERVATION], tags=TAGS)
     row = world.executions.start(machine, DRY_RUN_INPUT)
     assert row.status == "SUCCEEDED"
     assert row.output is not None
-    assert [(answer["Id"], answer["Answer"]["Cause"]) for answer in json.loads(row.output)] == [
-        (node.id, "DryRunOperation")
-    ]
+    said = {answer["Id"]: (answer["Kind"], answer["Answer"]["Cause"]) for answer in json.loads(row.output)}
+    assert said == {
+        node.id: ("instance", "DryRunOperation"),
+        held.id: ("capacity-reservation", "DryRunOperation"),
+    }
     assert living(world) == [node.id]
     assert len(list(world.store.live(CAPACITY_RESERVATION))) == 1
 

@@ -19,8 +19,9 @@ from tests.unit.rehearsal.many_machines import UNSURE_INPUT, Clock, Fleet, execu
 
 
 @pytest.mark.parametrize("given", [SCHEDULE_INPUT, DRY_RUN_INPUT])
-def test_256_nodes_of_33_interfaces_stay_within_awss_limits(given: str) -> None:
+def test_256_nodes_of_33_interfaces_with_an_address_each_stay_within_awss_limits(given: str) -> None:
     fleet = Fleet(256, 33)
+    fleet.addresses = {f"eipalloc-{number:017x}" for number in range(256)}
     fleet.untagged = set(list(fleet.living)[:100])  # so that these are left to the pages of descriptions
     execution, _, _ = executed(fleet, given)
     assert any(fleet.living.values()) is (given == DRY_RUN_INPUT)
@@ -115,17 +116,26 @@ def with_a_way_out() -> Fleet:
     return fleet
 
 
-def test_a_dry_run_without_machines_ends_nothing_and_cancels_nothing() -> None:
+def test_a_dry_run_without_machines_tries_what_else_bills_and_ends_nothing() -> None:
     fleet = Fleet(0, 1)
-    executed(fleet, DRY_RUN_INPUT)
-    assert fleet.asked == ["describeTags"]
+    fleet.gateways, fleet.addresses, fleet.held = {"nat-0": "available"}, {"eipalloc-0"}, {"nat-0"}
+    _, _, told = executed(fleet, DRY_RUN_INPUT)
+    assert {row["Id"]: row["Kind"] for row in told} == {
+        "cr-0": "capacity-reservation",
+        "cr-1": "capacity-reservation",
+        "nat-0": "natgateway",
+        "eipalloc-0": "elastic-ip",
+    }
+    assert [row["Id"] for row in told if "not authorized" in row["Answer"]["Cause"]] == ["nat-0"]
+    assert (fleet.cancelled, fleet.gateways, fleet.addresses) == (0, {"nat-0": "available"}, {"eipalloc-0"})
 
 
 def test_a_dry_run_that_asks_too_often_asks_again_until_every_machine_was_told_of() -> None:
     fleet = Fleet(4, 1, refusals={"i-00000000000000001": 2, "i-00000000000000003": 1})
     _, clock, told = executed(fleet, DRY_RUN_INPUT)
-    assert [row["Id"] for row in told] == list(fleet.living)
-    assert all("DryRun flag is set" in row["Answer"]["Cause"] for row in told)
+    machines = [row for row in told if row["Kind"] == "instance"]
+    assert [row["Id"] for row in machines] == list(fleet.living)
+    assert all("DryRun flag is set" in row["Answer"]["Cause"] for row in machines)
     assert all(fleet.living.values())
     assert clock.now == 3 * THROTTLED_PAUSE_S
 

@@ -29,6 +29,14 @@ def test_a_refusal_a_silence_and_a_machine_that_was_not_found_are_named() -> Non
     assert left == {"b": DENIED, "c": "it said nothing", "d": NOT_FOUND}
 
 
+GONE = "NatGateway nat-0 was not found (Service: Ec2, Status Code: 400, Request ID: x)"
+
+
+def test_of_what_is_no_machine_only_a_missing_right_is_told() -> None:
+    said_of = {"a": WOULD, "nat-0": GONE, "eipalloc-0": WOULD, "cr-0": DENIED}
+    assert refusals(said_of, ["a"]) == {"cr-0": DENIED}
+
+
 def test_an_execution_that_found_no_machine_leaves_all() -> None:
     output = json.dumps({"DryRun": True, "Wave": {"Tags": []}})
     assert refusals(answers(output), ["a"]) == {"a": NOT_FOUND}

@@ -54,6 +54,15 @@ def test_a_node_that_aws_would_not_end_is_named_with_the_reason_and_what_ends_it
     assert "Only the nodes' own timers would end them" in screen.err
 
 
+def test_a_gateway_that_aws_would_not_delete_is_named_with_what_it_does(made: Change, screen: Screen) -> None:
+    play(made, StateMachine([succeeded(**{"i-0": WOULD, "i-1": WOULD, "nat-0": DENIED})]))
+    unproven = try_deadline(made)
+    assert unproven is not None
+    assert unproven.message.startswith(f"AWS would not end nat-0 at the deadline: nat-0: {DENIED}")
+    assert "What is no node would bill on until clusterctl down." in unproven.message
+    assert "own timers" not in screen.err
+
+
 def test_of_the_nodes_alone_that_are_known_to_run_is_asked(made: Change) -> None:
     play(made, StateMachine([succeeded(**{"i-0": WOULD})]))
     assert try_deadline(made, slots={0}) is None
