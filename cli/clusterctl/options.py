@@ -13,7 +13,7 @@ from clusterctl_infra.config.quantities import parse_seconds, parse_size_gib
 from clusterctl_infra.errors import ClusterctlError, UsageError
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
-from clusterctl.engine.known_clusters import cluster_names, find_cluster
+from clusterctl.engine.known_clusters import find_cluster
 from clusterctl.home import home_directory, named_home
 from clusterctl.text.cluster_word import cluster_word
 from clusterctl.text.next_commands import nodes_again
@@ -64,7 +64,7 @@ class StackFolder(click.Path):
 def refuse_cluster_for_folder(word: str, ctx: click.Context) -> None:
     """Raises UsageError where no folder but a known cluster has this name."""
     flags = [flag for parameter in ctx.command.params for flag in parameter.opts]
-    named = cluster_word(word, cluster_names(named_home(os.environ)), typed=ctx.command_path, flags=flags)
+    named = cluster_word(word, named_home(os.environ).cluster_names, typed=ctx.command_path, flags=flags)
     if named is not None:
         told = f"there is no folder {word}, but {word} is {named.kind}: write it after {named.flag}"
         raise UsageError(told, hint=named.hint)
@@ -174,7 +174,7 @@ def json_option(function: F) -> F:
 def names_of_nodes() -> list[str]:
     """Those of every rehearsed cluster that is known here, for completion; a cluster that cannot be read has none."""
     names: list[str] = []
-    for cluster in cluster_names(named_home(os.environ)):
+    for cluster in named_home(os.environ).cluster_names:
         try:
             inventory = chosen_cluster(cluster)
         except ClusterctlError:
@@ -185,7 +185,7 @@ def names_of_nodes() -> list[str]:
 
 def complete_clusters(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """The clusters that this computer knows."""
-    names = cluster_names(named_home(os.environ))
+    names = named_home(os.environ).cluster_names
     return [name for name in names if name.startswith(incomplete)]
 
 

@@ -16,7 +16,7 @@ from clusterctl.cloud.refusal import aws_errors
 
 ACTIVE = "active"
 NOT_BEGUN = ("scheduled", "payment-pending", "assessing", "delayed", "pending")
-BLOCK = "capacity-block"
+BLOCK_RESERVATION_TYPE = "capacity-block"
 PLATFORM: Final = "Linux/UNIX"
 SHOW = "aws ec2 describe-capacity-reservations --region {region} --capacity-reservation-ids {id}"
 
@@ -77,7 +77,7 @@ def found_capacity(row: Mapping[str, Any]) -> FoundCapacity:
         state=row.get("State", "unknown"),
         places=row.get("TotalInstanceCount", 0),
         free=row.get("AvailableInstanceCount", 0),
-        is_block=row.get("ReservationType") == BLOCK,
+        is_block=row.get("ReservationType") == BLOCK_RESERVATION_TYPE,
         platform=row.get("InstancePlatform", PLATFORM),
         starts_at=row.get("StartDate"),
         ends_at=row.get("EndDate"),

@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError, ConnectTimeoutError, EndpointConnec
 from clusterctl_infra.names import ID_TAG, OWNER_TAG, PURCHASE_TAG, PURCHASED_FOR_TAG
 from clusterctl_infra.plan.deadline import BLOCK_MARGIN
 
-from clusterctl.cloud.adopted_capacity import BLOCK, PLATFORM, FoundCapacity, found_capacity
+from clusterctl.cloud.adopted_capacity import BLOCK_RESERVATION_TYPE, PLATFORM, FoundCapacity, found_capacity
 from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.instances import tags_of
 from clusterctl.cloud.refusal import aws_errors
@@ -22,7 +22,7 @@ from clusterctl.cloud.refusal import aws_errors
 if TYPE_CHECKING:
     from types_boto3_ec2.type_defs import TagSpecificationTypeDef
 
-OVER = ("expired", "cancelled", "failed", "payment-failed", "unsupported")
+WITHOUT_PLACES = ("expired", "cancelled", "failed", "payment-failed", "unsupported")
 """States of a block that holds nothing any more (EC2 API, CapacityReservation; 2026-11-26)."""
 LEAST_LEFT = BLOCK_MARGIN + timedelta(minutes=1)
 """A block that ends sooner takes no machines: AWS is about to end them."""
@@ -54,7 +54,7 @@ def blocks_of(clients: Clients, cluster: str, *, ids: Collection[str], now: date
     own = [
         found_capacity(row)
         for row in rows
-        if row.get("ReservationType") == BLOCK
+        if row.get("ReservationType") == BLOCK_RESERVATION_TYPE
         and (row["CapacityReservationId"] in ids or tags_of(row.get("Tags")).get(PURCHASED_FOR_TAG) == cluster)
     ]
     lasting = [block for block in own if lasts(block, now=now)]
@@ -63,7 +63,7 @@ def blocks_of(clients: Clients, cluster: str, *, ids: Collection[str], now: date
 
 def lasts(block: FoundCapacity, *, now: datetime) -> bool:
     """Whether machines can still run in it, now or later."""
-    return block.state not in OVER and (block.ends_at is None or block.ends_at > now + LEAST_LEFT)
+    return block.state not in WITHOUT_PLACES and (block.ends_at is None or block.ends_at > now + LEAST_LEFT)
 
 
 def buy(clients: Clients, offering_id: str, tags: list[TagSpecificationTypeDef]) -> str:

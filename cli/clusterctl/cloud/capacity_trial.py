@@ -38,7 +38,7 @@ NO_ROOM = ("InsufficientInstanceCapacity", "InsufficientCapacity", "Insufficient
 """EC2's codes, and states of a reservation, that say that there is no room now (EC2 API; 2026-11-25)."""
 NEXT = (*NO_ROOM, "VcpuLimitExceeded", "InstanceLimitExceeded", "Unsupported", "InvalidInstanceType")
 """What may be otherwise for another type or zone; every other refusal ends the asking."""
-OVER = ("failed", "expired", "cancelled")
+NOTHING_TO_CANCEL = ("failed", "expired", "cancelled")
 """States of a reservation that AWS does not cancel: nothing is left of it, and nothing bills (the same page)."""
 KINDS = tuple(kind for kind in MACHINE_KINDS if kind.name in (RESERVATION, "placement group"))
 
@@ -52,7 +52,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attempt:
+class Answer:
     """What AWS said to one candidate."""
 
     candidate: Candidate
@@ -95,26 +95,26 @@ def ask_for_room(
     now: Callable[[], datetime],
     tell: Callable[[str], None],
     sleep: Callable[[float], None] = time.sleep,
-) -> tuple[Attempt, ...]:
+) -> tuple[Answer, ...]:
     """What AWS said to one after the other, until there was room; nothing that was made for it is left.
 
     Raises CloudError for a refusal that would be the same for every candidate, and when something could not be ended.
     """
-    attempts: list[Attempt] = []
+    answers: list[Answer] = []
     is_clean = False
     try:
         with aws_errors(f"asking whether there is room for {trial.places} machines"):
             group = _make_group(clients, trial, ends_at=now() + LASTS) if trial.is_grouped else None
             for candidate in candidates:
                 refusal = _ask(clients, trial, candidate, group=group, ends_at=now() + LASTS, sleep=sleep)
-                attempts.append(Attempt(candidate=candidate, refusal=refusal))
+                answers.append(Answer(candidate=candidate, refusal=refusal))
                 if refusal is None:
                     break
             is_clean = group is None or _is_group_deleted(clients, trial)
     finally:
         if not is_clean:
             end_trial(clients, trial.trial_id, tell=tell, sleep=sleep)
-    return tuple(attempts)
+    return tuple(answers)
 
 
 def end_trial(
@@ -182,7 +182,7 @@ def _ask(
         return code_of(e)
     id = row["CapacityReservationId"]
     state = _settled(clients, id, str(row["State"]), sleep=sleep)
-    if state not in OVER:
+    if state not in NOTHING_TO_CANCEL:
         clients.ec2.cancel_capacity_reservation(CapacityReservationId=id)
     return None if state == "active" else state
 

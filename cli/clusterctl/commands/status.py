@@ -10,7 +10,7 @@ import click
 from clusterctl_infra.errors import SomeNodesFailed
 from clusterctl_infra.outputs import Inventory
 
-from clusterctl.engine.known_clusters import VARIABLE, cluster_names
+from clusterctl.engine.known_clusters import VARIABLE
 from clusterctl.home import home_directory
 from clusterctl.options import chosen_cluster, cluster_option, connect_timeout_option, json_option
 from clusterctl.output import Output
@@ -38,7 +38,7 @@ def command(output: Output, cluster: str | None, connect_timeout: float | None, 
       clusterctl status
       clusterctl status --json | jq '.nodes[] | select(.state != "ready")'
     """
-    known = cluster_names(home_directory(os.environ))
+    known = home_directory(os.environ).cluster_names
     if cluster is None and not os.environ.get(VARIABLE) and len(known) > 1:
         rows = look_at_all(known, lambda name: _seen(chosen_cluster(name), connect_timeout))
         if as_json:

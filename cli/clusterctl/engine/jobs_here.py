@@ -8,7 +8,6 @@ from pathlib import Path
 from clusterctl_infra.names import REHEARSAL_SUFFIX
 from clusterctl_infra.private_home import make_private_folder
 
-from clusterctl.engine.known_clusters import cluster_names
 from clusterctl.home import Home
 
 MOST_JOBS = 500
@@ -33,7 +32,7 @@ def cluster_of_job(job: str, home: Home) -> str | None:
         cluster = (home.job_clusters_dir / job).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
         return None
-    known = cluster_names(home)
+    known = home.cluster_names
     base, _, number = job.rpartition("-")
     if number.isdecimal() and {base, base + REHEARSAL_SUFFIX} & {*known}:
         return None

@@ -25,11 +25,6 @@ _STAND_IN = re.compile(r"^\s*-\s*\{?\s*name:\s*[\"']?aws[\"']?\s*(?:,|\}|$)", re
 _STACK_DIR = re.compile(r'"stack_dir": *("(?:[^"\\]|\\.)*")')
 
 
-def cluster_names(home: Home) -> tuple[str, ...]:
-    """The clusters that this computer has an inventory of, sorted."""
-    return home.cluster_names
-
-
 def inventory_here(home: Home, cluster: str) -> Inventory | None:
     """The inventory that this computer has under the cluster's name; None without a readable one."""
     try:
@@ -43,7 +38,7 @@ def find_cluster(home: Home, *, name: str | None, environ: Mapping[str, str]) ->
 
     Raises NothingMatched, and InventoryUnreadable naming the file.
     """
-    known = cluster_names(home)
+    known = home.cluster_names
     wanted, source = (name, "--cluster") if name else (environ.get(VARIABLE), f"${VARIABLE}")
     if half_made := _half_made(home, wanted, known):
         run = _run_of(home, half_made)

@@ -19,7 +19,7 @@ from clusterctl_infra.outputs import Inventory, InventoryUnreadable
 
 from clusterctl.engine.call import PulumiEngine
 from clusterctl.engine.environment import engine_environment
-from clusterctl.engine.known_clusters import cluster_names, find_cluster
+from clusterctl.engine.known_clusters import find_cluster
 from clusterctl.engine.known_folder import stack_of_cluster
 from clusterctl.engine.run_file import read_record
 from clusterctl.engine.stack import Stack, read_stack
@@ -114,7 +114,7 @@ def find_whereabouts(
 def known_in_folder(folder: Path, *, home: Home) -> Inventory | None:
     """The only cluster that was last run from a folder: it can be ended although its file is broken now."""
     found = []
-    for name in cluster_names(home):
+    for name in home.cluster_names:
         with contextlib.suppress(InventoryUnreadable, NothingMatched):  # another cluster's is no obstacle
             found.append(find_cluster(home, name=name, environ={}))
     here = [inventory for inventory in found if inventory.stack_dir == str(folder)]

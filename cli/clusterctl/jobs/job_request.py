@@ -49,8 +49,8 @@ class JobFlags:
     name: str
     words: tuple[str, ...] = ()
     """What stands behind the job's name: of cp and exec."""
-    limit_gib: int = 100
-    """What cp takes of one node at most: more than the checkpoints of most models, and less than most disks."""
+    limit_gib: int
+    """What cp takes of one node at most."""
 
 
 def carry_out(flags: JobFlags, output: Output) -> int:

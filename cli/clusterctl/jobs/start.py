@@ -35,6 +35,8 @@ CHUNK_BYTES = 1024 * 1024
 WAIT_POLL_S = 2.0
 MOST_TRIES = 5
 """Of jobs that begin at one instant on the same nodes and reckon with the same ports."""
+CROWD = 4
+"""So many processes to a processor still import torch within half a minute."""
 GPU_BYTES = 8
 """Room in a header for the index of one GPU, which is not known before the nodes are held."""
 
@@ -252,10 +254,6 @@ def crowded(ranks: int, *, is_rehearsal: bool, processors: int) -> str:
         return ""
     shared = f"{ranks} processes share this computer's {count(processors, 'processor')}"
     return f"rehearsed: {shared}, which may take minutes to start them; --nproc 1 starts one on each node"
-
-
-CROWD = 4
-"""So many processes to a processor still import torch within half a minute."""
 
 
 def _append(target: IO[bytes], source: IO[bytes]) -> None:

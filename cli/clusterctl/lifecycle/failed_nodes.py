@@ -78,7 +78,7 @@ def agreed_to(
     if not failed:
         return ()
     for node in failed:
-        output.note(f"  failed   {node.name} failed {node.why}")
+        output.note(f"  failed   {node.name} {node.why}")
     if asking.agrees_by_flag:
         output.note(f"  replace  {lost_words(failed)}")
         return tuple(failed)
@@ -104,6 +104,6 @@ def replace_question(failed: Sequence[FailedNode], cluster_plan: ClusterPlan) ->
 
 
 def lost_words(failed: Sequence[FailedNode]) -> str:
-    """`train-1, train-3: replaced, the data on their disks is lost`. Pure."""
+    """`train-1, train-3: the data on their disks is lost`. Pure."""
     whose = "its disks" if len(failed) == 1 else "their disks"
-    return f"{', '.join(node.name for node in failed)}: replaced, the data on {whose} is lost"
+    return f"{', '.join(node.name for node in failed)}: the data on {whose} is lost"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -17,7 +16,7 @@ from clusterctl_infra.config.flag_size import size_of_one_run
 from clusterctl_infra.config.load import load_cluster
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.stack import OWN_KEYS, StackSettings, stack_settings
-from clusterctl_infra.errors import CapExceeded, ConfigError
+from clusterctl_infra.errors import CapExceeded
 from clusterctl_infra.identity import Identity, stand_in_identity
 from clusterctl_infra.launch import launch_changes, launch_facts
 from clusterctl_infra.ledger import ledger_to_json
@@ -282,19 +281,3 @@ def _price_of(intent: Intent, machine: SeenMachine) -> float | None:
 
 def _text(value: object) -> str:
     return json.dumps(value, separators=(",", ":"))
-
-
-FLAG = "--nodes"
-AS_READ = "config clusterctl:nodes"
-
-
-@contextlib.contextmanager
-def said_of_the_flag(nodes: int | None) -> Iterator[None]:
-    """Raises ConfigError with the flag's name where `nodes` were typed."""
-    try:
-        yield
-    except ConfigError as e:
-        if nodes is None:
-            raise
-        problems = [problem.replace(AS_READ, FLAG) for problem in e.problems]
-        raise ConfigError(e.message, problems=problems, hint=e.hint) from e

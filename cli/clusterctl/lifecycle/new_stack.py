@@ -17,7 +17,6 @@ from clusterctl_infra.names import REHEARSAL_SUFFIX, USUAL_STACK_NAME
 from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.put_in_place import put_in_place
 
-from clusterctl.engine.known_clusters import cluster_names
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_plan import plan_stack, refuse_problems
 from clusterctl.engine.stacks_near import CLUSTER_FILE
@@ -79,7 +78,7 @@ def write_new_stack(asked: NewStack, *, home: Home, now: datetime) -> None:
     folder = asked.folder.expanduser()
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise UsageError(f"{asked.folder} exists and is not an empty folder: nothing was written; take another name")
-    known = next((name for name in cluster_names(home) if name.removesuffix(REHEARSAL_SUFFIX) == asked.name), None)
+    known = next((name for name in home.cluster_names if name.removesuffix(REHEARSAL_SUFFIX) == asked.name), None)
     if known is not None:
         raise UsageError(
             f"a cluster called {known} is known on this computer: nothing was written; give this one another name",

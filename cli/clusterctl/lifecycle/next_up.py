@@ -11,7 +11,7 @@ from datetime import datetime
 from clusterctl_infra.names import REHEARSAL_SUFFIX
 from clusterctl_infra.outputs import Inventory
 
-from clusterctl.engine.known_clusters import cluster_names, inventory_here
+from clusterctl.engine.known_clusters import inventory_here
 from clusterctl.engine.stack import Stack
 from clusterctl.home import Home
 from clusterctl.lifecycle.preview import NodePreview, late_lines, made_anew_lines
@@ -39,7 +39,7 @@ class NextUp:
 
 def cluster_of(stack: Stack, *, home: Home, is_rehearsal: bool) -> Inventory | None:
     """The cluster that was last run from the stack's folder, whatever name its file says now."""
-    for name in cluster_names(home):
+    for name in home.cluster_names:
         known = inventory_here(home, name) if name.endswith(REHEARSAL_SUFFIX) == is_rehearsal else None
         if known is not None and (known.stack_dir, known.stack_name) == (str(stack.directory), stack.name):
             return known

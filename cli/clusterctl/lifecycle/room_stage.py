@@ -17,7 +17,7 @@ from clusterctl.cloud.capacity_trial import (
     LASTS,
     LATE,
     NO_ROOM,
-    Attempt,
+    Answer,
     Candidate,
     CapacityTrial,
     ask_for_room,
@@ -105,34 +105,34 @@ def _asked(change: Change, planned: WithPlan) -> Candidate:
         tags=config.tags,
     )
     with change.trying(trial.trial_id):
-        attempts = ask_for_room(change.clients, trial, planned.candidates, now=utc_now, tell=change.tell)
-    last = attempts[-1]
-    if config.is_list or any(attempt.refusal for attempt in attempts):
-        change.output.note(room_table(attempts, places=trial.places))
+        answers = ask_for_room(change.clients, trial, planned.candidates, now=utc_now, tell=change.tell)
+    last = answers[-1]
+    if config.is_list or any(answer.refusal for answer in answers):
+        change.output.note(room_table(answers, places=trial.places))
     if last.refusal is None:
         return last.candidate
-    raise _no_room(attempts, planned)
+    raise _no_room(answers, planned)
 
 
-def room_table(attempts: Sequence[Attempt], *, places: int) -> str:
+def room_table(answers: Sequence[Answer], *, places: int) -> str:
     """What AWS said to each type and zone, zones with the same answer together."""
-    return render_table(("type", "zones", "AWS says"), _rows(attempts, places=places))
+    return render_table(("type", "zones", "AWS says"), _rows(answers, places=places))
 
 
-def _rows(attempts: Sequence[Attempt], *, places: int) -> Iterator[tuple[str, str, str]]:
-    def same(attempt: Attempt) -> tuple[str, str | None]:
-        return attempt.candidate.instance_type, attempt.refusal
+def _rows(answers: Sequence[Answer], *, places: int) -> Iterator[tuple[str, str, str]]:
+    def same(answer: Answer) -> tuple[str, str | None]:
+        return answer.candidate.instance_type, answer.refusal
 
-    for (name, refusal), group in itertools.groupby(attempts, key=same):
-        zones = ", ".join(attempt.candidate.zone for attempt in group)
+    for (name, refusal), group in itertools.groupby(answers, key=same):
+        zones = ", ".join(answer.candidate.zone for answer in group)
         yield name, zones, f"{ROOM} for {places}" if refusal is None else refusal
 
 
-def _no_room(attempts: Sequence[Attempt], planned: WithPlan) -> CloudError:
+def _no_room(answers: Sequence[Answer], planned: WithPlan) -> CloudError:
     """NoCapacity where waiting may help."""
-    names = dict.fromkeys(attempt.candidate.instance_type for attempt in attempts)
-    zones = dict.fromkeys(attempt.candidate.zone for attempt in attempts)
-    lacks = next((attempt for attempt in attempts if attempt.refusal in NO_ROOM), None)
+    names = dict.fromkeys(answer.candidate.instance_type for answer in answers)
+    zones = dict.fromkeys(answer.candidate.zone for answer in answers)
+    lacks = next((answer for answer in answers if answer.refusal in NO_ROOM), None)
     kept = "What was there before is as it was." if not planned.state.is_empty else "No node runs, nothing bills."
     told = (
         f"there is no room for {len(planned.plan.slots)} × {' or '.join(names)} in {', '.join(zones)}; nothing was "
@@ -141,5 +141,5 @@ def _no_room(attempts: Sequence[Attempt], planned: WithPlan) -> CloudError:
     again = f"clusterctl up {planned.shown} --retry-until-up"
     if lacks is not None:
         return NoCapacity(f"InsufficientInstanceCapacity: {told}", code="InsufficientInstanceCapacity", hint=again)
-    code = attempts[0].refusal or "Unsupported"
+    code = answers[0].refusal or "Unsupported"
     return CloudError(f"{code}: {told}", code=code, hint=edit(planned.source))

@@ -38,7 +38,6 @@ from clusterctl.lifecycle.intent import (
     for_up,
     of_a_new_life,
     plan_of,
-    said_of_the_flag,
     with_changes,
 )
 from clusterctl.lifecycle.node_stage import NodeStage
@@ -53,7 +52,7 @@ from clusterctl.lifecycle.spend_gate import agree
 from clusterctl.lifecycle.spot_checks import makes_spot_machines
 from clusterctl.lifecycle.stopped import telling_if_stopped
 from clusterctl.lifecycle.unknown_machines import foretell_unknown
-from clusterctl.lifecycle.up_request import UpRequest, read_written
+from clusterctl.lifecycle.up_request import UpRequest, read_written, said_of_the_flag
 from clusterctl.lifecycle.up_runs import Runs, run_up, runs_for
 from clusterctl.lifecycle.up_words import headline, price_question, warning_lines
 from clusterctl.output import Output, unshown_by

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from clusterctl_infra.config.flag_size import size_in_file, typed_size
+from clusterctl_infra.errors import ConfigError
 
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_config import config_values, own_config
 from clusterctl.engine.stack_plan import config_folder
 from clusterctl.home import Home
-from clusterctl.lifecycle.intent import Intent, read_intent, said_of_the_flag
+from clusterctl.lifecycle.intent import Intent, read_intent
 from clusterctl.lifecycle.spend_gate import BY_FLAG
+
+NODES_FLAG = "--nodes"
+NODES_KEY = "config clusterctl:nodes"
+"""Where a typed size is kept, and so what a problem with it names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,3 +78,15 @@ def read_written(request: UpRequest, stack: Stack, home: Home) -> Written:
         )
     told = values if request.nodes is None else {key: text for key, text in {**values, **size}.items() if text}
     return Written(intent=intent, size_settings=told, size_in_file=in_file)
+
+
+@contextlib.contextmanager
+def said_of_the_flag(nodes: int | None) -> Iterator[None]:
+    """Raises ConfigError with the flag's name where `nodes` were typed."""
+    try:
+        yield
+    except ConfigError as e:
+        if nodes is None:
+            raise
+        problems = [problem.replace(NODES_KEY, NODES_FLAG) for problem in e.problems]
+        raise ConfigError(e.message, problems=problems, hint=e.hint) from e

@@ -18,7 +18,7 @@ from clusterctl.text.instant import parse_instant
 from clusterctl.text.quantities import UNKNOWN, usd
 from clusterctl.text.table import render_table
 
-BLOCK = "capacity-block"
+BLOCK_USAGE_CLASS = "capacity-block"
 RIGHT = {"hours", "in all", "$/h", "$/gpu h"}
 
 
@@ -74,9 +74,9 @@ def _types(catalog: Catalog, wanted: str) -> tuple[str, ...]:
             f"{wanted}: no instance type, and no GPUs of one, such as h100:8{did_you_mean(wanted, catalog.names())}",
             hint="clusterctl prices",
         )
-    sold = tuple(row.name for row in rows if BLOCK in row.usage_classes)
+    sold = tuple(row.name for row in rows if BLOCK_USAGE_CLASS in row.usage_classes)
     if not sold:
-        others = ", ".join(row.name for row in catalog.types.values() if BLOCK in row.usage_classes)
+        others = ", ".join(row.name for row in catalog.types.values() if BLOCK_USAGE_CLASS in row.usage_classes)
         raise UsageError(f"{wanted}: AWS sells no capacity blocks of it; it does of {others}")
     return sold
 

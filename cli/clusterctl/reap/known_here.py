@@ -9,7 +9,6 @@ from pathlib import Path
 
 from clusterctl_infra.outputs import Inventory, InventoryUnreadable, read_inventory
 
-from clusterctl.engine.known_clusters import cluster_names
 from clusterctl.engine.run_file import RunRecord, read_record
 from clusterctl.engine.whereabouts import PROJECT_FILES
 from clusterctl.home import Home
@@ -21,7 +20,7 @@ from clusterctl.text.next_commands import down_again
 def inventories_here(home: Home, *, rehearsal: bool) -> tuple[Inventory, ...]:
     """The inventories on this computer, of rehearsals or of clusters on AWS; one that cannot be read counts as none."""
     found: list[Inventory] = []
-    for name in cluster_names(home):
+    for name in home.cluster_names:
         try:
             found.append(read_inventory(home.inventory_file(name)))
         except (InventoryUnreadable, OSError):

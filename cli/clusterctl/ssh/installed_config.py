@@ -11,7 +11,6 @@ from clusterctl_infra.outputs import InventoryUnreadable, read_inventory
 from clusterctl_infra.private_home import make_private_folder
 from clusterctl_infra.put_in_place import put_in_place
 
-from clusterctl.engine.known_clusters import cluster_names
 from clusterctl.home import Home
 from clusterctl.ssh.keys.openssh_files import login_key_file, write_known_hosts
 from clusterctl.ssh.openssh_config import ssh_config_text
@@ -59,7 +58,7 @@ def include_line(home: Home) -> str:
 def all_text(home: Home) -> str:
     """Every cluster's block; ssh takes the first of a name, so clusters on AWS come before rehearsed ones."""
     blocks = []
-    for cluster in sorted(cluster_names(home), key=lambda name: ("@" in name, name)):
+    for cluster in sorted(home.cluster_names, key=lambda name: ("@" in name, name)):
         try:
             inventory = read_inventory(home.inventory_file(cluster))
         except (InventoryUnreadable, OSError):

@@ -14,7 +14,7 @@ from clusterctl_infra.errors import UsageError
 from clusterctl_infra.names import REHEARSAL_SUFFIX
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
-from clusterctl.engine.known_clusters import VARIABLE, cluster_names
+from clusterctl.engine.known_clusters import VARIABLE
 from clusterctl.options import chosen_rows
 from clusterctl.output import Output
 from clusterctl.ssh.command import Command, command_line
@@ -26,6 +26,10 @@ from clusterctl.text.node_set import ALL
 from clusterctl.text.quantities import clock, duration
 
 FIRST = "0"
+HINT = "clusterctl ssh --help"
+SOON = timedelta(hours=1)
+"""So long before the end of a cluster, a login names the command that moves it."""
+WITHOUT_TERMINAL = ("--gather", "--json", "--env", "--sudo", "--timeout", "--fail-fast")
 
 
 class Shown(Enum):
@@ -91,7 +95,7 @@ def with_node_named_first(request: SshRequest, caller: Caller) -> SshRequest:
 
 def _cluster_called(base: str, named: str | None, caller: Caller) -> str | None:
     """The cluster whose nodes are called `base-0` and so on, of those that may be meant; None when there is none."""
-    known = cluster_names(caller.home)
+    known = caller.home.cluster_names
     named_here = named or caller.environ.get(VARIABLE)
     called_so = [name for name in known if name.removesuffix(REHEARSAL_SUFFIX) == base]
     if named_here is not None:
@@ -166,11 +170,6 @@ def end_line(inventory: Inventory, now: datetime) -> str | None:
         return None
     extend = f"; clusterctl extend 1h --cluster {inventory.cluster} moves that" if deadline - now < SOON else ""
     return f"{inventory.name} ends {clock(deadline, now)}, in {duration(deadline - now)}{extend}"
-
-
-SOON = timedelta(hours=1)
-HINT = "clusterctl ssh --help"
-WITHOUT_TERMINAL = ("--gather", "--json", "--env", "--sudo", "--timeout", "--fail-fast")
 
 
 def refuse_contradiction(*, gather: bool, as_json: bool) -> None:

@@ -18,7 +18,7 @@ from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types.row import random_hex
 from clusterctl_rehearsal.region.types.tags import check_tags
 
-BLOCK = "capacity-block"
+BLOCK_USAGE_CLASS = "capacity-block"
 DAY_H, WEEK_H = 24, 168
 MOST_INSTANCES = 64
 _ID = re.compile(r"cb-([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{8})([0-9a-f])")
@@ -32,7 +32,7 @@ def describe_block_offerings(call: Call) -> dict[str, Any]:
     name, count = str(asked.get("InstanceType") or ""), int(asked.get("InstanceCount") or 1)
     hours = int(asked.get("CapacityDurationHours") or 0)
     kind = call.region.catalog.instance_type(name)
-    if kind is None or BLOCK not in kind.usage_classes:
+    if kind is None or BLOCK_USAGE_CLASS not in kind.usage_classes:
         raise AwsError("InvalidParameterValue", f"The instance type '{name}' is not supported for Capacity Blocks.")
     if not 1 <= count <= MOST_INSTANCES:
         raise AwsError("InvalidParameterValue", f"Invalid InstanceCount: {count}")

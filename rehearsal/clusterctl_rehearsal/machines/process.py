@@ -34,16 +34,16 @@ _TOOLS = {
     "nsenter": "util-linux",
 }
 _OWN_FOLDERS = ("etc", "usr", "home", "var", "root")
-_TRIAL_TIMEOUT_S = 20.0
+_KERNEL_TEST_TIMEOUT_S = 20.0
 # Does once, in namespaces that end with it, all that a machine needs the kernel to allow.
-_TRIAL_SCRIPT = """
+_KERNEL_TEST_SCRIPT = """
 mount -t tmpfs tmpfs /tmp
 mkdir /tmp/upper /tmp/work
 mount -t overlay overlay -o lowerdir=/etc,upperdir=/tmp/upper,workdir=/tmp/work,userxattr /tmp/upper
 mount -t sysfs sysfs /sys
 exec bwrap --unshare-user --uid 1000 --unshare-pid --ro-bind / / --dev /dev --proc /proc true
 """
-_TRIAL = ("unshare", "--user", "--map-root-user", "--net", "--mount", "sh", "-ec", _TRIAL_SCRIPT)
+_KERNEL_TEST = ("unshare", "--user", "--map-root-user", "--net", "--mount", "sh", "-ec", _KERNEL_TEST_SCRIPT)
 _SETTLE_TIMEOUT_S = 10.0
 
 
@@ -65,9 +65,10 @@ class ProcessDriver:
         if missing is not None:
             return missing
         try:
-            done = subprocess.run(_TRIAL, capture_output=True, text=True, timeout=_TRIAL_TIMEOUT_S)
+            done = subprocess.run(_KERNEL_TEST, capture_output=True, text=True, timeout=_KERNEL_TEST_TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            return f"whether this user can make namespaces is not known: a trial took more than {_TRIAL_TIMEOUT_S:g} s"
+            limit = f"{_KERNEL_TEST_TIMEOUT_S:g} s"
+            return f"whether this user can make namespaces is not known: a test of it took more than {limit}"
         return None if done.returncode == 0 else refusal(done.stderr)
 
     def prepare(self, progress: Callable[[str], None]) -> None:

@@ -38,7 +38,7 @@ def test_nodes_come_up_with_what_the_file_names_and_a_script_that_fails_is_named
     before = booted.instance_ids()
     left = booted.run("up", str(booted.folder))
     assert left.exit_code == 4, left.text
-    assert f"  failed   {booted.name}-1 failed in scripts: setup.sh: exit 1 after " in left.stderr
+    assert f"  failed   {booted.name}-1 in scripts: setup.sh: exit 1 after " in left.stderr
     assert f"{booted.name}-0 alone: clusterctl replace --node 0 --cluster {booted.name}@rehearsal\n" in left.stderr
     assert booted.instance_ids() == before
     replaced = booted.up("--replace-failed")

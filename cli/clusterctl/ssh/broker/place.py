@@ -1,4 +1,7 @@
-"""Where the process that keeps connections is met, and by whom. Imports next to nothing: see `client`."""
+"""Where commands find the process that keeps connections, and which of them it serves.
+
+Imports next to nothing: see `client`.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ def is_off(environ: Mapping[str, str]) -> bool:
 
 
 def stamp() -> str:
-    """Which clusterctl this is, in which network and file system; a process with another stamp is not spoken to."""
+    """Version, folder, network and mounts of this clusterctl; commands connect to no process with another stamp."""
     return " ".join([VERSION, _PACKAGE, *(os.readlink(f"/proc/self/ns/{kind}") for kind in ("net", "mnt"))])
 
 
@@ -38,9 +41,9 @@ def opened(folder: str) -> str:
 
 
 def write_stamp(folder: str, number: int) -> None:
-    """Says whose the socket with this inode's number is: another version's command does not even speak to it.
+    """Writes down which clusterctl listens on the socket with this inode number: commands of another do not connect.
 
-    The number, since a process of a version that writes no stamp may come after this one. Raises OSError.
+    The number tells this socket from a later one of a version that writes no stamp. Raises OSError.
     """
     file = os.open(os.path.join(folder, STAMP_NAME), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     try:
@@ -50,7 +53,7 @@ def write_stamp(folder: str, number: int) -> None:
 
 
 def is_of_this_version(folder: str) -> bool:
-    """The process that listens in the folder is of this clusterctl. Raises OSError where nobody says whose it is."""
+    """The process that listens in the folder is of this clusterctl. Raises OSError where no stamp is there."""
     file = os.open(os.path.join(folder, STAMP_NAME), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         return os.read(file, MOST_STAMP_BYTES) == _stamp_of(os.stat(os.path.join(folder, SOCKET_NAME)).st_ino)

@@ -1,8 +1,8 @@
 """The process that keeps connections between commands: a fork of the first command, which had opened them.
 
-It listens on a socket in a folder that only this user can enter, does what later commands leave to it, and ends when
-nobody has come for IDLE_S, when no connection is left, or when its folder is gone. It uses no keys, those are read anew
-for each command; but what the first command read of them may still be in its memory, so nobody else may look there.
+It listens on a socket in a folder that only this user can enter, and carries out what later commands ask of it. It ends
+when no command has come for IDLE_S, when no connection is left, or when its folder is gone. It uses no login key: each
+command reads its own. Its memory may still hold the key that the first command read, so no other process may read it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ OWN_NAME = "clusterctl: keeps connections (export CLUSTERCTL_WARM=no)"
 MOST_DESCRIPTORS = 2
 """Stdin, and for a terminal the pipe by which what is typed comes."""
 BACKLOG = 64
-JOB_S = 10.0
+REQUEST_S = 10.0
 """How long a command may take to say what it wants."""
 PACKAGES = {"clusterctl", "clusterctl_infra"}
 
@@ -68,7 +68,8 @@ class _State:
 
     pool: LinkPool
     used_at: float = field(default_factory=time.monotonic)
-    jobs: int = 0
+    commands: int = 0
+    """How many are being carried out."""
     changing: threading.Lock = field(default_factory=threading.Lock)
     code: OwnCode = field(default_factory=OwnCode)
     has_ended: bool = False
@@ -82,7 +83,7 @@ class _State:
 
 @dataclass(frozen=True, kw_only=True)
 class Meeting:
-    """Where later commands come: a socket that listens, and the lock of who has it."""
+    """Where later commands connect: a listening socket, and the lock that the process behind it holds."""
 
     listener: socket.socket
     lock: int
@@ -94,7 +95,7 @@ class Meeting:
 def keep_warm(pool: LinkPool, folder: Path) -> str | None:
     """Leaves a process behind that keeps the pool's connections, unless there is one already; returns at once.
 
-    Gives why there can be none in this folder, as a sentence, where its file system is the reason.
+    A sentence that says why, where the folder's file system allows no socket or no lock; else None.
     """
     if not len(pool):
         return None
@@ -122,7 +123,7 @@ def keep_warm(pool: LinkPool, folder: Path) -> str | None:
 
 
 def _meeting(folder: Path) -> Meeting | None:
-    """What this process has from now on; None where another has it. Raises OSError."""
+    """The socket and the lock, which this process holds from now on; None where another one does. Raises OSError."""
     lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     listener = socket.socket(socket.AF_UNIX)
     try:
@@ -148,7 +149,7 @@ def _meeting(folder: Path) -> Meeting | None:
 
 
 def _become_daemon(pool: LinkPool, meeting: Meeting) -> None:
-    """Leaves the terminal and all descriptors of the command: a pipe or a lock would stay open by this process."""
+    """Leaves the terminal and lets go of the command's descriptors: else its pipes and locks would stay open."""
     os.setsid()
     os.chdir("/")
     _take_own_name()
@@ -167,7 +168,7 @@ def _become_daemon(pool: LinkPool, meeting: Meeting) -> None:
 
 
 def _take_own_name() -> None:
-    """In `ps` it is no longer the command that it came from, whose words may hold secrets: those are wiped out."""
+    """Overwrites the command's arguments, which may hold secrets, and shows a name of its own in `ps`."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
         start, end = int(fields[45]), int(fields[46])  # arg_start and arg_end (proc_pid_stat(5), 48 and 49)
@@ -200,8 +201,8 @@ def _serve(state: _State, meeting: Meeting) -> None:
 
 
 def _is_wanted(state: _State, place: Path, number: int) -> bool:
-    """Somebody works, or may come back to connections that still live."""
-    if state.jobs:
+    """A command is being carried out, or a later one may use connections that still live."""
+    if state.commands:
         return True
     if state.has_ended:
         return False
@@ -220,24 +221,24 @@ def _look_after(state: _State) -> None:
 
 def _answer(state: _State, connection: socket.socket) -> None:
     with state.changing:
-        state.jobs += 1
+        state.commands += 1
     try:
         with contextlib.closing(connection), contextlib.suppress(OSError, ValueError):
             if is_same_person(connection):
                 _do(state, connection)
     finally:
         with state.changing:
-            state.jobs -= 1
+            state.commands -= 1
             state.used_at = time.monotonic()
 
 
 def _do(state: _State, connection: socket.socket) -> None:
-    connection.settimeout(JOB_S)
+    connection.settimeout(REQUEST_S)
     _, descriptors, _, _ = socket.recv_fds(connection, len(WITH_STDIN), MOST_DESCRIPTORS)
     with contextlib.ExitStack() as held:
         files = [held.enter_context(open(number, "rb", buffering=0)) for number in descriptors]
         coming = Frames(connection)
-        came = coming.next(within_s=JOB_S)
+        came = coming.next(within_s=REQUEST_S)
         if came is None or not files:
             return
         found = None if state.is_outdated() else warm_command(asked_from_bytes(came[1]), files, state.pool)
@@ -245,7 +246,7 @@ def _do(state: _State, connection: socket.socket) -> None:
             connection.sendall(frame(REFUSED))
             return
         connection.sendall(frame(ACCEPTED, b"%d %d" % (found.code_if_lost, found.remote.stdin is not None)))
-        if coming.next(within_s=JOB_S) != (GO, b""):
+        if coming.next(within_s=REQUEST_S) != (GO, b""):
             return
         connection.settimeout(None)
         canceller = Canceller()
@@ -255,7 +256,7 @@ def _do(state: _State, connection: socket.socket) -> None:
 
 
 def _cancel_when_left(connection: socket.socket, canceller: Canceller) -> None:
-    """Ends the job when the command is gone: it says nothing after its job, so anything to read is its end."""
+    """Ends the work when the command is gone, which sends nothing after GO: what can be read is its end."""
     with contextlib.suppress(OSError, ValueError):
         _has_come(connection, None)
         canceller.cancel()

@@ -60,7 +60,7 @@ def test_a_person_at_a_terminal_is_asked_with_the_reason_the_loss_and_the_price(
 ) -> None:
     found, shown = answered(ONE, typed=typed)
     assert found == agreed
-    assert shown == f"  failed   train-1 failed {WHY}\n{QUESTION}"
+    assert shown == f"  failed   train-1 {WHY}\n{QUESTION}"
 
 
 def test_several_nodes_are_one_question() -> None:
@@ -82,7 +82,7 @@ def test_where_nobody_is_asked_nothing_is_replaced_and_the_commands_are_named(ty
 def test_the_flag_agrees_without_a_question(may_ask: bool) -> None:
     found, shown = answered(*TWO, typed=None, may_ask=may_ask, by_flag=True)
     assert found == TWO
-    assert shown.endswith("  replace  train-1, train-3: replaced, the data on their disks is lost\n")
+    assert shown.endswith("  replace  train-1, train-3: the data on their disks is lost\n")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from clusterctl.cloud.capacity_trial import Attempt, Candidate
+from clusterctl.cloud.capacity_trial import Answer, Candidate
 from clusterctl.engine.run_file import new_record, read_record, write_record
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import INSTANCE_TYPE, StackState, StateResource
@@ -102,7 +102,7 @@ def test_what_was_chosen_for_a_cluster_that_is_gone_counts_no_more(tmp_path: Pat
 
 def test_zones_with_one_answer_are_one_row() -> None:
     attempts = [
-        Attempt(candidate=Candidate(instance_type=name, zone=f"us-west-2{zone}"), refusal=refusal)
+        Answer(candidate=Candidate(instance_type=name, zone=f"us-west-2{zone}"), refusal=refusal)
         for name, zone, refusal in (
             ("p5en.48xlarge", "a", "No"),
             ("p5en.48xlarge", "b", "No"),

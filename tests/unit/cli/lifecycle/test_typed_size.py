@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from clusterctl.engine.stack import Stack
-from clusterctl.lifecycle.intent import read_intent, said_of_the_flag
+from clusterctl.lifecycle.intent import read_intent
+from clusterctl.lifecycle.up_request import said_of_the_flag
 from clusterctl_infra.errors import ConfigError
 
 CLUSTER = "name: train\nregion: us-west-2\nnodes: 2\ninstance_type: p5.48xlarge\naccess: {mode: private}\n"
