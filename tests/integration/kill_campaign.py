@@ -176,7 +176,7 @@ def assert_gone(cluster: Rehearsed) -> None:
     assert not list(Path(cluster.env["PULUMI_BACKEND_URL"].removeprefix("file://")).glob(".pulumi/locks/**/*.json"))
     assert not list((home / "runs").glob("*.json"))
     assert not list((home / "inventory").glob("*.json"))
-    wait_until(lambda: not pids_of(cluster, bool), what=f"no process of {home} is left", timeout_s=15)
+    wait_until(lambda: not pids_of(cluster, bool), what=f"no process of {home} is left", timeout_s=30)
 
 
 def main(argv: Sequence[str]) -> int:

@@ -198,7 +198,7 @@ def test_the_plugin_ends_with_the_engine_that_started_it() -> None:
         plugin = int(parent.stdout.readline())
         assert int(parent.stdout.readline()) > 0, "the port"
         parent.send_signal(signal.SIGKILL)
-        wait_until(lambda: not is_alive(plugin), what="the plugin is gone", timeout_s=5)
+        wait_until(lambda: not is_alive(plugin), what="the plugin is gone", timeout_s=30)
 
 
 def is_alive(pid: int) -> bool:

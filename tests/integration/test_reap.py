@@ -124,7 +124,7 @@ def kill_up_with_a_machine(cluster: Rehearsed) -> None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         child.wait(timeout=30)
-    wait_until(lambda: not pids_of(cluster, is_of_a_run), what="no part of the run is left", timeout_s=15)
+    wait_until(lambda: not pids_of(cluster, is_of_a_run), what="no part of the run is left", timeout_s=30)
 
 
 def is_of_a_run(words: Sequence[str]) -> bool:

@@ -94,7 +94,7 @@ def test_a_create_that_a_kill_interrupted_is_made_once(home: RehearsalHome, clie
     thread = threading.Thread(target=lambda: made.append(_create(client, "one")))
     thread.start()
     port = int(region["endpoint"].rpartition(":")[2])
-    wait_until(lambda: _unread_bytes(port) > 0, what="the request has come to the region", timeout_s=10)
+    wait_until(lambda: _unread_bytes(port) > 0, what="the request has come to the region", timeout_s=30)
     assert made == []
     os.kill(region["pid"], signal.SIGKILL)
     thread.join(30)

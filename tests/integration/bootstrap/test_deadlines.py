@@ -211,7 +211,7 @@ def test_a_machine_whose_systemd_hangs_is_ended_by_the_last_stage(machines: Boot
 
 def assert_signalled(machines: Bootstrapped, slot: int, times: int) -> None:
     """A shell heeds a signal when its `sleep` is over."""
-    wait_until(lambda: machines.ssh(slot, "wc -l <signalled").out == f"{times}\n", lambda: f"not {times} times", 5)
+    wait_until(lambda: machines.ssh(slot, "wc -l <signalled").out == f"{times}\n", lambda: f"not {times} times", 30)
 
 
 @contextlib.contextmanager

@@ -96,7 +96,7 @@ def test_following_survives_a_lost_connection_without_losing_or_doubling_a_line(
 
         wait_until(lambda: seen() == ["before"], what="the last lines came", timeout_s=20)
         write("first", "second")
-        wait_until(lambda: len(seen()) == 3, what="new lines came", timeout_s=10)
+        wait_until(lambda: len(seen()) == 3, what="new lines came", timeout_s=30)
         cut(loopback_cluster, 0)
         write("while away")
         log.rename(log.with_name("train.log.1"))
@@ -105,7 +105,7 @@ def test_following_survives_a_lost_connection_without_losing_or_doubling_a_line(
         loopback_cluster.start(0)
         wait_until(lambda: "after rotation" in seen(), what="the way back was found", timeout_s=30)
         write("last")
-        wait_until(lambda: "last" in seen(), what="it goes on", timeout_s=10)
+        wait_until(lambda: "last" in seen(), what="it goes on", timeout_s=30)
         assert seen() == ["before", "first", "second", "while away", "after rotation", "last"]
 
 

@@ -35,7 +35,7 @@ def test_one_frame_without_a_terminal_and_no_sampler_stays(loopback_cluster: Loo
     assert "refuses connections" in lines[5]
     assert done.returncode == 4
     node_bin = str(loopback_cluster.folder / "node-0" / "bin")
-    wait_until(lambda: not processes_that_name(node_bin), what="the sampler's nvidia-smi has ended", timeout_s=10)
+    wait_until(lambda: not processes_that_name(node_bin), what="the sampler's nvidia-smi has ended", timeout_s=30)
 
 
 def test_a_frame_as_json(loopback_cluster: LoopbackCluster) -> None:

@@ -42,7 +42,7 @@ def test_a_region_that_was_down_at_the_deadline_fires_the_schedule_when_it_is_ba
     recorded.up()
     home = rehearsal_home(recorded.env)
     os.kill(ensure_region(home)["pid"], signal.SIGKILL)
-    wait_until(lambda: running_region(home) is None, what="the region is dead", timeout_s=5)
+    wait_until(lambda: running_region(home) is None, what="the region is dead", timeout_s=30)
     wait_for(recorded.deadline().timestamp() + 1)
     with RegionClient(home) as client:
 

@@ -30,7 +30,7 @@ def test_a_cluster_comes_up_works_together_and_goes_without_a_trace(booted: Rehe
     wait_until(
         lambda: booted.ok("ssh", "--node", "0", "pgrep -f 'sleep 432[1]' || echo none") == "none\n",
         what="the command is ended on the node, too",
-        timeout_s=15,
+        timeout_s=30,
     )
 
     has_torch = booted.run("ssh", "--node", "0", "test", "-d", IN_MACHINES).exit_code == 0

@@ -69,9 +69,9 @@ def test_a_killed_machine_is_seen_and_its_slot_alone_remade(living: Rehearsed) -
     folder = cgroups_of(living.name)
     assert folder is not None
     (folder / victim / "cgroup.kill").write_text("1")
-    wait_until(lambda: alive(living.name) == [other], what="the machine is gone", timeout_s=10)
+    wait_until(lambda: alive(living.name) == [other], what="the machine is gone", timeout_s=30)
 
-    wait_until(lambda: living.nodes()[victim]["state"] != "ready", what="status shows it", timeout_s=15)
+    wait_until(lambda: living.nodes()[victim]["state"] != "ready", what="status shows it", timeout_s=30)
     assert living.nodes()[other]["state"] == "ready"
 
     living.up()

@@ -187,7 +187,7 @@ def test_killed_supervisors_and_a_lost_folder_leave_nothing_behind(booted: RealC
     assert not (mounted_trees().unified / "clusterctl" / booted.name / "n-1").exists()
     (booted.root / booted.name).rename(tmp_path / "lost")
     NspawnDriver(root=booted.root, cache=tmp_path).clean(booted.name)
-    wait_until(lambda: traces(booted) == [], "something of the machine is left behind", 5)
+    wait_until(lambda: traces(booted) == [], "something of the machine is left behind", 30)
 
 
 @forks
@@ -218,7 +218,7 @@ def test_a_caller_killed_while_it_boots_leaves_nothing_once_the_network_is_delet
     os.kill(process_id, signal.SIGKILL)
     os.waitpid(process_id, 0)
     booted.driver.delete_network(booted.name)
-    wait_until(lambda: traces(booted) == [], "something of the machine is left behind", 5)
+    wait_until(lambda: traces(booted) == [], "something of the machine is left behind", 30)
 
 
 @forks

@@ -159,7 +159,7 @@ def test_whatever_is_killed_nothing_is_left_behind(processes: RealCluster, victi
     else:
         wait_until((processes.root / processes.name / "n-0.ended").exists, "nobody recorded the end")
     processes.driver.clean(processes.name)
-    wait_until(lambda: traces(processes) == [], f"left behind: {traces(processes)}", 5)
+    wait_until(lambda: traces(processes) == [], f"left behind: {traces(processes)}", 30)
     with pytest.raises(NotReached, match="has been booted on this computer"):
         open_connection(str(processes.root), processes.name, "10.77.0.11", 22, 2)
 

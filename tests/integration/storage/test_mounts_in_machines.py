@@ -58,7 +58,7 @@ def test_what_one_node_writes_to_a_bucket_another_reads(cluster: Stored) -> None
 def test_a_lock_on_one_node_holds_on_the_other(cluster: Stored) -> None:
     held = "flock /shared/lock sh -c 'touch /shared/held; while [ -e /shared/held ]; do sleep 0.05; done'"
     cluster.network.output(0, f"nohup {held} >/dev/null 2>&1 &")
-    wait_until(lambda: cluster.network.ssh(1, "test -e /shared/held").code == 0, lambda: "no lock was taken", 10)
+    wait_until(lambda: cluster.network.ssh(1, "test -e /shared/held").code == 0, lambda: "no lock was taken", 30)
     assert cluster.network.ssh(1, "flock --nonblock /shared/lock true").code == 1
     cluster.network.output(1, "rm /shared/held; flock --timeout 10 /shared/lock true")
 
@@ -97,7 +97,7 @@ def test_after_a_reboot_all_is_mounted_again_and_once_was_once(cluster: Stored) 
     ran = network.output(1, "cat /var/tmp/ran").splitlines()
     folder = "/var/lib/clusterctl/scripts"
     assert ran == ["early", f"1 {folder}/setup.sh", f"1 {folder}/each-boot.sh", f"1 {folder}/each-boot.sh"]
-    wait_until(lambda: network.ssh(1, "test -e /var/tmp/late").code == 0, lambda: "late.sh did not run", 10)
+    wait_until(lambda: network.ssh(1, "test -e /var/tmp/late").code == 0, lambda: "late.sh did not run", 30)
     assert "setup.sh: exit 0 after " in network.output(1, "cat /var/log/clusterctl.log")
 
 
