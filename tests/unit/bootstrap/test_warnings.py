@@ -96,6 +96,16 @@ def test_a_deadline_that_moves_earlier_is_warned_of_at_once(ending: Ending) -> N
     assert "ends in 3 minutes" in ending.look(1)
 
 
+def test_who_saves_already_is_told_again_when_the_deadline_moves_in_the_last_minutes(
+    ending: Ending, caught: list[int]
+) -> None:
+    ask(ending, os.getpid())
+    ending.look(56 * MINUTE)
+    ending.deadline(59 * MINUTE)
+    assert "ends in 2 minutes" in ending.look(56 * MINUTE + 30)
+    assert len(caught) == 2
+
+
 def test_the_same_deadline_counted_anew_is_no_other_one(ending: Ending) -> None:
     ending.look(55 * MINUTE)
     ending.deadline(60 * MINUTE + 2)

@@ -102,6 +102,16 @@ def test_a_deadline_before_a_rules_end_is_the_guards(ruled: Ending, verdict: lis
     assert not ruled.has_ended
 
 
+def test_a_machine_ends_also_where_its_last_stage_cannot_be_written(ruled: Ending, verdict: list[str]) -> None:
+    verdict.append(WHY)
+    ruled.look(0)
+    last_stage = ruled.root / "run/clusterctl/last-stage-at"
+    last_stage.unlink()
+    (last_stage / "in the way").mkdir(parents=True)
+    ruled.look(LEAST_S)
+    assert ruled.has_ended
+
+
 def test_where_there_is_no_systemd_the_first_process_is_ended(ruled: Ending, verdict: list[str]) -> None:
     (ruled.root / "run/systemd/system").rmdir()
     verdict.append(WHY)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any  # rows as EC2 answers
 
 import pytest
@@ -13,7 +14,10 @@ from clusterctl.cloud.adopted_network import FoundNetwork, addresses, find_netwo
 from clusterctl.cloud.answers import AnswerParsers, answered
 from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.refusal import aws_errors
-from clusterctl.lifecycle.adopt import refuse_taken
+from clusterctl.engine.stack import Stack
+from clusterctl.engine.state import StackState
+from clusterctl.lifecycle.adopt import look_up, refuse_taken
+from clusterctl.lifecycle.intent import read_intent
 from clusterctl_infra.errors import CloudError
 from clusterctl_infra.names import ID_TAG
 
@@ -233,3 +237,31 @@ def test_numbers_and_times_that_are_none_are_an_answer_that_is_not_of_aws(body: 
     response = {"status_code": 200, "headers": {}, "body": body}
     with pytest.raises(CloudError, match="what answered is not AWS"), aws_errors("asking"):
         parser.parse(response, shape)
+
+
+NAT: dict[str, Any] = {"DestinationCidrBlock": "0.0.0.0/0", "NatGatewayId": "nat-0a1b2c3d", "State": "active"}
+TABLE: dict[str, Any] = {"Associations": [{"SubnetId": SUBNET}], "Routes": [NAT]}
+
+
+@pytest.mark.parametrize(("taken", "slots"), [(10, "172.31.16.32/28"), (62, None)], ids=["room behind", "scattered"])
+def test_nodes_need_a_range_of_addresses_beside_each_other(tmp_path: Path, taken: int, slots: str | None) -> None:
+    stack = Stack(directory=tmp_path, project="train", name="dev", is_rehearsal_project=False)
+    stack.cluster_file.write_text(
+        "name: train\nregion: us-west-2\nnodes: 5\ninstance_type: p5.48xlarge\naccess: {mode: private}\n"
+        f"network: {{adopt: {{vpc_id: {VPC}, node_subnet_id: {SUBNET}}}}}\n"
+    )
+    others = [{"PrivateIpAddress": f"172.31.16.{host}"} for host in range(1, taken + 1, 3)]
+    clients = odd_clients(NetworkInterfaces=others, RouteTables=[TABLE])
+
+    def found() -> str:
+        intent = read_intent(stack, "", nodes=None)
+        adopted = look_up(clients, intent, StackState(), source="cluster.yaml", now=NOW)
+        assert adopted.network is not None
+        return adopted.network.slot_cidr
+
+    if slots is not None:
+        assert found() == slots
+        return
+    with pytest.raises(CloudError, match="has 40 addresses free, and no range of 5 beside each other") as refused:
+        found()
+    assert refused.value.code == "InsufficientFreeAddressesInSubnet"

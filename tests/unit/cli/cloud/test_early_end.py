@@ -32,6 +32,14 @@ def test_an_idle_end_is_known_by_its_name() -> None:
     assert newest_early_end([row("e2a8b0c4"), row()], after=BEGAN, now=NOW) == expected
 
 
+def test_of_several_ends_the_last_one_counts() -> None:
+    """What lived on after the first one, as machines that were made meanwhile, ended with the last."""
+    later = row(SINCE.strftime(dead_man.WHY_LOST + STAMP), stopDate=STARTED + timedelta(seconds=90))
+    found = newest_early_end([later, row()], after=BEGAN, now=NOW)
+    assert found is not None
+    assert (found.reason, found.at) == ("without slot 0", STARTED + timedelta(seconds=90))
+
+
 def test_an_end_that_is_under_way_bills_until_now() -> None:
     found = newest_early_end([row(status="RUNNING", stopDate=None)], after=BEGAN, now=NOW)
     assert found == EarlyEnd(reason="idle", since=SINCE, at=NOW)
@@ -52,8 +60,8 @@ def test_the_name_that_nodes_give_is_read_as_they_mean_it(word: str, reason: str
     assert (found.reason, found.since) == (reason, SINCE)
 
 
-@pytest.mark.parametrize(("output", "is_end"), [('{"Ended": false}', False), ("{}", True)])
-def test_an_execution_that_found_slot_0_alive_is_no_end(output: str, is_end: bool) -> None:
+@pytest.mark.parametrize(("output", "is_end"), [('{"Ended": false}', False), ("{}", True), (None, True)])
+def test_an_execution_that_found_slot_0_alive_is_no_end(output: str | None, is_end: bool) -> None:
     name = SINCE.strftime(dead_man.WHY_UNSURE + STAMP)
     answers: dict[tuple[str, str, str], Any] = {
         ("us-west-2", "list_state_machines", "stateMachines"): [MACHINE],

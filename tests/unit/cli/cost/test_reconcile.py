@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 import pytest
 from clusterctl.cost.cost_row import sums
 from clusterctl.cost.estimate import IN_NO_ACCOUNT, NO_ACCOUNT, cost_rows
-from clusterctl.cost.reconcile import reconcile
+from clusterctl.cost.reconcile import all_gone_at, reconcile
+from clusterctl.cost.reserved import SeenReservation
 from clusterctl.cost.sighting import Observed, SeenMachine, Sighting, seen_machines
 from clusterctl_infra.ledger import Ledger, Span
 from clusterctl_infra.outputs import InventoryNode
@@ -51,6 +52,28 @@ def test_a_row_says_which_of_its_times_aws_said() -> None:
     )
     said = {row.instance_id: (row.is_start_seen, row.is_end_seen) for row in paid if row.instance_id is not None}
     assert said == {"i-a": (False, False), "i-b": (True, True), "i-c": (True, False)}
+
+
+GONE = {
+    "the place went after the machine": (seen("i-a", 0, 0.1, 1), reserved(0, cancelled_h=2), False, 2),
+    "the machine went after the place": (seen("i-a", 0, 0.1, 3), reserved(0, cancelled_h=2), False, 3),
+    "nobody saw the machine end, and it was missed": (
+        seen("i-a", 0, 0.1, gone_h=4),
+        reserved(0, cancelled_h=2),
+        False,
+        4,
+    ),
+    "AWS holds the place": (seen("i-a", 0, 0.1, 1), reserved(0, held_h=2), True, None),
+}
+
+
+@pytest.mark.parametrize(("machine", "place", "is_reserved", "gone_h"), GONE.values(), ids=GONE.keys())
+def test_all_is_gone_since_the_last_machine_or_place_went(
+    machine: SeenMachine, place: SeenReservation, is_reserved: bool, gone_h: float | None
+) -> None:
+    observed = Observed(machines={"i-a": machine}, reservations={"cr-1": place})
+    found = all_gone_at(observed, is_reserved=is_reserved, deadline=DEADLINE, now=at(6))
+    assert found == (None if gone_h is None else at(gone_h))
 
 
 @pytest.mark.parametrize(("machine_type", "price"), [("p5.48xlarge", 40.0), ("p4d.24xlarge", P5)])

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from clusterctl.jobs.attached import signals_as_exceptions
+from clusterctl.jobs.attached import HungUp, signals_as_exceptions
 from clusterctl.jobs.following import UNHEARD_S, Item, JobFollowing, Notice, OutputLine
 from clusterctl.jobs.node_answers import JobNodes
 from clusterctl.jobs.node_words import MOST_ROW_BYTES
@@ -125,3 +125,21 @@ def test_what_was_ignored_from_the_start_stays_ignored() -> None:
             assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize(
+    ("number", "is_at_terminal", "raised"),
+    [
+        (signal.SIGHUP, True, HungUp),
+        (signal.SIGHUP, False, HungUp),
+        (signal.SIGTERM, False, KeyboardInterrupt),
+        (signal.SIGINT, False, KeyboardInterrupt),
+    ],
+)
+def test_a_lost_terminal_leaves_the_job_and_an_end_without_one_is_ctrl_c(
+    number: signal.Signals, is_at_terminal: bool, raised: type[BaseException]
+) -> None:
+    before = {each: signal.getsignal(each) for each in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT)}
+    with pytest.raises(raised), signals_as_exceptions(is_at_terminal=is_at_terminal):
+        signal.raise_signal(number)
+    assert {each: signal.getsignal(each) for each in before} == before

@@ -71,6 +71,10 @@ class OneState(FakeEngine):
 
     state: StackState | ClusterctlError
     when_asked_for_its_lock: BaseException | None
+    refreshed: list[str] = field(default_factory=list)
+
+    def refresh(self, urns: Sequence[str], *, clears_pending: bool = False) -> None:
+        self.refreshed += urns
 
     def held_by(self) -> tuple[Lock, ...]:
         if self.when_asked_for_its_lock is not None:

@@ -4,16 +4,24 @@ nobody can cancel any more."""
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any  # rows of a state
 
 import pytest
 from clusterctl.cloud.boundary import Clients
 from clusterctl.engine.state import StackState, StateResource, parse_state
-from clusterctl.lifecycle.drift import gone_spot_machines, living_slots, lost_parts, missing_instances
+from clusterctl.lifecycle.drift import (
+    gone_spot_machines,
+    living_slots,
+    lost_parts,
+    lost_ways_out,
+    missing_instances,
+)
+from clusterctl.lifecycle.up import forget_missing
 from clusterctl_infra.names import BIRTH_TAG, ID_TAG, IDENTITY_TYPE, SLOT_TAG
 
 from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.lifecycle.recorded_runs import OneState, Runner
 
 ID = "0123456789ab"
 
@@ -87,7 +95,48 @@ def test_of_a_state_without_a_cluster_aws_is_asked_nothing() -> None:
     assert vars(clients)["session"].asked == []
 
 
-def showing(shown: str | None, *, vpcs: Sequence[str] = ()) -> Clients:
+WAY_OUT = (
+    StateResource(urn="urn:nat", type="aws:ec2/natGateway:NatGateway", id="nat-1"),
+    StateResource(urn="urn:eip", type="aws:ec2/eip:Eip", id="eipalloc-1"),
+)
+
+
+@pytest.mark.parametrize(
+    ("there", "lost"), [(True, []), (False, ["eipalloc-1", "nat-1"])], ids=["they are there", "they ended"]
+)
+def test_a_way_out_that_the_state_knows_and_aws_does_not_have_is_lost(there: bool, lost: list[str]) -> None:
+    state = StackState(resources=(*state_of("agent=1").resources, *WAY_OUT))
+    clients = showing("running", has_way_out=there)
+    assert sorted(part.id for part in lost_ways_out(clients, state)) == lost
+
+
+def test_of_a_state_without_a_way_out_aws_is_asked_nothing() -> None:
+    clients = showing("running")
+    assert lost_ways_out(clients, state_of("agent=1")) == ()
+    assert vars(clients)["session"].asked == []
+
+
+@pytest.mark.parametrize(
+    ("shown", "was_cut_off", "forgotten"),
+    [
+        ("running", False, []),
+        ("running", True, ["urn:eip", "urn:nat"]),
+        ("terminated", False, ["urn:eip", "urn:i-0", "urn:nat"]),
+    ],
+    ids=["a machine runs", "a change was cut off", "the machine is gone"],
+)
+def test_an_up_forgets_what_is_gone_and_looks_for_lost_ways_out_only_where_they_may_be(
+    runner: Callable[..., Runner], shown: str, was_cut_off: bool, forgotten: list[str]
+) -> None:
+    state = StackState(resources=(*state_of("agent=1").resources, *WAY_OUT))
+    change = runner(state=state, aws=showing(shown))
+    living = forget_missing(change, state, nodes=1, was_cut_off=was_cut_off)
+    assert sorted({part.urn for part in state.resources} - {part.urn for part in living.resources}) == forgotten
+    assert isinstance(change.engine, OneState)
+    assert sorted(change.engine.refreshed) == forgotten, "the engine's state has them no more, either"
+
+
+def showing(shown: str | None, *, vpcs: Sequence[str] = (), has_way_out: bool = False) -> Clients:
     """A region with these networks, and with the machine in this state; None: it is not shown any more."""
     tags = [{"Key": ID_TAG, "Value": ID}]
     rows = [] if shown is None else [{"Instances": [{"InstanceId": "i-0", "State": {"Name": shown}, "Tags": tags}]}]
@@ -95,5 +144,11 @@ def showing(shown: str | None, *, vpcs: Sequence[str] = ()) -> Clients:
         {
             ("us-west-2", "describe_instances", "Reservations"): rows,
             ("us-west-2", "describe_vpcs", "Vpcs"): [{"VpcId": vpc, "Tags": tags} for vpc in vpcs],
+            ("us-west-2", "describe_nat_gateways", "NatGateways"): [{"NatGatewayId": "nat-1", "Tags": tags}][
+                :has_way_out
+            ],
+            ("us-west-2", "describe_addresses", "Addresses"): [{"AllocationId": "eipalloc-1", "Tags": tags}][
+                :has_way_out
+            ],
         }
     )

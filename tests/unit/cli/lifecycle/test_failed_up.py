@@ -11,7 +11,7 @@ from clusterctl.engine.run import RunResult
 from clusterctl.engine.state import INSTANCE_TYPE, StackState, StateResource
 from clusterctl.lifecycle.failed_up import raise_failed
 from clusterctl.lifecycle.stopped import telling_if_stopped
-from clusterctl_infra.errors import ClusterctlError, EngineError
+from clusterctl_infra.errors import ClusterctlError, EngineError, NoCapacity
 from clusterctl_infra.names import ID_TAG, IDENTITY_TYPE, SLOT_TAG
 
 from tests.unit.cli.cloud.fake_session import clients_of
@@ -165,6 +165,24 @@ def test_of_spot_machines_only_what_can_still_be_chosen_is_advised(
         raise_failed(change, ran, before_text=BEFORE, before_state=before, intent=intent, shown="s")
     assert ("try again, or write another zone" in said.value.message) is not runs_on
     assert said.value.hint == "clusterctl up s"
+
+
+REFUSALS = {
+    "no capacity": ("InsufficientInstanceCapacity", RESERVED, True),
+    "no capacity, and something is left": ("InsufficientInstanceCapacity", StackState(), False),
+    "not allowed": ("UnauthorizedOperation", RESERVED, False),
+}
+
+
+@pytest.mark.parametrize(("code", "before", "may_be_tried_again"), REFUSALS.values(), ids=REFUSALS.keys())
+def test_only_a_lack_of_capacity_that_left_nothing_behind_is_worth_waiting_for(
+    runner: Callable[..., Runner], code: str, before: StackState, may_be_tried_again: bool
+) -> None:
+    change = runner(lambda: ended(is_well=False, codes=[code]), lambda: ended(is_well=True))
+    ran, intent = up(change), intent_of(change)
+    with pytest.raises(ClusterctlError) as said:
+        raise_failed(change, ran, before_text=BEFORE, before_state=before, intent=intent, shown="s")
+    assert isinstance(said.value, NoCapacity) is may_be_tried_again
 
 
 def test_where_the_disk_was_full_nothing_is_undone_which_may_cost_the_state(runner: Callable[..., Runner]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any  # what cluster.yaml may say
 import pytest
 from clusterctl.cloud.instances import InstanceState
 from clusterctl.lifecycle.membership import membership_file, membership_of, refusal_in
-from clusterctl.lifecycle.node_following import REHEARSED_WAIT_S, way_by
+from clusterctl.lifecycle.node_following import LONGEST_RETRY_S, REHEARSED_WAIT_S, WaysIn, follow, way_by
 from clusterctl.lifecycle.node_stage import AWS_READY_S, REHEARSAL_READY_S, lost_slots, patience_of, what_helps
 from clusterctl.lifecycle.readiness import (
     NodeWatch,
@@ -20,6 +21,7 @@ from clusterctl.lifecycle.readiness import (
     why_not_ready,
 )
 from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.failures import NodeFailure
 from clusterctl.status.node_report import FAILED, READY, NodeReport, SpotNotice, parse_report
 from clusterctl_bootstrap.node.hooks import TIMEOUT_S
 from clusterctl_infra.outputs import Inventory, InventorySsh
@@ -227,6 +229,27 @@ def test_a_node_is_waited_for_as_long_as_its_hooks_may_take(changes: dict[str, A
     for is_rehearsal, boot_s in ((True, REHEARSAL_READY_S), (False, AWS_READY_S)):
         patience = patience_of(config, is_rehearsal=is_rehearsal)
         assert (patience.usual_s, patience.hooks_s) == (boot_s, hooks * TIMEOUT_S)
+
+
+class NeverFinal:
+    """A node of which nothing is known yet, for ever."""
+
+    slot, is_final, membership = 0, False, None
+
+    def reported(self, report: NodeReport) -> None:
+        raise AssertionError(report)
+
+    def troubled(self, why: str, *, failure: NodeFailure | None = None) -> None:
+        raise AssertionError(why)
+
+    def applied(self, refusal: str | None) -> None:
+        raise AssertionError(refusal)
+
+
+def test_a_node_is_tried_again_after_a_second_however_often_it_was_tried(tmp_path: Path) -> None:
+    steps = follow(NeverFinal(), WaysIn(tmp_path / "not written yet.json"))
+    for _ in range(50):
+        assert next(steps).until - time.monotonic() <= LONGEST_RETRY_S
 
 
 def test_one_process_waits_for_a_rehearsed_node_that_boots() -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
-from clusterctl.cloud.price_list import on_demand_price
+from clusterctl.cloud.price_list import ask_prices, on_demand_price
 from clusterctl.prices.refresh import told
 from clusterctl.prices.rows import age_days, price_rows
 from clusterctl.prices.view import prices_json, prices_text
 from clusterctl_infra.catalog.reader import load_catalog
-from clusterctl_infra.errors import NothingMatched, UsageError
+from clusterctl_infra.errors import CloudError, NothingMatched, UsageError
+
+from tests.unit.cli.cloud.fake_session import clients_of
 
 CATALOG = load_catalog()
 TODAY = date(2026, 11, 21)
@@ -103,3 +105,10 @@ def test_what_aws_named_no_price_for_is_said() -> None:
         "1 of 2 prices of us-west-2 are today's, kept in /home/prices.json; "
         "AWS names none for b: what was known of them stays"
     )
+
+
+def test_where_aws_refuses_to_tell_spot_prices_the_person_hears_what_was_asked() -> None:
+    clients = clients_of({}, refused={("ec2", "describe_spot_price_history"): "UnauthorizedOperation"})
+    with pytest.raises(CloudError, match="asking for spot prices in us-west-2") as refused:
+        ask_prices(clients, ["p5.48xlarge"], now=datetime(2026, 11, 22, tzinfo=UTC))
+    assert refused.value.code == "UnauthorizedOperation"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any  # fields of a record
 
 import pytest
+from clusterctl.engine.run_file import new_record
 from clusterctl.home import Home
-from clusterctl.reap.known_here import forgetting
+from clusterctl.reap.known_here import forgetting, known_of
 from clusterctl_infra.outputs import inventory_to_json
 
 if TYPE_CHECKING:
@@ -35,3 +38,20 @@ def test_down_forgets_a_reaped_cluster_as_long_as_its_stack_is_there(
         (folder / lost).unlink(missing_ok=True)
     wanted = "clusterctl down --cluster train" if lost is None else f"rm '{file}'"
     assert forgetting(home, "train") == wanted
+
+
+RUNS = {
+    "it runs": ({}, True),
+    "it was killed": ({"cli_ticks": 0}, False),
+    "before this boot": ({"boot": "another"}, False),
+}
+
+
+@pytest.mark.parametrize(("changes", "is_under_way"), RUNS.values(), ids=RUNS.keys())
+def test_a_cluster_is_being_changed_while_the_process_of_the_run_lives(
+    make_inventory: MakeInventory, changes: dict[str, Any], is_under_way: bool
+) -> None:
+    record = replace(new_record("up", tokens=(), stack="/stacks/train"), **changes)
+    told = f"clusterctl up (pid {os.getpid()})" if is_under_way else None
+    assert known_of(make_inventory(), record).changing == told
+    assert known_of(make_inventory(), None).changing is None

@@ -132,6 +132,11 @@ def test_a_larger_root_disk_costs_more_and_the_nat_gateway_is_in_the_sum_of_priv
     assert (usual.gateway_usd_per_hour, a_plan(access={"mode": "private"}).price.gateway_usd_per_hour) == (0.0, 0.045)
 
 
+def test_a_private_cluster_without_nodes_pays_neither_for_a_gateway_nor_for_its_address() -> None:
+    down = a_plan(access={"mode": "private"}, down=True).price
+    assert (down.addresses_usd_per_hour, down.gateway_usd_per_hour, down.total_usd_per_hour) == (0, 0, 0)
+
+
 def test_a_sound_configuration_has_no_problem_at_all() -> None:
     assert a_plan().problems == ()
 

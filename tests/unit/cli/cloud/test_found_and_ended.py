@@ -1,0 +1,105 @@
+"""What counts as a cluster's own where AWS lists the whole account's, and what AWS is asked for the end of a thing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any  # rows of AWS
+
+import pytest
+from clusterctl.cloud.resource import CloudResource
+from clusterctl.cloud.resource_types import KINDS
+from clusterctl_infra.names import ID_TAG, guard_name
+
+from tests.unit.cli.cloud.fake_session import clients_of
+
+OWN, OTHER = "0123456789ab", "ba9876543210"
+BY_NAME = {kind.name: kind for kind in KINDS}
+Row = Callable[[str], dict[str, Any]]
+"""A thing of the cluster with this id; empty: of nobody."""
+
+
+def tagged(name: str, **more: Any) -> Row:
+    """Its id is the cluster's with this in front, which is how a test knows it again."""
+
+    def row(cluster_id: str) -> dict[str, Any]:
+        tags = [{"Key": ID_TAG, "Value": cluster_id}] if cluster_id else []
+        return {name: f"it-{cluster_id}", "Tags": tags, **more}
+
+    return row
+
+
+def named(name: str, **more: Any) -> Row:
+    """Of nobody: a name that only begins as ours."""
+    return lambda cluster_id: {name: guard_name(cluster_id) if cluster_id else "clusterctl-my-own", **more}
+
+
+LISTED: dict[str, tuple[str, str, Row]] = {
+    "capacity reservation": (
+        "describe_capacity_reservations",
+        "CapacityReservations",
+        tagged("CapacityReservationId", InstanceType="p5.48xlarge"),
+    ),
+    "security group rule": (
+        "describe_security_group_rules",
+        "SecurityGroupRules",
+        tagged("SecurityGroupRuleId", GroupId="sg-1"),
+    ),
+    "EFS file system": ("describe_file_systems", "FileSystems", tagged("FileSystemId")),
+    "FSx file system": ("describe_file_systems", "FileSystems", tagged("FileSystemId")),
+    "schedule": ("list_schedules", "Schedules", named("Name", GroupName="default")),
+    "state machine": ("list_state_machines", "stateMachines", named("name", stateMachineArn="arn:it")),
+    "instance profile": ("list_instance_profiles", "InstanceProfiles", named("InstanceProfileName")),
+    "alarm": ("describe_alarms", "MetricAlarms", named("AlarmName")),
+}
+
+
+@pytest.mark.parametrize(("kind", "listed"), LISTED.items(), ids=LISTED.keys())
+def test_another_clusters_and_a_persons_things_are_not_the_clusters(kind: str, listed: tuple[str, str, Row]) -> None:
+    call, key, row = listed
+    clients = clients_of({("us-west-2", call, key): [row(OWN), row(OTHER), row("")]})
+
+    def owners(cluster_id: str | None) -> list[str | None]:
+        return [resource.cluster_id for resource in BY_NAME[kind].find(clients, cluster_id)]
+
+    assert owners(OWN) == [OWN]
+    assert owners(None) == [OWN, OTHER]
+
+
+def test_a_mount_target_is_of_whose_file_system_it_leads_to() -> None:
+    file_systems = [tagged("FileSystemId")(OWN), tagged("FileSystemId")(OTHER)]
+    clients = clients_of(
+        {
+            ("us-west-2", "describe_file_systems", "FileSystems"): file_systems,
+            ("us-west-2", "describe_mount_targets", "MountTargets"): [{"MountTargetId": "fsmt-1"}],
+        }
+    )
+    (target,) = BY_NAME["EFS mount target"].find(clients, OWN)
+    assert (target.id, target.parent, target.cluster_id) == ("fsmt-1", f"it-{OWN}", OWN)
+
+
+ENDED = {
+    "a gateway is detached first": (
+        CloudResource(kind="internet gateway", id="igw-1", parent="vpc-1"),
+        ["detach_internet_gateway", "delete_internet_gateway"],
+    ),
+    "one that is attached to nothing is not": (
+        CloudResource(kind="internet gateway", id="igw-1"),
+        ["delete_internet_gateway"],
+    ),
+    "a profile loses its role first": (
+        CloudResource(kind="instance profile", id="clusterctl-0123456789ab", parent="clusterctl-0123456789ab"),
+        ["remove_role_from_instance_profile", "delete_instance_profile"],
+    ),
+    "an address in use is freed first": (
+        CloudResource(kind="elastic IP", id="eipalloc-1", parent="eipassoc-1"),
+        ["disassociate_address", "release_address"],
+    ),
+    "one that nothing uses is not": (CloudResource(kind="elastic IP", id="eipalloc-1"), ["release_address"]),
+}
+
+
+@pytest.mark.parametrize(("resource", "calls"), ENDED.values(), ids=ENDED.keys())
+def test_what_holds_a_thing_is_taken_from_it_before_its_end(resource: CloudResource, calls: list[str]) -> None:
+    clients = clients_of({})
+    BY_NAME[resource.kind].delete(clients, resource)
+    assert vars(clients)["session"].asked == calls
