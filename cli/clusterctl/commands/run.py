@@ -90,17 +90,25 @@ class RunCommand(click.Command):
 )
 @click.option("--workdir", metavar="DIR", type=click.Path(path_type=Path), default=".", help="The folder to send.  [.]")
 @click.option("--include", "including", metavar="FILE", multiple=True, help="Send this file even if it looks secret.")
-@click.option("--python", metavar="PATH|conda:ENV", help="The interpreter on the nodes.  [python3]")
+@click.option(
+    "--python", metavar="PATH|conda:ENV", help="The interpreter on the nodes, or in the image (a path).  [python3]"
+)
 @click.option(
     "--requirements",
     metavar="FILE",
     type=click.Path(path_type=Path),
     help="In that folder: a requirements.txt, or a pyproject.toml with uv.lock.",
 )
-@click.option("--setup", metavar="LINE", help="A shell line, run once on each node before the job starts.")
+@click.option(
+    "--setup",
+    metavar="LINE",
+    help="A shell line, run once on each node before the job starts; with --image for each job, in a container.",
+)
 @time_option("--timeout", default=None, help="Stop the job after this time: 30m, 12h.")
 @time_option("--grace", default="30s", help="The time from SIGTERM to SIGKILL when it is stopped.")
-@click.option("--sudo", "is_sudo", is_flag=True, help="Let the job use sudo, and the key to the other nodes.")
+@click.option(
+    "--sudo", "is_sudo", is_flag=True, help="Let the job use sudo, and the key to the other nodes; not with --image."
+)
 @click.option("--detach", "is_detached", is_flag=True, help="Start the job and return.")
 @click.option("--dry-run", "is_dry_run", is_flag=True, help="Show what each node would run; nothing is started.")
 @click.option("--yes", "is_agreed", is_flag=True, help="Send a large folder without asking.")

@@ -165,7 +165,7 @@ def function_settings(given: Arguments, *, is_on_host: bool) -> FunctionSettings
         num_instances=given.num_instances if given.cluster is not None else (given.num_instances or 1),
         gpus=None if given.gpu is None else gpu_spec(given.gpu),
         container=None if container is None else _checked_container(container),
-        requirements=_requirements(given.requirements, container),
+        requirements=_requirements(given.requirements),
         is_manual=given.distributed_mode == MANUAL,
         environment=_environment(given.environment or {}),
         timeout_s=None if hours is None else hours * SECONDS_AN_HOUR,
@@ -190,15 +190,12 @@ def _checked_container(image: str) -> str:
     return image
 
 
-def _requirements(lines: Sequence[str], container: str | None) -> tuple[str, ...]:
-    """Raises UsageError for what is no list of lines, and for containers, which have what is in their image."""
+def _requirements(lines: Sequence[str]) -> tuple[str, ...]:
+    """Raises UsageError for what is no list of lines."""
     if isinstance(lines, str) or not all(isinstance(each, str) and each.strip() for each in lines):
         raise UsageError(f"requirements={lines!r}: write a list, as ['numpy==2.1', 'einops']", hint=HINT)
     if odd := [each for each in lines if len(each.splitlines()) > 1]:
         raise UsageError(f"requirements has {odd[0]!r}: write each requirement as a text of its own", hint=HINT)
-    if lines and container is not None:
-        told = f"requirements= with image={container!r} is not built yet: put them into the image"
-        raise UsageError(told, hint=HINT)
     return tuple(lines)
 
 

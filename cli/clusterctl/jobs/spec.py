@@ -242,13 +242,12 @@ def _refuse_in_container(request: JobRequest) -> None:
     """Raises UsageError for what does not work in containers."""
     if request.image is None:
         return
-    if request.launch.launcher == MPI:
-        raise UsageError("--image with MPI is not built yet: mpirun's other nodes are started by the job", hint=HINT)
-    if request.python or request.requirements or request.setup:
-        told = "--image with --python, --requirements or --setup is not built yet: put them into the image"
-        raise UsageError(told, hint=HINT)
+    if request.python is not None and not request.python.startswith("/"):
+        told = f"--python {request.python} with --image: write the interpreter's path inside the image"
+        raise UsageError(f"{told}, as /opt/conda/bin/python", hint=HINT)
     if request.is_sudo:
-        raise UsageError("--image with --sudo is not built yet: containers have no rights to give", hint=HINT)
+        told = "--sudo with --image: root in a container would be the node's root for every folder that it has"
+        raise UsageError(f"{told}; put what needs root into the image, or leave --image out", hint=HINT)
 
 
 def _members(request: JobRequest, said: Mapping[int, Mapping[str, Any]]) -> list[dict[str, Any]]:

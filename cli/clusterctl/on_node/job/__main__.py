@@ -14,7 +14,7 @@ from clusterctl.on_node.job.container import present_engine, pulled_image
 from clusterctl.on_node.job.events import read_events
 from clusterctl.on_node.job.follow import follow
 from clusterctl.on_node.job.inside import join, run_inside
-from clusterctl.on_node.job.job_containers import enter
+from clusterctl.on_node.job.job_containers import attend, enter
 from clusterctl.on_node.job.keep import clear_up, end_containers, keep, present_state, start_keeper
 from clusterctl.on_node.job.layout import Layout, read_json
 from clusterctl.on_node.job.mpi_agent import write_order
@@ -47,6 +47,9 @@ def main(verb: str, arguments: list[str]) -> int:
     if verb == "inside":
         variables, _, *command = arguments
         enter(Path(variables), command)
+    if verb == "attend":
+        variables, _, *command = arguments
+        return attend(Path(variables), command)
     if verb in DONE:
         DONE[verb](arguments[0])
         return 0

@@ -37,10 +37,12 @@ Argv = List[str]
 
 @dataclass(frozen=True)
 class Bind:
-    """A folder or file of the node that the container has at the same place."""
+    """A folder or file of the node that the container has, at the same place if nothing else is said."""
 
     path: str
     is_writable: bool = False
+    source: str = ""
+    """Where it is on the node, if elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,11 @@ class ExecRequest:
 def container_name(job: str, attempt: int, number: int) -> str:
     """What the job's containers on a node are called, in the order in which its supervisor starts them, from 0."""
     return "clusterctl-%s-%d-%d" % (job, attempt, number)
+
+
+def ready_name(job: str, attempt: int, number: int) -> str:
+    """What a container is called that makes something ready for the job before its start."""
+    return "clusterctl-%s-%d-ready-%d-%d" % (job, attempt, os.getpid(), number)
 
 
 def run_argv(request: ContainerRequest, program: Argv) -> Argv:
@@ -133,9 +140,11 @@ def _gpus(engine: str, indices: Sequence[int] | None) -> Argv:
 
 def _mount(bind: Bind) -> str:
     """Raises ValueError for a path that an engine would read as several fields."""
-    if "," in bind.path or '"' in bind.path:
-        raise ValueError("%s: a path with a comma or a quote cannot be in a container" % bind.path)
-    return "type=bind,source=%s,target=%s%s" % (bind.path, bind.path, "" if bind.is_writable else ",readonly")
+    source = bind.source or bind.path
+    for path in (source, bind.path):
+        if "," in path or '"' in path:
+            raise ValueError("%s: a path with a comma or a quote cannot be in a container" % path)
+    return "type=bind,source=%s,target=%s%s" % (source, bind.path, "" if bind.is_writable else ",readonly")
 
 
 def renumbered(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Mapping
 
 from clusterctl.on_node.job import container, judge
-from clusterctl.on_node.job.job_containers import variables_file
+from clusterctl.on_node.job.job_containers import entry_python, variables_file, variables_inside
 from clusterctl.on_node.job.job_environment import job_environment, job_folder, own_secrets, secret_values
 from clusterctl.on_node.job.keep import present_state
 from clusterctl.on_node.job.launch import first_rank, member_of
@@ -78,7 +78,7 @@ def container_argv(layout: Layout, spec: dict[str, Any], rank: str, command: lis
     )
     places = [layout.ranks(job, attempt), layout.secrets(job), variables_file(layout, job, attempt, number)]
     words = [job, rank, str(first), *map(str, places)]
-    return container.exec_argv(request, ["python3", "-I", program, "join", *words, "--", *command])
+    return container.exec_argv(request, [entry_python(spec), "-I", program, "join", *words, "--", *command])
 
 
 def running_program(keeper: tuple[int, int]) -> str:
@@ -94,7 +94,7 @@ def join(job: str, rank: str, first: int, places: tuple[Path, Path, Path], comma
     """
     ranks, secrets, variables = places
     if rank == "-":
-        own = {str(name): str(value) for name, value in read_json(variables).items()}
+        own = variables_inside(variables, os.environ)
         environment = {**os.environ, "RANK": str(first), **own, **secret_values(secrets)}
     else:
         environment = rank_variables_now(ranks, job, rank, os.getuid())

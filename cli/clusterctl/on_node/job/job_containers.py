@@ -9,8 +9,11 @@ from typing import Any, Mapping, Optional, Tuple
 
 from clusterctl.on_node.job import container
 from clusterctl.on_node.job.container import Argv, Bind, ContainerRequest
-from clusterctl.on_node.job.job_environment import job_folder, own_folder
+from clusterctl.on_node.job.job_environment import job_folder, own_folder, own_interpreter, python_folders
+from clusterctl.on_node.job.launchers import MPI
 from clusterctl.on_node.job.layout import Layout, read_json, write_json
+from clusterctl.on_node.job.own_python import environments
+from clusterctl.on_node.job.processes import adopt_orphans
 from clusterctl.on_node.job.shared_storage import present_paths
 
 OWN = ("PATH", "HOME")
@@ -18,7 +21,7 @@ OWN = ("PATH", "HOME")
 
 
 class JobContainers:
-    """Puts what a node's supervisor starts into containers of the job's image."""
+    """Puts what is started for a job on a node into containers of its image."""
 
     def __init__(self, layout: Layout, spec: Mapping[str, Any], node_rank: int, program: Path) -> None:
         self._layout = layout
@@ -31,18 +34,40 @@ class JobContainers:
         self._refusal = ""
         """Why the storage is not there: said to all ranks of the node, of which each would wait as long."""
 
-    def argv(self, argv: Argv, environment: Mapping[str, str]) -> Argv:
-        """The engine's argv that runs `argv` with these variables in a container. Raises OSError, ValueError."""
-        storage = self._present_storage()
+    def argv(self, argv: Argv, environment: Mapping[str, str], *, is_daemon: bool = False) -> Argv:
+        """The engine's argv that runs `argv` with these variables in a container. Raises OSError, ValueError.
+
+        `is_daemon`: what goes to the background keeps the container.
+        """
         job, attempt = self._spec["job"], int(self._spec["attempt"])
+        name = container.container_name(job, attempt, self._count)
         variables = variables_file(self._layout, job, attempt, self._count)
+        return self._argv(argv, environment, name, variables, verb="attend" if is_daemon else "inside")
+
+    def ready_argv(self, argv: Argv, environment: Mapping[str, str]) -> Argv:
+        """The engine's argv for what comes before the job's start, as pip. Raises OSError, ValueError."""
+        job, attempt = self._spec["job"], int(self._spec["attempt"])
+        name = container.ready_name(job, attempt, self._count)
+        return self._argv(argv, environment, name, self._layout.attempt(job, attempt) / "environment-ready.json")
+
+    def _argv(
+        self, argv: Argv, environment: Mapping[str, str], name: str, variables: Path, verb: str = "inside"
+    ) -> Argv:
+        storage = self._present_storage()
+        self._count += 1
         kept = set(environment).difference(OWN) | set(self._spec["environment"])
         own = {name: environment[name] for name in sorted(kept)}
-        write_json(variables, {"HOME": str(own_folder(self._layout, self._spec)), **own})
-        inside = ["python3", "-I", str(self._program), "inside", str(variables), "--", *argv]
-        request = self._request(container.container_name(job, attempt, self._count), storage)
-        self._count += 1
-        return container.run_argv(request, inside)
+        if "PATH" in own:  # as the person wrote it: what comes before it is said apart
+            own["PATH"] = str(self._spec["environment"]["PATH"])
+        write_json(
+            variables,
+            {
+                "variables": {"HOME": str(own_folder(self._layout, self._spec)), **own},
+                "path_first": python_folders(self._layout, self._spec["job"]),
+            },
+        )
+        inside = [entry_python(self._spec), "-I", str(self._program), verb, str(variables), "--", *argv]
+        return container.run_argv(self._request(name, storage), inside)
 
     def _present_storage(self) -> Tuple[str, ...]:
         """Where storage is mounted that answers. Raises ValueError, at once where it was looked at already."""
@@ -57,9 +82,10 @@ class JobContainers:
         return self._storage
 
     def _request(self, name: str, storage: Tuple[str, ...]) -> ContainerRequest:
-        user, job = self._user, self._spec["job"]
+        user, job, engine = self._user, self._spec["job"], container.present_engine() or container.DOCKER
+        own = [*self._own_binds(), *(self._account_binds() if engine == container.DOCKER else ())]
         return ContainerRequest(
-            engine=container.present_engine() or container.DOCKER,
+            engine=engine,
             image_id=self._spec["image_id"],
             job=job,
             name=name,
@@ -67,7 +93,7 @@ class JobContainers:
             gid=user.pw_gid,
             groups=tuple(group for group in os.getgrouplist(user.pw_name, user.pw_gid) if group != user.pw_gid),
             folder=str(job_folder(self._layout, self._spec)),
-            binds=(*self._own_binds(), *container.present_binds(self._layout.root, storage)),
+            binds=(*own, *container.present_binds(self._layout.root, storage)),
             devices=container.present_devices(self._layout.root),
             gpu_indices=self._gpu_indices(),
         )
@@ -82,7 +108,31 @@ class JobContainers:
             Bind(str(self._layout.folder(job))),
             *(Bind(str(path), is_writable=True) for path in theirs),
             *([Bind(str(secrets))] if secrets.exists() else []),
+            *self._environment_binds(),
         )
+
+    def _account_binds(self) -> tuple[Bind, ...]:
+        """The node's accounts and the job's user in the image: mpirun starts nothing for a user without a name.
+
+        podman gives its user one by itself.
+        """
+        if self._spec["launcher"] != MPI:
+            return ()
+        user = self._user
+        accounts = self._layout.attempt(self._spec["job"], self._spec["attempt"]) / "passwd"
+        row = (user.pw_name, "x", str(user.pw_uid), str(user.pw_gid), "", str(own_folder(self._layout, self._spec)))
+        rows = [line for line in accounts_of(self._layout) if not line.startswith(user.pw_name + ":")]
+        accounts.write_text("".join(line + "\n" for line in [*rows, ":".join([*row, "/bin/sh"])]))
+        return (Bind("/etc/passwd", source=str(accounts)),)
+
+    def _environment_binds(self) -> tuple[Bind, ...]:
+        """The environment of its requirements, which is its own once it is made; on shared storage it is there."""
+        if not self._spec.get("requirements") or self._spec.get("shared"):
+            return ()
+        interpreter = own_interpreter(self._layout, self._spec["job"])
+        if interpreter is None:
+            return (Bind(str(environments(self._layout, self._spec)), is_writable=True),)
+        return (Bind(str(interpreter.parent.parent)),)
 
     def _gpu_indices(self) -> tuple[int, ...] | None:
         if not container.has_nvidia(self._layout.root):
@@ -105,10 +155,55 @@ def shared_paths(layout: Layout) -> tuple[str, ...]:
         return ()
 
 
+def accounts_of(layout: Layout) -> list[str]:
+    """The lines of the node's own accounts; none where they cannot be read."""
+    try:
+        return (layout.root / "etc/passwd").read_text().splitlines()
+    except (OSError, ValueError):
+        return []
+
+
+def entry_python(spec: Mapping[str, Any]) -> str:
+    """The image's interpreter that begins in each container; it starts all else."""
+    return str(spec.get("python") or "python3")
+
+
+def variables_inside(path: Path, image: Mapping[str, str]) -> dict[str, str]:
+    """In the container: the job's variables, with what comes first in the image's search path or the job's own.
+
+    `image`: the variables of the image. Raises OSError, ValueError, LookupError.
+    """
+    words = read_json(path)
+    found = {str(name): str(value) for name, value in words["variables"].items()}
+    first = [str(folder) for folder in words["path_first"]]
+    if first:
+        found["PATH"] = ":".join([*first, found.get("PATH", image.get("PATH", os.defpath))])
+    return found
+
+
 def enter(variables: Path, argv: Argv) -> None:
     """In the container: this process becomes `argv`, with the job's variables. Raises OSError, ValueError."""
-    os.environ.update({str(name): str(value) for name, value in read_json(variables).items()})
+    os.environ.update(variables_inside(variables, os.environ))
     os.execvp(argv[0], argv)
+
+
+def attend(variables: Path, argv: Argv) -> int:
+    """In the container, as its first process: runs `argv`, and stays until all that it left behind has ended.
+
+    The exit code is that of `argv`. Raises OSError, ValueError.
+    """
+    adopt_orphans()
+    os.environ.update(variables_inside(variables, os.environ))
+    first = os.posix_spawnp(argv[0], argv, os.environ)
+    code = 0
+    while True:
+        try:
+            pid, status = os.wait()
+        except ChildProcessError:
+            return code
+        if pid == first:
+            ended = os.waitstatus_to_exitcode(status)
+            code = 128 - ended if ended < 0 else ended
 
 
 def remove(layout: Layout, job: str) -> None:

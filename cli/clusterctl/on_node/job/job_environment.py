@@ -37,16 +37,30 @@ def job_environment(layout: Layout, spec: dict[str, Any], node_rank: int) -> dic
     return {**found, **_by_python(layout, job, found["PATH"])}
 
 
+def python_folders(layout: Layout, job: str) -> list[str]:
+    """What comes first in PATH where the job has an interpreter of its own: names for it, and its programs."""
+    interpreter = own_interpreter(layout, job)
+    return [] if interpreter is None else [str(layout.folder(job) / "bin"), str(interpreter.parent)]
+
+
+def own_interpreter(layout: Layout, job: str) -> Path | None:
+    """The job's own, once it is known; None: it has none."""
+    try:
+        return Path(read_json(layout.folder(job) / PYTHON_FILE)["interpreter"])
+    except (OSError, ValueError, LookupError):
+        return None
+
+
 def _by_python(layout: Layout, job: str, path: str) -> dict[str, str]:
     """What tells programs which environment they are in, where the job has an interpreter of its own.
 
     That comes first in PATH, also before what the job itself has there (`path`).
     """
-    try:
-        place = Path(read_json(layout.folder(job) / PYTHON_FILE)["interpreter"]).parent
-    except (OSError, ValueError, LookupError):
+    folders = python_folders(layout, job)
+    if not folders:
         return {}
-    found = {"PATH": "%s:%s:%s" % (layout.folder(job) / "bin", place, path)}
+    place = Path(folders[-1])
+    found = {"PATH": ":".join([*folders, path])}
     if (place.parent / "pyvenv.cfg").exists():
         found["VIRTUAL_ENV"] = str(place.parent)
     if (place.parent / "conda-meta").exists():

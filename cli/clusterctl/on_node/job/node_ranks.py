@@ -87,13 +87,13 @@ class NodeRanks:
         for order in orders:
             if self._is_mpi and order["id"] not in self._carried_out:
                 self._carried_out.add(str(order["id"]))
-                self._start(["/bin/sh", "-c", str(order["command"])], self._environment())
+                self._start(["/bin/sh", "-c", str(order["command"])], self._environment(), is_daemon=True)
 
-    def _start(self, argv: list[str], environment: dict[str, str]) -> None:
+    def _start(self, argv: list[str], environment: dict[str, str], *, is_daemon: bool = False) -> None:
         if self._containers is not None:
             # The engine's command is root's, so it reads nothing that the job sets.
             try:
-                argv = self._containers.argv(argv, environment)
+                argv = self._containers.argv(argv, environment, is_daemon=is_daemon)
             except (OSError, ValueError) as e:
                 argv = refusal_argv(str(e))
             argv = [*self._with_rights("yes"), *argv]

@@ -9,7 +9,7 @@ import re
 import shlex
 import shutil
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Tuple
 
 from clusterctl.on_node.job.index_logins import without_logins
 from clusterctl.on_node.job.job_environment import PYTHON_FILE, job_folder
@@ -17,7 +17,9 @@ from clusterctl.on_node.job.layout import Layout, write_json
 from clusterctl.on_node.job.lease import holders
 
 Run = Callable[..., Tuple[int, str]]
-"""Runs argv as the job's user with a log: its exit code, and the end of what it printed."""
+"""Runs argv as the job's user with a log: its exit code, and the end of what it printed.
+
+With `is_contained` it runs in a container of the job's image, where the job has one."""
 CONDA = "conda:"
 CONDA_PLACES = ("~/miniconda3", "~/anaconda3", "~/miniforge3", "/opt/conda", "/opt/miniconda3", "/opt/anaconda3")
 LOOK = "import json, platform, sys; print(json.dumps([sys.executable, platform.python_version(), platform.platform()]))"
@@ -27,15 +29,20 @@ MOST_ENVIRONMENTS = 10
 MOST_BYTES = 4 * 1024 * 1024
 """Of a file of requirements, or of its lock."""
 CLAUSE = re.compile(r"(>=|<=|==|!=|~=|>|<)\s*(\d+(?:\.\d+)*)(\.\*)?$")
-RESOLVE = ("install", "--dry-run", "--quiet", "--ignore-installed", "--report", "-")
+RESOLVE = ("install", "--dry-run", "--quiet", "--report", "-")
+ALL_ANEW = "--ignore-installed"
+"""Not in an image: what that has already, such as its torch, stays what it is."""
 
 
 def find_python(wanted: str | None, home: str) -> str:
-    """The path, or the name, of the interpreter that was asked for. Raises ValueError."""
+    """The path, or the name, of the interpreter that was asked for on the node. Raises ValueError."""
     if wanted is None:
         return "python3"
     if not wanted.startswith(CONDA):
-        return os.path.join(home, wanted[2:]) if wanted.startswith("~/") else wanted
+        python = os.path.join(home, wanted[2:]) if wanted.startswith("~/") else wanted
+        if python.startswith("/") and not os.access(python, os.X_OK):
+            raise ValueError("--python %s: no such program there" % python)
+        return python
     name = wanted[len(CONDA) :]
     places = [name] if name.startswith("/") else [place.replace("~", home) + "/envs/" + name for place in CONDA_PLACES]
     for place in places:
@@ -46,9 +53,7 @@ def find_python(wanted: str | None, home: str) -> str:
 
 def facts_of(python: str, run: Run) -> List[str]:
     """Its path, version and platform. Raises ValueError where it cannot be run."""
-    if python.startswith("/") and not os.access(python, os.X_OK):
-        raise ValueError("--python %s: no such program there" % python)
-    code, said = run([python, "-I", "-c", LOOK], keeps_output=True)
+    code, said = run([python, "-I", "-c", LOOK], keeps_output=True, is_contained=True)
     try:
         path, version, platform = json.loads(said.strip().splitlines()[-1])
         return [str(path), str(version), str(platform)]
@@ -80,7 +85,7 @@ def _fits(version: str, clause: str) -> bool:
     return {">=": have >= padded, "<=": have <= padded, ">": have > padded, "<": have < padded}[operator]
 
 
-def environments(layout: Layout, spec: Dict[str, Any]) -> Path:
+def environments(layout: Layout, spec: Mapping[str, Any]) -> Path:
     """Where environments are: on shared storage where the job has some, else the node's own disk."""
     if spec.get("shared"):
         return Path(spec["shared"]).parent.parent / "environments"
@@ -94,15 +99,16 @@ def lock(layout: Layout, spec: Dict[str, Any], python: List[str], run: Run) -> s
     """
     source = job_folder(layout, spec) / spec["requirements"]
     text = text_of(source, run)
-    place = environments(layout, spec) / ("lock-%s.txt" % digest(text, *python[1:]))
+    place = environments(layout, spec) / ("lock-%s.txt" % digest(text, *python[1:], *_image(spec)))
     if place.is_file():
         return text_of(place, run)
     scratch = place.with_suffix(".resolver-%d" % os.getpid())
     bare, netrc = beside(source, "resolved"), beside(source, "netrc")
     try:
-        pip = new_environment(scratch, python[0], run)
-        variables = write_for_pip(text, bare, netrc, run)
-        code, report = run([*pip, *RESOLVE, "-r", str(bare)], keeps_output=True, variables=variables)
+        pip = new_environment(scratch, spec, python[0], run)
+        variables = write_for_pip(text, bare, netrc, run, is_contained=bool(_image(spec)))
+        resolve = [*pip, *RESOLVE, *([] if _image(spec) else [ALL_ANEW]), "-r", str(bare)]
+        code, report = run(resolve, keeps_output=True, variables=variables, is_contained=True)
         if code:
             raise ValueError("%s: %s" % (spec["requirements"], last_of(report)))
         found = locked(text, report_of(report))
@@ -112,11 +118,14 @@ def lock(layout: Layout, spec: Dict[str, Any], python: List[str], run: Run) -> s
         run(["rm", "-rf", str(scratch), str(bare), str(netrc)])
 
 
-def write_for_pip(text: str, bare: Path, netrc: Path, run: Run) -> Dict[str, str]:
-    """Writes requirements without the indexes' logins, and these into a file of their own; pip's variables for it."""
+def write_for_pip(text: str, bare: Path, netrc: Path, run: Run, *, is_contained: bool = False) -> Dict[str, str]:
+    """Writes requirements without the indexes' logins, and these into a file of their own; pip's variables for it.
+
+    `is_contained`: pip runs in a container, which does not have the person's home on the node.
+    """
     without, logins = without_logins(text)
     write_private(bare, without, run)
-    if not logins:
+    if not logins and not is_contained:
         return {}
     write_private(netrc, logins, run)
     # What the person has in a netrc file of their own holds, too, before ours: of one host Python takes the last login.
@@ -183,18 +192,19 @@ def locked(text: str, report: Dict[str, Any]) -> str:
 
 def environment_of(layout: Layout, spec: Dict[str, Any], lock_text: str, python: List[str], run: Run) -> Path:
     """The environment that has what the lock says, made where it is not there yet. Raises ValueError."""
-    place = environments(layout, spec) / digest(lock_text, *python[1:])
+    place = environments(layout, spec) / digest(lock_text, *python[1:], *_image(spec))
     mine = job_folder(layout, spec) / spec["requirements"]
     file, netrc = beside(mine, "lock"), beside(mine, "netrc")
     # One process at a time makes it, also where nodes share it; what broke off has no DONE_FILE.
     script = (
         'exec 9>"$1.lock" && flock 9 || exit 3; [ -e "$1/$3" ] && { touch "$1/$3"; exit 0; }; rm -rf "$1"; '
-        '%s -m venv "$1" && "$1/bin/python" -m pip install --disable-pip-version-check --no-input --no-deps -r "$2" '
+        '%s "$1" && "$1/bin/python" -m pip install --disable-pip-version-check --no-input --no-deps -r "$2" '
         '&& touch "$1/$3"'
-    ) % shlex.quote(python[0])
+    ) % shlex.join(venv_argv(spec, python[0], run))
     try:
-        variables = write_for_pip(lock_text, file, netrc, run)
-        code, said = run(["sh", "-c", script, "sh", str(place), str(file), DONE_FILE], variables=variables)
+        variables = write_for_pip(lock_text, file, netrc, run, is_contained=bool(_image(spec)))
+        make = ["sh", "-c", script, "sh", str(place), str(file), DONE_FILE]
+        code, said = run(make, variables=variables, is_contained=True)
     finally:
         run(["rm", "-f", str(netrc)])
     if code:
@@ -204,13 +214,28 @@ def environment_of(layout: Layout, spec: Dict[str, Any], lock_text: str, python:
     return place
 
 
-def new_environment(place: Path, python: str, run: Run) -> List[str]:
+def new_environment(place: Path, spec: Dict[str, Any], python: str, run: Run) -> List[str]:
     """Makes an empty environment; gives the argv of its pip. Raises ValueError."""
-    code, said = run([python, "-m", "venv", str(place)])
+    code, said = run([*venv_argv(spec, python, run), str(place)], is_contained=True)
     if code:
-        why = "python3-venv is missing (packages: in cluster.yaml)" if "ensurepip" in said else last_of(said)
+        missing = "the image has neither pip nor" if _image(spec) else "python3-venv is missing"
+        where = "ensurepip for it" if _image(spec) else "(packages: in cluster.yaml)"
+        why = "%s %s" % (missing, where) if "ensurepip" in said else last_of(said)
         raise ValueError("%s -m venv: %s" % (python, why))
     return [str(place / "bin/python"), "-m", "pip", "--disable-pip-version-check", "--no-input"]
+
+
+def venv_argv(spec: Dict[str, Any], python: str, run: Run) -> List[str]:
+    """What makes an environment. In an image it has the image's own packages too, and its pip where it has one."""
+    if not _image(spec):
+        return [python, "-m", "venv"]
+    code, _ = run([python, "-I", "-m", "pip", "--version"], is_contained=True)
+    return [python, "-m", "venv", "--system-site-packages", *([] if code else ["--without-pip"])]
+
+
+def _image(spec: Dict[str, Any]) -> List[str]:
+    """The id of the job's image; empty where it has none."""
+    return [str(spec["image_id"])] if spec.get("image_id") else []
 
 
 def write_python(layout: Layout, job: str, python: str, **words: Any) -> None:

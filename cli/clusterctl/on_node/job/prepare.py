@@ -12,10 +12,9 @@ import time
 from pathlib import Path
 from typing import IO, Any, Callable, Iterable, Iterator, Mapping
 
-from clusterctl.on_node.job import judge, launch, launchers, lease, shared_storage
+from clusterctl.on_node.job import job_containers, judge, launch, launchers, lease, shared_storage
 from clusterctl.on_node.job.container import present_engine
 from clusterctl.on_node.job.events import note_event
-from clusterctl.on_node.job.job_containers import shared_paths
 from clusterctl.on_node.job.layout import Layout, read_json, read_state, write_json
 from clusterctl.on_node.job.supervise import boot_id
 
@@ -55,7 +54,7 @@ def missing_program(layout: Layout, program: str) -> str | None:
 
     Raises ValueError where the path does not answer.
     """
-    if not program or any(program.startswith(mount.rstrip("/") + "/") for mount in shared_paths(layout)):
+    if not program or any(program.startswith(mount.rstrip("/") + "/") for mount in job_containers.shared_paths(layout)):
         return None
     return None if shared_storage.present_paths((program,)) else program
 
@@ -75,6 +74,7 @@ def discard(layout: Layout, job: str) -> None:
     if lease.is_kept(layout, job):
         return
     if _is_unstarted(layout, job):
+        job_containers.remove(layout, job)  # of a setup command, or of pip, whose connection broke off
         _remove(layout, job)
     lease.release(layout, job)
 
@@ -148,7 +148,7 @@ def _put(layout: Layout, job: str, header: dict[str, Any], stream: IO[bytes], pr
     _close(folder, user)
     shared_storage.make_folder(spec)
     if spec.get("image_id"):  # its containers get the storage, and an engine would wait for a server that is away
-        shared_storage.present_paths(shared_paths(layout))
+        shared_storage.present_paths(job_containers.shared_paths(layout))
     for own in (layout.code(job), layout.work(job), layout.attempt(job, spec["attempt"])):
         own.mkdir()
     archive = folder / "code.tar.gz"

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import IO, Any, Dict, List, Mapping, Optional, Tuple
 
-from clusterctl.on_node.job import lease, own_python
+from clusterctl.on_node.job import container, job_containers, lease, own_python
 from clusterctl.on_node.job.job_environment import job_environment, job_folder
 from clusterctl.on_node.job.keep import HIDDEN
 from clusterctl.on_node.job.launch import member_of
@@ -32,21 +32,23 @@ class Readying:
         self._spec = read_json(layout.spec(job))
         self._slot = int(read_json(layout.node_file)["slot"])
         self._user = pwd.getpwnam(self._spec["user"])
+        self._rank = member_of(self._spec, self._slot)
         self._log = layout.attempt(job, self._spec["attempt"]) / "ready.log"
+        has_image = bool(self._spec.get("image_id"))
+        self._containers = job_containers.JobContainers(layout, self._spec, self._rank, program) if has_image else None
 
     def lock(self) -> Dict[str, Any]:
         """Resolves the requirements, on the job's first node alone; gives each with its version. Raises ValueError."""
         self._hide()
         self._make_folders()
-        python = own_python.find_python(self._spec.get("python"), self._user.pw_dir)
-        return {"lock": own_python.lock(self._layout, self._spec, own_python.facts_of(python, self.run), self.run)}
+        python = own_python.facts_of(self._named_python(), self.run)
+        return {"lock": own_python.lock(self._layout, self._spec, python, self.run)}
 
     def make(self, lock_text: str) -> Dict[str, Any]:
         """Makes the job's environment and runs its setup command; gives the job's interpreter. Raises ValueError."""
         self._hide()
         self._make_folders()
-        named = own_python.find_python(self._spec.get("python"), self._user.pw_dir)
-        python = own_python.facts_of(named, self.run)
+        python = own_python.facts_of(self._named_python(), self.run)
         own_python.refuse_other_python(python[1], str(self._spec.get("requires_python") or ""))
         if self._spec.get("requirements"):
             place = own_python.environment_of(self._layout, self._spec, lock_text, python, self.run)
@@ -57,9 +59,21 @@ class Readying:
             self._set_up(python)
         return {"interpreter": python[0], "version": python[1]}
 
+    def _named_python(self) -> str:
+        """The interpreter that was asked for: the image's where the job has one. Raises ValueError."""
+        if self._containers is not None:
+            return str(self._spec.get("python") or "python3")
+        return own_python.find_python(self._spec.get("python"), self._user.pw_dir)
+
     def _set_up(self, python: List[str]) -> None:
-        """Once on a node for the command, the files that it names, and the interpreter."""
+        """Once on a node for the command, the files that it names, and the interpreter.
+
+        In an image for each job: what it changes lasts in the job's own folders alone.
+        """
         command = str(self._spec["setup"])
+        if self._containers is not None:
+            self._run_setup(command)
+            return
         folder = job_folder(self._layout, self._spec)
         named = [folder / word for word in command.split() if not word.startswith(("/", "-"))]
         # Read by the job's user: what lies there may be a link to what only root may read, or to what has no end.
@@ -69,15 +83,21 @@ class Readying:
         mark = self._layout.root / SETUPS / own_python.digest(command, *python, contents)
         if mark.exists():
             return
-        code, said = self.run(["/bin/sh", "-c", command])
-        if code:
-            raise ValueError("--setup exited with code %d: %s" % (code, own_python.last_of(said)))
+        self._run_setup(command)
         mark.parent.mkdir(parents=True, exist_ok=True)
         mark.touch()
 
+    def _run_setup(self, command: str) -> None:
+        code, said = self.run(["/bin/sh", "-c", command], is_contained=True)
+        if code:
+            raise ValueError("--setup exited with code %d: %s" % (code, own_python.last_of(said)))
+
     def _hide(self) -> None:
-        """As from the job itself: packages that are installed, and the setup command, run programs of others, too."""
-        if os.getuid() == 0 and not self._spec["is_sudo"]:
+        """As from the job itself: packages that are installed, and the setup command, run programs of others, too.
+
+        In an image these see the container alone.
+        """
+        if os.getuid() == 0 and not self._spec["is_sudo"] and self._containers is None:
             hide(HIDDEN, self._layout.root / NOTHING)
 
     def _make_folders(self) -> None:
@@ -96,28 +116,36 @@ class Readying:
         keeps_output: bool = False,
         stdin: Optional[str] = None,
         variables: Optional[Mapping[str, str]] = None,
+        is_contained: bool = False,
     ) -> Tuple[int, str]:
         """Its exit code, and the end of what it printed. Raises ValueError where the node is not held any more.
 
-        `stdin`: what it reads, if anything; `variables`: in addition to the job's.
+        `stdin`: what it reads, if anything; `variables`: in addition to the job's; `is_contained`: in a container of
+        the job's image, where it has one.
         """
         spec = self._spec
-        environment = {**job_environment(self._layout, spec, member_of(spec, self._slot)), **(variables or {})}
-        is_root = os.getuid() == 0
-        become = [sys.executable, "-I", str(self._program), "become", "yes" if spec["is_sudo"] else "no", "--"]
+        environment = {**job_environment(self._layout, spec, self._rank), **(variables or {})}
+        engine = self._containers if is_contained else None
+        # The engine's command is root's, and reads nothing that the job sets.
+        is_theirs = os.getuid() == 0 and engine is None
+        if engine is not None:
+            argv = engine.ready_argv(argv, {"PIP_NO_CACHE_DIR": "1", **environment})
+        else:
+            become = [sys.executable, "-I", str(self._program), "become", "yes" if spec["is_sudo"] else "no", "--"]
+            argv = [*become, *argv]
         before = self._log.stat().st_size if self._log.exists() else 0
         with self._log.open("ab") as log, in_memory(stdin or "") as given:
             child = subprocess.Popen(
-                [*become, *argv],
-                env=environment,
-                cwd=job_folder(self._layout, spec),
+                argv,
+                env=environment if engine is None else container.CLIENT_ENVIRONMENT,
+                cwd=job_folder(self._layout, spec) if engine is None else "/",
                 stdin=subprocess.DEVNULL if stdin is None else given,
                 stdout=subprocess.PIPE if keeps_output else log,
                 stderr=log,
                 start_new_session=True,
-                user=self._user.pw_uid if is_root else None,
-                group=self._user.pw_gid if is_root else None,
-                extra_groups=os.getgrouplist(self._user.pw_name, self._user.pw_gid) if is_root else None,
+                user=self._user.pw_uid if is_theirs else None,
+                group=self._user.pw_gid if is_theirs else None,
+                extra_groups=os.getgrouplist(self._user.pw_name, self._user.pw_gid) if is_theirs else None,
             )
             output = self._awaited(child)
         with self._log.open("rb") as log_file:
@@ -133,6 +161,7 @@ class Readying:
                 renewed_s = time.monotonic()
                 if not lease.renew(self._layout, self._job):
                     child.kill()
+                    job_containers.remove(self._layout, self._job)
                     raise ValueError("the node is not held for %s any more" % self._job)
             try:
                 output, _ = child.communicate(timeout=POLL_S)

@@ -46,7 +46,6 @@ def test_an_argument_that_nobody_knows_is_a_type_error_with_the_nearest_one() ->
         ({"requirements": "einops"}, "write a list, as ['numpy==2.1', 'einops']"),
         ({"requirements": ["einops", " "]}, "write a list"),
         ({"requirements": ["a\nb"]}, "each requirement as a text of its own"),
-        ({"requirements": ["a"], "image": "python:3.12"}, "put them into the image"),
         ({"cluster": None, "image": "ubunto-22.04"}, "(did you mean ubuntu-22.04?)"),
         ({"cluster": ""}, "cluster='' is no name"),
         ({"cluster": None, "max_price_per_hour": 0}, "max_price_per_hour=0: US dollars"),

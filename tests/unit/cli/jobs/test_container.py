@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 import pwd
 from pathlib import Path
+from typing import Any
 
 import pytest
 from clusterctl.jobs.images import same_image
@@ -22,8 +24,9 @@ from clusterctl.on_node.job.container import (
     run_argv,
 )
 from clusterctl.on_node.job.inside import container_argv
-from clusterctl.on_node.job.job_containers import JobContainers, has_image, shared_paths
+from clusterctl.on_node.job.job_containers import JobContainers, has_image, shared_paths, variables_inside
 from clusterctl.on_node.job.layout import Layout, read_json, write_json
+from clusterctl.on_node.job.own_python import write_python
 from clusterctl.on_node.job.processes import seen_from_here
 from clusterctl_infra.errors import ClusterctlError, UsageError
 from hypothesis import given
@@ -164,9 +167,71 @@ def test_home_in_a_container_is_the_folder_for_what_is_to_last(tmp_path: Path, s
     layout.attempt("first", 1).mkdir(parents=True)
     user = pwd.getpwuid(os.getuid()).pw_name
     containers = JobContainers(layout, spec(user=user, image_id="sha256:01", shared=shared), 0, tmp_path / "1.pyz")
-    argv = containers.argv(["a.py"], {"EPOCHS": "3", "HOME": "/home/ada"})
-    variables = read_json(Path(argv[argv.index("inside") + 1]))
-    assert variables == {"EPOCHS": "3", "HOME": str(layout.work("first")) if shared is None else f"{shared}/work"}
+    argv = containers.argv(["a.py"], {"EPOCHS": "3", "HOME": "/home/ada", "PATH": "/usr/bin"})
+    words = read_json(Path(argv[argv.index("inside") + 1]))
+    home = str(layout.work("first")) if shared is None else f"{shared}/work"
+    assert words == {"variables": {"EPOCHS": "3", "HOME": home}, "path_first": []}
+
+
+def contained(layout: Layout, **changes: Any) -> JobContainers:
+    """Of a job whose first attempt has its folder."""
+    layout.attempt("first", 1).mkdir(parents=True)
+    user = pwd.getpwuid(os.getuid()).pw_name
+    return JobContainers(
+        layout, spec(user=user, image_id="sha256:01", environment={}, **changes), 0, layout.root / "1.pyz"
+    )
+
+
+def mounts(argv: list[str]) -> list[str]:
+    return [word for flag, word in itertools.pairwise(argv) if flag == "--mount"]
+
+
+def test_pip_writes_the_job_s_environment_and_ranks_only_read_it(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    containers = contained(layout, requirements="requirements.txt", python="/opt/py/bin/python")
+    folder = tmp_path / "var/lib/clusterctl/environments"
+    making = containers.ready_argv(["python3", "-m", "pip"], {})
+    assert mounts(making)[-1] == f"type=bind,source={folder},target={folder}"
+    write_python(layout, "first", f"{folder}/0123/bin/python")
+    argv = containers.argv(["a.py"], {})
+    assert mounts(argv)[-1] == f"type=bind,source={folder}/0123,target={folder}/0123,readonly"
+    assert argv[argv.index("--entrypoint") + 1] == "/opt/py/bin/python"
+    words = read_json(Path(argv[argv.index("inside") + 1]))
+    assert words["path_first"] == [f"{layout.folder('first')}/bin", f"{folder}/0123/bin"]
+
+
+def test_an_environment_on_shared_storage_is_mounted_with_that_storage(tmp_path: Path) -> None:
+    containers = contained(Layout(tmp_path), requirements="a.txt", shared="/fsx/clusterctl-jobs/train-0123/first")
+    assert not any("environments" in mount for mount in mounts(containers.ready_argv(["python3"], {})))
+
+
+@pytest.mark.parametrize(
+    ("own", "first", "path"),
+    [
+        ({}, ["/job/bin", "/env/bin"], "/job/bin:/env/bin:/image/bin"),
+        ({"PATH": "/mine"}, ["/job/bin", "/env/bin"], "/job/bin:/env/bin:/mine"),
+        ({"PATH": "/mine"}, [], "/mine"),
+        ({}, [], None),
+    ],
+)
+def test_a_job_s_interpreter_comes_before_the_image_s_search_path(
+    tmp_path: Path, own: dict[str, str], first: list[str], path: str | None
+) -> None:
+    write_json(tmp_path / "variables.json", {"variables": own, "path_first": first})
+    assert variables_inside(tmp_path / "variables.json", {"PATH": "/image/bin"}).get("PATH") == path
+
+
+def test_a_container_for_mpirun_s_daemon_stays_and_docker_s_knows_the_job_s_user(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/bash\nodd:x:1:1:::\n")
+    argv = contained(layout, launcher="mpi").argv(["/bin/sh", "-c", "orted"], {}, is_daemon=True)
+    assert argv[-6:-4] == ["attend", str(layout.attempt("first", 1) / "environment-0.json")]
+    accounts = layout.attempt("first", 1) / "passwd"
+    assert f"type=bind,source={accounts},target=/etc/passwd,readonly" in mounts(argv)
+    names = [line.split(":")[0] for line in accounts.read_text().splitlines()]
+    assert sorted(set(names)) == sorted({"root", "odd", pwd.getpwuid(os.getuid()).pw_name})
+    assert len(names) == len(set(names))
 
 
 def test_an_image_that_differs_between_nodes_is_named_with_them() -> None:

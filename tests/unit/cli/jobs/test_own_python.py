@@ -86,3 +86,47 @@ def test_a_report_that_is_none_is_said(said: str) -> None:
 def test_a_row_of_a_report_that_is_none_is_said(row: object) -> None:
     with pytest.raises(ValueError, match="pip's report has an odd row"):
         own_python.locked("", own_python.report_of(json.dumps({"install": [row]})))
+
+
+class RecordedRun:
+    """Notes what pip and Python are asked; pip finds nothing to install."""
+
+    def __init__(self, *, has_pip: bool = True) -> None:
+        self.asked: list[tuple[bool, list[str]]] = []
+        self._has_pip = has_pip
+
+    def __call__(self, argv: Sequence[str], *, is_contained: bool = False, **_: object) -> tuple[int, str]:
+        self.asked.append((is_contained, list(argv)))
+        if "--version" in argv:
+            return (0, "pip 25.0") if self._has_pip else (1, "No module named pip")
+        if "--report" in argv:
+            return 0, '{"install": []}'
+        return 0, "einops\n" if argv[0] == "head" else ""
+
+
+def test_in_an_image_what_it_has_is_kept_and_only_python_and_pip_run_in_containers(layout: Layout) -> None:
+    run = RecordedRun()
+    own_python.lock(layout, {**SPEC, "image_id": "sha256:01"}, PYTHON, run)
+    inside = [argv for is_contained, argv in run.asked if is_contained]
+    assert inside[0] == ["/usr/bin/python3", "-I", "-m", "pip", "--version"]
+    assert inside[1][:-1] == ["/usr/bin/python3", "-m", "venv", "--system-site-packages", "--without-pip"]
+    assert "--ignore-installed" not in inside[2]
+    assert {argv[0] for is_contained, argv in run.asked if not is_contained} == {"head", "sh", "rm"}
+    on_nodes = RecordedRun()
+    own_python.lock(layout, SPEC, PYTHON, on_nodes)
+    assert any("--ignore-installed" in argv for _, argv in on_nodes.asked)
+    assert not any("--system-site-packages" in argv for _, argv in on_nodes.asked)
+
+
+def test_an_image_without_pip_has_it_made_by_venv() -> None:
+    spec = {**SPEC, "image_id": "sha256:01"}
+    made = own_python.venv_argv(spec, "/opt/python3", RecordedRun(has_pip=False))
+    assert made == ["/opt/python3", "-m", "venv", "--system-site-packages"]
+
+
+def test_each_image_and_the_nodes_have_environments_of_their_own(layout: Layout) -> None:
+    images: tuple[dict[str, str], ...] = ({}, {"image_id": "sha256:01"}, {"image_id": "sha256:02"})
+    places = [
+        own_python.environment_of(layout, {**SPEC, **image}, "einops==1\n", PYTHON, RecordedRun()) for image in images
+    ]
+    assert len(set(places)) == 3

@@ -222,10 +222,10 @@ def test_a_node_without_a_container_engine_is_named() -> None:
 def test_what_does_not_work_in_containers_is_refused() -> None:
     words = {1: said(1, engine="docker"), 3: said(3, engine="podman")}
     assert make_spec(request(image="a:1"), words, {})["image"] == "a:1"
-    mpi = Launch(launcher="mpi", command=("./solve",))
-    with pytest.raises(UsageError, match="--image with MPI is not built yet"):
-        make_spec(request(image="a:1", launch=mpi), words, {})
-    with pytest.raises(UsageError, match="--image with --sudo is not built yet"):
+    for python in ("conda:train", "~/py/bin/python", "python3.12"):
+        with pytest.raises(UsageError, match=f"--python {python} with --image: write the interpreter's path inside"):
+            make_spec(request(image="a:1", python=python), words, {})
+    with pytest.raises(UsageError, match="--sudo with --image: root in a container would be the node's root"):
         make_spec(request(image="a:1", is_sudo=True), words, {})
 
 

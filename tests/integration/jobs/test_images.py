@@ -1,0 +1,170 @@
+"""Jobs in containers of an image on booted machines: their interpreter, requirements and setup command."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.jobs.container_image import NAME, make_image, write_archive
+from tests.integration.jobs.test_launchers import MPI_SUM, ODD
+from tests.integration.jobs.wheels import write_wheel
+from tests.integration.rehearsed import Done, Rehearsed, rehearsed, run, wait_until
+
+LAUNCHER = ("--image", NAME, "--launcher", "plain")
+IN_IMAGE = "test -x /usr/bin/mpirun && ! test -e /etc/clusterctl/ssh_key"
+"""A node has no mpirun, and has that key."""
+SET_UP = f"{IN_IMAGE} && python -c 'import os; print(os.getuid(), os.environ[\"SIZE\"])' >> made && echo $HOME"
+SHOW = """\
+import os, sys
+print("in", os.environ["container"], sys.executable, "made", open("made").read().split())
+"""
+USES = """\
+import os, pip, sys, tinypkg
+print("version", tinypkg.VERSION, "in", os.environ["container"], sys.prefix == os.environ["VIRTUAL_ENV"], pip.__file__)
+try:
+    open(sys.prefix + "/planted", "w")
+except OSError as e:
+    print("environment:", e.strerror)
+"""
+FUNCTION = """\
+import clusterctl
+
+@clusterctl.App("imaged").function(
+    cluster=%r, num_instances=2, image=%r, distributed_mode="manual",
+    requirements=["--no-index", "--find-links wheels", "tinypkg"],
+)
+def version():
+    import os, tinypkg
+    return [os.environ["container"], tinypkg.VERSION]
+
+if __name__ == "__main__":
+    print(version.remote())
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
+    """Two booted machines that are up and have the image."""
+    archive = tmp_path_factory.mktemp("image") / "image.tar"
+    write_archive(make_image(), archive)
+    with rehearsed(tmp_path_factory.mktemp("images"), machines="nspawn", nodes=2) as cluster:
+        cluster.up()
+        cluster.ok("cp", str(archive), "all:/tmp/image.tar")
+        load = "podman load --quiet --input /tmp/image.tar && rm /tmp/image.tar"
+        cluster.ok("ssh", "--node", "all", "--sudo", "--command", load)
+        yield cluster
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """A folder to start jobs from."""
+    folder = tmp_path / "work"
+    (folder / "wheels").mkdir(parents=True)
+    write_wheel(folder / "wheels", "tinypkg", "1.2")
+    (folder / "show.py").write_text(SHOW)
+    (folder / "uses.py").write_text(USES)
+    (folder / "mpi_sum.py").write_text(MPI_SUM)
+    # pip is in the image alone: no wheel of it is here.
+    (folder / "requirements.txt").write_text("--no-index\n--find-links wheels\ntinypkg>=1\npip\n")
+    return folder
+
+
+def started(cluster: Rehearsed, work: Path, *words: str) -> Done:
+    return cluster.run("run", *LAUNCHER, "--workdir", str(work), *words)
+
+
+def left(cluster: Rehearsed) -> str:
+    """Containers and leases of all nodes."""
+    look = "podman ps --all --quiet; ls -A /run/clusterctl/job-lease 2>/dev/null; true"
+    return cluster.ok("ssh", "--node", "all", "--sudo", "--command", look).strip()
+
+
+def test_a_setup_command_runs_in_the_image_for_each_job_and_what_it_makes_in_the_job_s_folder_lasts(
+    cluster: Rehearsed, work: Path
+) -> None:
+    for size in ("3", "4"):
+        flags = ("--python", "/usr/bin/python3", "--setup", SET_UP, "--env", f"SIZE={size}")
+        done = started(cluster, work, *flags, "--", "show.py")
+        assert done.exit_code == 0, done.text
+        assert done.stdout.count(f"in podman /usr/bin/python3 made ['1000', '{size}']") == 2, done.text
+        assert "/usr/bin/python3 (Python 3." in done.stderr, done.text
+
+
+def test_a_setup_command_that_fails_in_the_image_starts_nothing(cluster: Rehearsed, work: Path) -> None:
+    done = started(cluster, work, "--node", "0", "--setup", "echo no such wheel; exit 3", "--", "show.py")
+    assert done.exit_code == 1, done.text
+    assert "was not started: Node 0" in done.stderr
+    assert "--setup exited with code 3: no such wheel" in done.stderr
+    gone = started(cluster, work, "--node", "0", "--python", "/opt/none/python3", "--", "show.py")
+    assert gone.exit_code == 1, gone.text
+    assert "/opt/none/python3 is no Python that can be run" in gone.stderr
+    assert left(cluster) == ""
+
+
+def test_requirements_are_made_once_by_the_image_s_python_beside_what_the_image_has(
+    cluster: Rehearsed, work: Path
+) -> None:
+    for _ in range(2):
+        done = started(cluster, work, "--requirements", "requirements.txt", "--", "uses.py")
+        assert done.exit_code == 0, done.text
+        own = "version 1.2 in podman True /usr/lib/python3/dist-packages/pip/__init__.py"
+        assert done.stdout.count(own) == 2, done.text
+        assert done.stdout.count("environment: Read-only file system") == 2, done.text
+    made = cluster.ok("ssh", "--node", "all", "--command", "ls /var/lib/clusterctl/environments/*/made-by-clusterctl")
+    assert made.count("made-by-clusterctl") == 2, made
+    assert left(cluster) == ""
+
+
+def test_a_function_has_its_requirements_in_a_container_of_its_image(cluster: Rehearsed, tmp_path: Path) -> None:
+    (tmp_path / "wheels").mkdir()
+    write_wheel(tmp_path / "wheels", "tinypkg", "1.3")
+    name = uuid.uuid4().hex[:8]
+    (tmp_path / f"program{name}.py").write_text(FUNCTION % (cluster.name, NAME))
+    done = run([sys.executable, f"program{name}.py"], env=cluster.env, cwd=tmp_path, timeout_s=170)
+    assert done.exit_code == 0, done.text
+    assert "['podman', '1.3']\n" in done.stdout
+
+
+def mpi(work: Path, name: str, *words: str) -> tuple[str, ...]:
+    options = ("--launcher", "mpi", "--nproc", "2", "--name", name, "--grace", "1s", "--workdir", str(work))
+    return ("run", "--image", NAME, *options, *words)
+
+
+def test_mpirun_and_its_daemons_run_in_containers_of_the_image(cluster: Rehearsed, work: Path) -> None:
+    name = f"j{uuid.uuid4().hex[:8]}"
+    done = cluster.run(*mpi(work, name, "--", "mpi_sum.py", *ODD))
+    assert done.exit_code == 0, done.text
+    for rank in range(4):
+        places = [str(rank), "4", str(rank % 2), str(rank // 2)]
+        told = f"[rank {rank}] mpi rank {rank} of 4 sum 10 {places}"
+        assert any(line.startswith(f"[Node {rank // 2}]") and told in line for line in done.stdout.splitlines()), (
+            done.text
+        )
+    assert done.stdout.count(repr(list(ODD))) == 4, done.text
+    assert left(cluster) == ""
+
+
+def test_the_rank_of_an_mpi_job_in_containers_that_failed_is_named_and_nothing_is_left(
+    cluster: Rehearsed, work: Path
+) -> None:
+    name = f"j{uuid.uuid4().hex[:8]}"
+    done = cluster.run(*mpi(work, name, "--", "mpi_sum.py", "fail"))
+    assert done.exit_code == 7, done.text
+    assert f"{name}: failed: Node 1 ({cluster.name}-1): rank 2 (local rank 0) exited with code 7" in done.stderr
+    assert left(cluster) == ""
+
+
+def test_a_command_enters_the_container_of_mpirun_s_daemon_and_a_cancelled_job_leaves_none(
+    cluster: Rehearsed, work: Path
+) -> None:
+    name = f"j{uuid.uuid4().hex[:8]}"
+    cluster.ok(*mpi(work, name, "--detach", "--", "mpi_sum.py", "wait"))
+    wait_until(lambda: cluster.ok("job", "logs", name).count("mpi rank") == 4, what="all ranks run", timeout_s=60)
+    look = "import os; print(os.environ['RANK'], os.environ['container'], os.environ['OMPI_COMM_WORLD_SIZE'])"
+    assert cluster.ok("job", "exec", name, "--rank", "3", "--", "python3", "-c", look) == "3 podman 4\n"
+    cluster.ok("job", "cancel", name)
+    assert left(cluster) == ""
