@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from clusterctl.options import cluster_option, connect_timeout_option, environment_pairs, json_option
+from clusterctl.options import StackFolder, cluster_option, connect_timeout_option, environment_pairs, json_option
 from clusterctl.output import Output
 from clusterctl.workflows.request import VERBS, WorkflowFlags, carry_out
 
@@ -32,6 +32,7 @@ Examples:
   clusterctl workflow validate train.yaml
   clusterctl workflow spec train.yaml --set n_nodes=4 n_gpus_per_node=4
   clusterctl workflow submit train.yaml --set n_nodes=4
+  clusterctl workflow submit train.yaml --up stacks/train --rehearse
   clusterctl workflow logs train-3f9a --task master -f
   clusterctl workflow exec train-3f9a master -- ls /tmp
 """
@@ -79,7 +80,11 @@ def with_repeated_flags(args: list[str]) -> list[str]:
     help="A variable for all tasks.",
 )
 @cluster_option
-@click.option("--up", metavar="STACK", help="Not built yet.")
+@click.option(
+    "--up", metavar="STACK", type=StackFolder(), help="submit: bring this folder's cluster up first, as `up` does."
+)
+@click.option("--rehearse", is_flag=True, help="--up: on this computer instead of AWS, at no cost.")
+@click.option("--yes", "-y", is_flag=True, help="--up: agree to the price without being asked.")
 @click.option("--on-host", "is_on_host", is_flag=True, help="submit: on the nodes as they are, not in images.")
 @click.option("--dry-run", "is_dry_run", is_flag=True, help="submit: show where each task would run, and what.")
 @click.option("--task", metavar="NAME", help="logs: of this task alone.")

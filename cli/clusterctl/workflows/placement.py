@@ -45,16 +45,21 @@ class NoRoom(Exception):
 def rooms_of(inventory: Inventory, row: InstanceType | None) -> tuple[Room, ...]:
     """All nodes as they are when nobody uses them; `row` is what the catalog has of their type."""
     return tuple(
-        Room(
-            node=node,
-            gpus=inventory.gpus_per_node,
-            free_gpus=inventory.gpus_per_node,
-            is_free=True,
-            cpus=None if row is None else float(row.vcpus),
-            memory_mib=None if row is None else row.memory_mib,
-            storage_mib=None if row is None or not row.nvme_gb else int(row.nvme_gb * MIB_PER_GB),
-        )
+        room_of(node, gpus=inventory.gpus_per_node, row=row)
         for node in sorted(inventory.nodes, key=lambda node: node.slot)
+    )
+
+
+def room_of(node: InventoryNode, *, gpus: int, row: InstanceType | None) -> Room:
+    """A node that nobody uses."""
+    return Room(
+        node=node,
+        gpus=gpus,
+        free_gpus=gpus,
+        is_free=True,
+        cpus=None if row is None else float(row.vcpus),
+        memory_mib=None if row is None else row.memory_mib,
+        storage_mib=None if row is None or not row.nvme_gb else int(row.nvme_gb * MIB_PER_GB),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import shlex
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -29,7 +31,7 @@ from clusterctl.workflows.jobs_of_tasks import (
     workflows_of,
 )
 from clusterctl.workflows.loading import LoadedWorkflow, Settings, load_workflow
-from clusterctl.workflows.submit import SubmitFlags, submit
+from clusterctl.workflows.submit import StackToBringUp, SubmitFlags, submit
 from clusterctl.workflows.task_job import GRACE_S
 from clusterctl.workflows.task_logs import show_logs
 
@@ -60,7 +62,9 @@ class WorkflowFlags:
     setting_texts: tuple[str, ...]
     environment: Mapping[str, str]
     cluster: str | None
-    up: str | None
+    up: Path | None
+    rehearse: bool
+    yes: bool
     task: str | None
     is_on_host: bool
     is_dry_run: bool
@@ -71,8 +75,7 @@ class WorkflowFlags:
 
 def carry_out(flags: WorkflowFlags, output: Output) -> int:
     """The exit code. Raises ClusterctlError."""
-    if flags.up is not None:
-        raise UsageError("--up is not built yet: bring the cluster up first", hint=f"clusterctl up {flags.up}")
+    _refuse_odd_up(flags)
     if flags.verb in (VALIDATE, SPEC, SUBMIT):
         return _with_file(flags, output)
     if flags.verb == EXEC and len(flags.words) < 2:
@@ -108,18 +111,40 @@ def carry_out(flags: WorkflowFlags, output: Output) -> int:
     return 0
 
 
+def _refuse_odd_up(flags: WorkflowFlags) -> None:
+    """Raises UsageError for flags that do not go with --up, or only with it."""
+    if flags.up is None:
+        typed = "--rehearse" if flags.rehearse else "--yes"
+        if flags.rehearse or flags.yes:
+            raise UsageError(f"{typed} belongs to --up STACK", hint=HINT)
+        return
+    if flags.verb != SUBMIT:
+        raise UsageError(f"workflow {flags.verb} brings no cluster up: --up belongs to submit", hint=HINT)
+    if flags.cluster is not None:
+        told = f"--up {flags.up} and --cluster {flags.cluster}: give only one of them"
+        raise UsageError(told, hint="clusterctl workflow submit FILE --up STACK")
+    if flags.is_dry_run:
+        told = "--dry-run starts nothing, and --up a cluster: give only one of them"
+        raise UsageError(told, hint=f"clusterctl plan {shlex.quote(str(flags.up))}")
+
+
 def _with_file(flags: WorkflowFlags, output: Output) -> int:
     settings = Settings(words=flags.settings, texts=flags.setting_texts, environment=flags.environment)
     loaded = load_workflow(Path(_only_word(flags, "a workflow's file")), settings)
     if flags.verb == SUBMIT:
         own = SubmitFlags(
-            cluster=flags.cluster,
             is_on_host=flags.is_on_host,
             is_dry_run=flags.is_dry_run,
             connect_timeout_s=flags.connect_timeout_s,
             as_json=flags.as_json,
         )
-        return submit(loaded, own, output)
+        if flags.up is None:
+            return submit(loaded, chosen_cluster(flags.cluster), own, output)
+        stack = StackToBringUp(folder=flags.up, is_rehearsed=flags.rehearse, is_agreed=flags.yes)
+        # What brings clusters up takes longer to load than all else here.
+        submit_up = importlib.import_module("clusterctl.workflows.submit_up")
+        code: int = submit_up.submit_on_stack(loaded, stack, own, output)
+        return code
     if flags.verb == SPEC:
         _show_spec(loaded, output, as_json=flags.as_json)
     else:

@@ -6,8 +6,9 @@ import os
 import re
 import shlex
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from secrets import token_hex
 from typing import Any  # JSON
 
@@ -18,52 +19,59 @@ from clusterctl_infra.outputs import Inventory
 from clusterctl.jobs.attached import HUNG_UP, HungUp, signals_as_exceptions
 from clusterctl.jobs.known import job_nodes, known_jobs
 from clusterctl.jobs.node_answers import JobNodes, refuse_errors
-from clusterctl.jobs.spec import IMAGE
 from clusterctl.jobs.start import started_by
-from clusterctl.options import chosen_cluster
 from clusterctl.output import Output
 from clusterctl.workflows.course import plans_json, plans_of
 from clusterctl.workflows.jobs_of_tasks import known_workflow, workflow_json
 from clusterctl.workflows.loading import LoadedWorkflow
-from clusterctl.workflows.placement import Placed, Room, place, rooms_of, unfit
+from clusterctl.workflows.placement import Placed, Room, place, rooms_of
 from clusterctl.workflows.submission import Submission
-from clusterctl.workflows.task_job import Run, needs_share, values_of
+from clusterctl.workflows.submit_checks import (
+    ON_HOST_HINT,
+    credentials_of,
+    refuse_odd_images,
+    refuse_unfit,
+    refuse_unshared,
+)
+from clusterctl.workflows.task_job import Run, values_of
 from clusterctl.workflows.tokens import resolve
 
 NAME_LENGTH = 26
 """Leaves room in a job's name for the digits, the task's number and the try."""
 ANY_JOB = "workflow"
 """The verb `facts` wants a job's name; any will do, as only the storage and the container engine are read here."""
-HINT = "clusterctl workflow submit FILE --on-host"
 
 
 @dataclass(frozen=True, kw_only=True)
 class SubmitFlags:
-    """What `submit` alone needs."""
+    """How `submit` runs a workflow."""
 
-    cluster: str | None
     is_on_host: bool
     is_dry_run: bool
     connect_timeout_s: float
     as_json: bool
 
 
-def submit(loaded: LoadedWorkflow, flags: SubmitFlags, output: Output) -> int:
+@dataclass(frozen=True, kw_only=True)
+class StackToBringUp:
+    """The folder behind `--up`, and what was said of it."""
+
+    folder: Path
+    is_rehearsed: bool
+    is_agreed: bool
+    """`--yes`."""
+
+
+def submit(loaded: LoadedWorkflow, inventory: Inventory, flags: SubmitFlags, output: Output) -> int:
     """The exit code: 0 where the workflow completed. Raises ClusterctlError before anything is started."""
-    inventory = chosen_cluster(flags.cluster)
-    secrets = _credentials(loaded, os.environ)
-    _refuse_unfit(loaded, inventory)
+    secrets = credentials_of(loaded, os.environ)
+    refuse_unfit(loaded, _rooms(inventory), where=inventory.cluster, type_name=inventory.instance_type)
     if not flags.is_on_host:
-        _refuse_odd_images(loaded)
+        refuse_odd_images(loaded)
     nodes = job_nodes(inventory, connect_timeout_s=flags.connect_timeout_s)
     share = shared_storage(nodes, has_containers=not flags.is_on_host)
     _say_where(loaded, flags, output)
-    if share is None and (found := needs_share(loaded)):
-        raise ConfigError(
-            f"{loaded.source}: {inventory.cluster} has no shared storage, nothing was started",
-            problems=[f"  {each} lie there" for each in found],
-            hint="storage: in cluster.yaml (docs/config.md)",
-        )
+    refuse_unshared(loaded, share, where=inventory.cluster)
     run = _run(loaded, inventory, share, has_containers=not flags.is_on_host)
     if flags.is_dry_run:
         _show_plan(run, inventory, output, as_json=flags.as_json)
@@ -94,7 +102,7 @@ def shared_storage(nodes: JobNodes, *, has_containers: bool) -> str | None:
     said = answers[first.slot].words
     if has_containers and not said["engine"]:
         told = f"Node {first.slot} ({first.name}) has neither docker nor podman, so tasks cannot run in their images"
-        raise ConfigError(f"{told}; nothing was started", hint=HINT)
+        raise ConfigError(f"{told}; nothing was started", hint=ON_HOST_HINT)
     found: str | None = said["shared"]
     return found
 
@@ -120,43 +128,6 @@ def _watched(submission: Submission, output: Output) -> int:
             except ClusterctlError:
                 submission.cancel()
                 raise
-
-
-def _credentials(loaded: LoadedWorkflow, environ: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Task → its secret variables, from this computer's environment. Raises ConfigError with all that are missing."""
-    found: dict[str, dict[str, str]] = {}
-    missing = []
-    for task in loaded.workflow.all_tasks():
-        names = [name for held in task.credentials.values() if not isinstance(held, str) for name in held]
-        missing += [f"  task {task.name}: {name}" for name in names if name not in environ]
-        found[task.name] = {name: environ[name] for name in names if name in environ}
-    if missing:
-        raise ConfigError(
-            f"{loaded.source}: credentials are not in this computer's environment, nothing was started",
-            problems=missing,
-            hint=f"export {missing[0].rpartition(' ')[2]}=…",
-        )
-    return found
-
-
-def _refuse_unfit(loaded: LoadedWorkflow, inventory: Inventory) -> None:
-    problems = unfit(loaded.workflow, _rooms(inventory), inventory.instance_type or "of an unknown type")
-    if problems:
-        raise ConfigError(
-            f"{loaded.source}: it does not fit on {inventory.cluster}, nothing was started",
-            problems=[f"  {each}" for each in problems],
-            hint="clusterctl nodes",
-        )
-
-
-def _refuse_odd_images(loaded: LoadedWorkflow) -> None:
-    odd = [task for task in loaded.workflow.all_tasks() if IMAGE.fullmatch(task.image) is None]
-    if odd:
-        raise ConfigError(
-            f"{loaded.source}: these are no names of images; nothing was started",
-            problems=[f"  task {task.name}: {task.image!r}" for task in odd],
-            hint=HINT,
-        )
 
 
 def _say_where(loaded: LoadedWorkflow, flags: SubmitFlags, output: Output) -> None:

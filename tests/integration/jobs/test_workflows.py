@@ -216,7 +216,6 @@ def test_what_does_not_fit_is_refused_before_anything_starts(cluster: Rehearsed)
         (("--on-host", "--set", "n_nodes=3", "n_gpus_per_node=8"), "no node is left for worker_2"),
         (("--on-host", "--set", "n_gpus_per_node=9"), "task master: gpu: 9 is more than the 8 of a node (p5.48xlarge)"),
         (("--on-host", "--set", "n_node=3"), "(did you mean n_nodes?)"),
-        (("--up", "x"), "--up is not built yet"),
     ):
         done = cluster.run("workflow", "submit", file, *flags)
         assert done.exit_code == 2, done.text

@@ -25,3 +25,19 @@ def test_exec_wants_a_workflow_and_a_task_before_any_cluster_is_asked(words: lis
     done = CliRunner().invoke(command, ["exec", *words], obj=None)
     assert isinstance(done.exception, UsageError)
     assert done.exception.message == "write: clusterctl workflow exec ID TASK [-- COMMAND]"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("submit w.yaml --up . --cluster train", "--up . and --cluster train: give only one of them"),
+        ("submit w.yaml --up . --dry-run", "--dry-run starts nothing, and --up a cluster: give only one of them"),
+        ("list --up .", "workflow list brings no cluster up: --up belongs to submit"),
+        ("submit w.yaml --rehearse", "--rehearse belongs to --up STACK"),
+        ("submit w.yaml --yes", "--yes belongs to --up STACK"),
+    ],
+)
+def test_flags_that_do_not_go_together_are_refused_before_any_file_is_read(words: str, told: str) -> None:
+    done = CliRunner().invoke(command, words.split(), obj=None)
+    assert isinstance(done.exception, UsageError)
+    assert done.exception.message == told

@@ -1,0 +1,102 @@
+"""`workflow submit --up`: the stack comes up as by `up`, the workflow runs there, what stays is told. Loaded on use."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+
+from clusterctl_infra.catalog.instance import InstanceType
+from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.errors import ClusterctlError
+from clusterctl_infra.names import REHEARSAL_SUFFIX, USUAL_STACK_NAME
+from clusterctl_infra.outputs import Inventory, InventoryNode, read_inventory
+from clusterctl_infra.plan.model import ClusterPlan
+from clusterctl_infra.plan.storage_model import EfsPlan, LustrePlan
+
+from clusterctl.engine.stack import read_stack
+from clusterctl.engine.stack_plan import plan_stack, refuse_problems
+from clusterctl.home import Home, home_directory
+from clusterctl.lifecycle.up import bring_up
+from clusterctl.lifecycle.up_request import UpRequest
+from clusterctl.output import Output
+from clusterctl.text.next_commands import down_again
+from clusterctl.text.quantities import clock, count, duration, usd
+from clusterctl.workflows.loading import LoadedWorkflow
+from clusterctl.workflows.placement import Room, room_of
+from clusterctl.workflows.submit import StackToBringUp, SubmitFlags, submit
+from clusterctl.workflows.submit_checks import credentials_of, refuse_odd_images, refuse_unfit, refuse_unshared
+
+
+def submit_on_stack(loaded: LoadedWorkflow, stack: StackToBringUp, flags: SubmitFlags, output: Output) -> int:
+    """The workflow's exit code. Raises ClusterctlError; what the file alone shows to be wrong costs nothing."""
+    credentials_of(loaded, os.environ)
+    if not flags.is_on_host:
+        refuse_odd_images(loaded)
+    home = home_directory(os.environ)
+    cluster = planned_cluster(loaded, stack, home=home, now=datetime.now(UTC).replace(microsecond=0))
+    _bring_up(stack, output)
+    inventory = read_inventory(home.inventory_file(cluster))
+    try:
+        return submit(loaded, inventory, flags, output)
+    finally:
+        output.note(goes_on(inventory, now=datetime.now(UTC)))
+
+
+def planned_cluster(loaded: LoadedWorkflow, stack: StackToBringUp, *, home: Home, now: datetime) -> str:
+    """The cluster's name. Raises ConfigError where it could not run the workflow, before it costs anything."""
+    read = read_stack(stack.folder, rehearse=stack.is_rehearsed)
+    planned = plan_stack(read, load_catalog(home.prices_file), home=home, now=now, rehearse=stack.is_rehearsed)
+    refuse_problems(planned.plan, read, overrides=planned.overrides)
+    rooms = rooms_of_plan(planned.plan, planned.instance_type)
+    refuse_unfit(loaded, rooms, where=read.source, type_name=planned.plan.instance_type)
+    refuse_unshared(loaded, shared_mount(planned.plan), where=read.source)
+    return planned.plan.name + (REHEARSAL_SUFFIX if planned.is_rehearsal else "")
+
+
+def rooms_of_plan(plan: ClusterPlan, row: InstanceType) -> tuple[Room, ...]:
+    """The nodes that the plan has, free."""
+    nodes = (
+        InventoryNode(
+            slot=slot.slot,
+            rank=slot.rank,
+            name=slot.name,
+            private_ip=slot.private_ip,
+            host_public_key=slot.host_public_key,
+        )
+        for slot in plan.slots
+    )
+    return tuple(room_of(node, gpus=plan.gpus_per_node, row=row) for node in nodes)
+
+
+def shared_mount(plan: ClusterPlan) -> str | None:
+    """Where the first file system is that all nodes will write to; None: there is none."""
+    shared = (each.mount for each in plan.storage if isinstance(each, LustrePlan | EfsPlan) and each.writable)
+    return next(shared, None)
+
+
+def goes_on(inventory: Inventory, *, now: datetime) -> str:
+    """What runs on when the workflow is over, until when, for how much, and what ends it."""
+    deadline = datetime.fromisoformat(inventory.deadline)
+    costs = f"{usd(inventory.usd_per_hour)}/h" + (" (simulated)" if inventory.rehearsal else "")
+    nodes = f"{inventory.cluster}: {count(len(inventory.nodes), 'node')}"
+    if deadline <= now:
+        return f"{nodes}: ended at {clock(deadline, now)}, the deadline\n  next: {down_again(inventory)}"
+    until = f"until {clock(deadline, now)}, in {duration(deadline - now)}"
+    return f"{nodes} still running, {costs} {until} at the latest\n  next: {down_again(inventory)}"
+
+
+def _bring_up(stack: StackToBringUp, output: Output) -> None:
+    """Raises ClusterctlError, which says what of the cluster is there."""
+    request = UpRequest(
+        stack_dir=stack.folder,
+        stack_name=USUAL_STACK_NAME,
+        rehearse=stack.is_rehearsed,
+        nodes=None,
+        is_agreed=stack.is_agreed,
+        ready_timeout_s=None,
+    )
+    try:
+        bring_up(request, output, os.environ)
+    except ClusterctlError:
+        output.note("the workflow was not submitted")
+        raise
