@@ -328,6 +328,25 @@ def test_machines_beyond_the_account_s_quota_are_refused(tmp_path: Path) -> None
         BY_NAME["vCPUs"].refuse(known)
 
 
+@pytest.mark.parametrize(
+    ("verb", "is_rehearsal", "is_refused"),
+    [("up", False, True), ("up", True, False), ("extend", False, False)],
+    ids=["on AWS", "rehearsed", "a cluster that runs"],
+)
+def test_logins_from_an_address_that_nobody_has_are_refused_before_nodes_are_made_on_aws(
+    tmp_path: Path, verb: str, is_rehearsal: bool, is_refused: bool
+) -> None:
+    public = CLUSTER.replace("access: {mode: private}", "access: {mode: public, ssh_from: [203.0.113.7/32]}")
+    assert public != CLUSTER
+    situation = Situation(folder=tmp_path, verb=verb, file=f"{public}placement: none\n", is_rehearsal=is_rehearsal)
+    if not is_refused:
+        refuse_by(BY_NAME["plan"], situation)
+        return
+    with pytest.raises(ClusterctlError) as refused:
+        refuse_by(BY_NAME["plan"], situation)
+    assert "an example's address" in " ".join(refused.value.problems)
+
+
 def test_the_page_in_docs_is_the_one_that_the_table_makes() -> None:
     assert PAGE.read_text(encoding="utf-8") == checks_page(), "scripts/docs writes it anew"
 
