@@ -23,7 +23,7 @@ from clusterctl.lifecycle.checks.table import CHECKS, Asks, Check, run_checks, r
 from clusterctl.lifecycle.deadline_request import DeadlineRequest
 from clusterctl.lifecycle.fixed_at_birth import CAPACITY, NETWORK
 from clusterctl.lifecycle.intent import for_up, plan_of, read_intent
-from clusterctl_infra.errors import ClusterctlError
+from clusterctl_infra.errors import ClusterctlError, ConfigError
 from clusterctl_infra.names import ID_TAG, INVENTORY_TYPE, SLOT_TAG, guard_name
 from clusterctl_infra.outputs import inventory_to_json
 
@@ -342,7 +342,7 @@ def test_logins_from_an_address_that_nobody_has_are_refused_before_nodes_are_mad
     if not is_refused:
         refuse_by(BY_NAME["plan"], situation)
         return
-    with pytest.raises(ClusterctlError) as refused:
+    with pytest.raises(ConfigError) as refused:
         refuse_by(BY_NAME["plan"], situation)
     assert "an example's address" in " ".join(refused.value.problems)
 
