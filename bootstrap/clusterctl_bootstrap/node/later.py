@@ -4,7 +4,7 @@ import contextlib
 import re
 import sys
 from pathlib import Path
-from typing import List, Optional
+from typing import List, Optional, Tuple
 
 from clusterctl_bootstrap.node import guard
 from clusterctl_bootstrap.node.barrier import barrier
@@ -42,9 +42,9 @@ def run(arguments: List[str], root: Path, outside: Outside) -> Optional[int]:
     if {"-h", "--help"}.intersection(arguments):
         print(help_on(arguments[0]))
         return 0
-    waits = BARRIER.match(" ".join(arguments))
-    if waits:
-        return barrier(root, waits.group(1), int(waits.group(2) or 10) * SECONDS[waits.group(3) or "m"])
+    asked = asked_barrier(" ".join(arguments))
+    if asked:
+        return barrier(root, *asked)
     if len(arguments) > 1 and arguments[0] == "barrier" and not BARRIER.match("barrier " + arguments[1]):
         told = "no name for a barrier: letters, digits, . _ and -, at most 64, the first one no -"
         print("clusterctl-node: %r is %s" % (arguments[1], told), file=sys.stderr)
@@ -54,6 +54,12 @@ def run(arguments: List[str], root: Path, outside: Outside) -> Optional[int]:
     if arguments == ["idle"]:
         return keep_watch(root, outside)
     return watch(root, outside) if arguments == ["watch"] else None
+
+
+def asked_barrier(words: str) -> Optional[Tuple[str, int]]:
+    """The barrier's name and the seconds to wait at most; None where these words ask for none."""
+    found = BARRIER.match(words)
+    return found and (found.group(1), int(found.group(2) or 10) * SECONDS[found.group(3) or "m"])
 
 
 def attend(root: Path, outside: Outside) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from clusterctl_bootstrap.node.__main__ import USAGE, main
 from clusterctl_bootstrap.node.barrier import REFUSED
+from clusterctl_bootstrap.node.later import asked_barrier
 
 from tests.unit.bootstrap.fake_outside import FakeOutside
 
@@ -30,6 +31,19 @@ def test_wrong_usage_is_told_with_the_right_one(
 ) -> None:
     assert main(["barrier", *arguments], tmp_path, FakeOutside()) == 2
     assert capsys.readouterr().err.endswith(f"{USAGE}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        ("barrier start", 600),
+        ("barrier start --timeout 5s", 5),
+        ("barrier start --timeout 20m", 1200),
+        ("barrier start --timeout 2h", 7200),
+    ],
+)
+def test_a_barrier_waits_for_as_long_as_it_is_told_and_else_for_ten_minutes(words: str, seconds: int) -> None:
+    assert asked_barrier(words) == ("start", seconds)
 
 
 @pytest.mark.parametrize("name", ["../start", "x" * 65, "a b", "größe", "-v"])

@@ -10,7 +10,7 @@ from typing import Any  # rows as EC2 answers
 import pytest
 from botocore.exceptions import ClientError
 from clusterctl.cloud.dry_runs import dry_runs
-from clusterctl.cloud.preflight import NOT_ASKED, ask_all, credentials, image_findings
+from clusterctl.cloud.preflight import NOT_ASKED, ask_all, credentials, image_findings, subnet
 from clusterctl.cloud.preflight_finding import Finding
 from clusterctl.cloud.preflight_needs import Needs
 from clusterctl_infra.catalog.reader import load_catalog
@@ -148,3 +148,36 @@ def test_a_dry_run_has_the_tags_that_what_is_made_has() -> None:
         assert words["DryRun"] is True
         tags = {row["Key"]: row["Value"] for row in words["TagSpecifications"][0]["Tags"]}
         assert tags == {"team": "vision", ID_TAG: "0" * 12}, "nobody's id, since there is no cluster yet"
+    assert {words["AvailabilityZone"] for words in asked if "AvailabilityZone" in words} == {"us-west-2b"}
+
+
+SUBNETS: dict[tuple[str, str, str], Any] = {
+    (REGION, "describe_subnets", "Subnets"): [
+        {
+            "SubnetId": "subnet-1",
+            "VpcId": "vpc-1",
+            "CidrBlock": "172.31.16.0/26",
+            "AvailabilityZone": "us-west-2b",
+            "AvailableIpAddressCount": 40,
+        }
+    ],
+    (REGION, "describe_vpc_attribute", "EnableDnsSupport"): {"Value": True},
+    (REGION, "describe_route_tables", "RouteTables"): [
+        {
+            "Associations": [{"Main": True}],
+            "Routes": [{"DestinationCidrBlock": "0.0.0.0/0", "GatewayId": "igw-1", "State": "active"}],
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("machines", "level", "value"),
+    [(4, "ok", "subnet-1 has 40 addresses free"), (41, "error", "has 40 of its 64 addresses free, and 41 are needed")],
+)
+def test_a_persons_subnet_is_looked_at_where_one_is_named(machines: int, level: str, value: str) -> None:
+    clients = clients_of(SUBNETS)
+    (found,) = subnet(clients, replace(NEEDS, vpc_id="vpc-1", subnet_id="subnet-1", machines=machines), NOW)
+    assert found.level == level
+    assert value in found.value
+    assert list(subnet(clients, NEEDS, NOW)) == []

@@ -95,6 +95,13 @@ def test_an_early_end_that_lies_between_the_looks_is_its_end(path: Path) -> None
     assert seen(path).end(planned=after(hours=2)) == after(hours=2)
 
 
+@pytest.mark.parametrize("planned_h", [11, 13])
+def test_of_two_ends_that_lie_between_the_looks_the_sooner_one_is_its_end(path: Path, planned_h: float) -> None:
+    note_reservations(path, [a_reservation()], at=after(seconds=5))
+    note_reservations(path, [], at=after(hours=14))
+    assert seen(path).end(planned=after(hours=planned_h)) == min(END_DATE, after(hours=planned_h))
+
+
 def test_a_look_that_missed_it_for_a_moment_is_no_end(path: Path) -> None:
     note_reservations(path, [a_reservation()], at=after(seconds=5))
     note_reservations(path, [], at=after(seconds=6))

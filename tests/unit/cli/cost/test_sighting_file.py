@@ -7,8 +7,13 @@ from pathlib import Path
 
 import pytest
 from clusterctl.cloud.instances import InstanceState, instance_state, transition_time
+from clusterctl.cloud.reservations import ReservationState
 from clusterctl.cost.reserved import AGAIN
-from clusterctl.cost.sighting_file import note_instances, read_seen
+from clusterctl.cost.sighting_file import note_instances, note_reservations, read_observed, read_seen
+from clusterctl.home import Home
+from clusterctl_infra.ledger import Ledger
+
+from tests.unit.cli.cost.paid_cluster import a_span
 
 LAUNCHED = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ENDED = LAUNCHED + timedelta(hours=1)
@@ -100,3 +105,32 @@ def test_a_machine_that_is_stopped_has_not_ended() -> None:
     row = {"InstanceId": "i-1", "StateTransitionReason": "User initiated (2026-03-01 13:00:00 GMT)"}
     assert instance_state({**row, "State": {"Name": "stopped"}}).ended_at is None
     assert instance_state({**row, "State": {"Name": "shutting-down"}}).ended_at == ENDED
+
+
+MADE_ROOM = ReservationState(
+    reservation_id="cr-1",
+    instance_type="p4d.24xlarge",
+    places=2,
+    state="active",
+    created_at=LAUNCHED,
+    ends_at=LAUNCHED + timedelta(hours=12),
+)
+KNOWN = Ledger(spans=(a_span(3, "i-a"),))
+PRICED = {
+    "its machine is in the account": (KNOWN, set()),
+    "in no account": (Ledger(spans=(a_span(3, "i-b"),)), {"p5.48xlarge"}),
+    "no account yet": (None, {"p5.48xlarge", "p4d.24xlarge"}),
+}
+
+
+@pytest.mark.parametrize(("account", "priced"), PRICED.values(), ids=PRICED.keys())
+def test_what_was_seen_has_todays_price_of_what_no_account_prices(
+    tmp_path: Path, account: Ledger | None, priced: set[str]
+) -> None:
+    home = Home(path=tmp_path)
+    note_instances(home.observed_file("0123456789ab"), [machine()], at=LAUNCHED)
+    note_reservations(home.observed_file("0123456789ab"), [MADE_ROOM], at=LAUNCHED)
+    observed = read_observed(home, account, cluster_id="0123456789ab", region="us-west-2")
+    assert (set(observed.machines), set(observed.reservations)) == ({"i-a"}, {"cr-1"})
+    assert set(observed.usd_per_hour) == priced
+    assert all(price is not None and price > 0 for price in observed.usd_per_hour.values())

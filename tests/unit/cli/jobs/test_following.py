@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from clusterctl.jobs.attached import HungUp, signals_as_exceptions
+from clusterctl.jobs.attached import HUNG_UP, HungUp, signals_as_exceptions
 from clusterctl.jobs.following import UNHEARD_S, Item, JobFollowing, Notice, OutputLine
 from clusterctl.jobs.node_answers import JobNodes
 from clusterctl.jobs.node_words import MOST_ROW_BYTES
@@ -143,3 +143,7 @@ def test_a_lost_terminal_leaves_the_job_and_an_end_without_one_is_ctrl_c(
     with pytest.raises(raised), signals_as_exceptions(is_at_terminal=is_at_terminal):
         signal.raise_signal(number)
     assert {each: signal.getsignal(each) for each in before} == before
+
+
+def test_a_script_whose_terminal_is_gone_does_not_take_the_job_for_a_success() -> None:
+    assert HUNG_UP == 129

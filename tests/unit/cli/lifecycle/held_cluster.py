@@ -6,11 +6,12 @@ import io
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, NoReturn  # options of a run
+from typing import Any  # options of a run
 
 from clusterctl.cloud.boundary import Clients
 from clusterctl.engine.call import PulumiEngine
 from clusterctl.engine.environment import EngineEnvironment
+from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import StackState
 from clusterctl.home import Home
@@ -56,7 +57,7 @@ class SlowRepair(Change):
         self.clock.at += timedelta(seconds=self.repair_s)
         return state
 
-    def run(self, verb: object, **options: Any) -> NoReturn:
+    def run(self, verb: object, **options: Any) -> RunResult:
         raise AssertionError(f"the engine was run: {verb}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,7 +16,7 @@ from clusterctl.engine.stack_config import config_values
 from clusterctl.engine.state import StackState
 from clusterctl.home import Home
 from clusterctl.lifecycle.adopt import adopt
-from clusterctl.lifecycle.block_stage import bought, look_for_block, plan_time
+from clusterctl.lifecycle.block_stage import bought, look_for_block, plan_time, zone_of
 from clusterctl.lifecycle.checks.known import WithPlan
 from clusterctl.lifecycle.checks.without_aws import plan as refuse_plan
 from clusterctl.lifecycle.intent import plan_of, read_intent
@@ -24,7 +25,9 @@ from clusterctl.text.instant import utc_now
 from clusterctl_infra.errors import CapExceeded, CloudError, ConfigError, NoCapacity, NotBegun, UsageError
 from clusterctl_infra.names import ID_TAG, PURCHASED_FOR_TAG
 
+from tests.unit.cli.cloud.fake_session import clients_of
 from tests.unit.cli.lifecycle.block_market import DAY, SEARCH, Account, Killed, change_of, selling
+from tests.unit.cli.lifecycle.recorded_runs import CLUSTER, Runner, intent_of
 
 
 def request_of(folder: Path, **flags: Any) -> UpRequest:
@@ -281,3 +284,20 @@ def test_what_ends_clusters_says_that_the_block_is_paid_until_its_end(tmp_path: 
         "nothing. The next up uses it"
     )
     assert paid_words(file, now=utc_now() + 2 * DAY, is_rehearsal=False) is None
+
+
+def test_a_block_is_looked_for_in_the_zone_of_the_subnet_that_its_machines_go_to(runner: Callable[..., Runner]) -> None:
+    subnet = {
+        "SubnetId": "subnet-0a1b2c3d",
+        "VpcId": "vpc-0a1b2c3d",
+        "CidrBlock": "172.31.16.0/24",
+        "AvailabilityZone": "us-west-2c",
+        "AvailableIpAddressCount": 200,
+    }
+    change = runner(aws=clients_of({("us-west-2", "describe_subnets", "Subnets"): [subnet]}))
+    adopts = "network: {adopt: {vpc_id: vpc-0a1b2c3d, node_subnet_id: subnet-0a1b2c3d}}\n"
+    zones = []
+    for text in (CLUSTER, f"{CLUSTER}zone: us-west-2a\n", f"{CLUSTER}{adopts}"):
+        change.stack.cluster_file.write_text(text)
+        zones.append(zone_of(change, intent_of(change), StackState()))
+    assert zones == [None, "us-west-2a", "us-west-2c"]

@@ -97,7 +97,7 @@ def test_a_copied_folder_does_not_end_the_cluster_of_the_folder_that_it_was_copi
 class Ended(SlowRepair):
     """A change whose engine ends what it is told to."""
 
-    def run(self, verb: object, **options: Any) -> RunResult:  # type: ignore[override]
+    def run(self, verb: object, **options: Any) -> RunResult:
         changes = {"delete": 9}
         return RunResult(
             succeeded=True, interrupted=False, changes=changes, refusals=(), log=self.home.path / "log", said=""

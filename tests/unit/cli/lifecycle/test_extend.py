@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
+import json
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any  # options of a run
 
 import pytest
+from clusterctl.engine.run import RunResult
 from clusterctl.lifecycle.deadline_request import AWS_LEFT, DeadlineRequest
-from clusterctl.lifecycle.extend import ExtendRequest, move_deadline
+from clusterctl.lifecycle.extend import (
+    ExtendRequest,
+    Extension,
+    Found,
+    checked_plan,
+    move_deadline,
+    move_everywhere,
+    move_of,
+)
 from clusterctl.output import Output
 from clusterctl_infra.errors import CapExceeded, CloudError
+from clusterctl_infra.outputs import inventory_to_json
 
 from tests.unit.cli.cloud.fake_session import clients_of
 from tests.unit.cli.cost.paid_cluster import an_inventory
-from tests.unit.cli.lifecycle.held_cluster import DEADLINE, Clock, SlowRepair, alive, held
+from tests.unit.cli.lifecycle.held_cluster import DEADLINE, SLOTS, Clock, SlowRepair, alive, held
+from tests.unit.cli.lifecycle.recorded_runs import ended
 
 REQUEST = ExtendRequest(
     inventory=an_inventory(), wish=DeadlineRequest(by=timedelta(hours=1)), is_agreed=True, as_json=False
@@ -72,3 +85,36 @@ class SlowTypist(io.StringIO):
     def readline(self, size: int | None = -1, /) -> str:  # type: ignore[override]  # typeshed: of bytes, too
         self.clock.at += timedelta(minutes=2)
         return super().readline(-1 if size is None else size)
+
+
+@dataclass(kw_only=True)
+class Recorded(SlowRepair):
+    """A change whose engine does whatever it is told."""
+
+    runs: list[list[str]] = field(default_factory=list)
+    """Each run's options, by the word before `=`."""
+
+    def run(self, verb: object, **options: Any) -> RunResult:
+        self.runs.append(sorted({option.partition("=")[0] for option in options["options"]}))
+        return ended(is_well=True)
+
+
+@pytest.mark.parametrize(
+    ("by", "runs"),
+    [(timedelta(hours=1), [["--target"], ["--exclude"]]), (-timedelta(minutes=30), [["--exclude"]])],
+    ids=["later: the nodes are told before the schedule moves", "sooner: the schedule moves first"],
+)
+def test_what_ends_first_is_moved_last(tmp_path: Path, by: timedelta, runs: list[list[str]]) -> None:
+    """Cut off between two runs, the cluster still ends at the sooner one of both ends."""
+    clock = Clock(DEADLINE - timedelta(hours=1))
+    there = held(tmp_path, clock, repair_s=0)
+    change = Recorded(**vars(there.change))
+    inventory = change.home.inventory_file("train")
+    inventory.parent.mkdir(parents=True)
+    inventory.write_text(json.dumps(inventory_to_json(an_inventory())))
+    request = replace(REQUEST, wish=DeadlineRequest(by=by))
+    planned = checked_plan(request, replace(there, change=change), now=clock())
+    # No node is told by SSH: all have lost their machines.
+    found = Found(state=there.state, gone=dict.fromkeys(SLOTS, "terminated"), intent=planned.intent)
+    move_everywhere(Extension(request=request, planned=planned, move=move_of(planned), found=found))
+    assert change.runs == runs

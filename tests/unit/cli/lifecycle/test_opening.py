@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any  # a row of EC2
@@ -15,6 +16,7 @@ from clusterctl.engine.state import StackState, StateResource
 from clusterctl.home import Home
 from clusterctl.lifecycle.opening import inspect, open_change
 from clusterctl.output import Output
+from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.names import ID_TAG, SLOT_TAG
 
 from tests.unit.cli.cloud.fake_session import ACCOUNT, clients_of
@@ -67,3 +69,13 @@ def test_what_runs_is_written_down_for_cost_before_a_repair_ends_any_of_it(runne
     assert list(read_seen(change.home.observed_file(ID))) == []
     assert change.mend(state, was_cut_off=False) == state
     assert list(read_seen(change.home.observed_file(ID))) == ["i-0"]
+
+
+def test_credentials_of_another_account_are_refused_before_anything_of_the_cluster_is_touched(
+    runner: Callable[..., Runner],
+) -> None:
+    network = replace(VPC, outputs={"ownerId": "999900001111"})
+    change = runner(state=StackState(resources=(IDENTITY, network)), aws=clients_of(RUNS))
+    with pytest.raises(ClusterctlError, match="999900001111"):
+        inspect(change)
+    assert not change.home.observed_file(ID).exists()

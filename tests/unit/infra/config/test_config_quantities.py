@@ -32,7 +32,7 @@ def test_a_size_is_read_back_as_written(gib: int) -> None:
 
 @pytest.mark.parametrize(
     ("text", "hours"),
-    [("90m", 1.5), ("12h", 12), ("2d", 48), ("1h30m", 1.5), ("1d12h", 36), ("3600s", 1), ("30d", 720)],
+    [("90m", 1.5), ("12h", 12), ("2d", 48), ("1h30m", 1.5), ("1d12h", 36), ("3600s", 1), ("86400s", 24), ("30d", 720)],
 )
 def test_a_duration_has_units(text: str, hours: float) -> None:
     assert parse_duration(text) == timedelta(hours=hours)
@@ -44,6 +44,8 @@ def test_a_duration_has_units(text: str, hours: float) -> None:
         ("30", 30),
         ("1.5", 1.5),
         ("30s", 30),
+        ("123456", 123456),
+        ("86400.25s", 86400.25),
         ("2m", 120),
         ("500ms", 0.5),
         (" 2 m ", 120),

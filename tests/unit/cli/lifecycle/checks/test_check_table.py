@@ -23,7 +23,7 @@ from clusterctl.lifecycle.checks.table import CHECKS, Asks, Check, run_checks, r
 from clusterctl.lifecycle.deadline_request import DeadlineRequest
 from clusterctl.lifecycle.fixed_at_birth import CAPACITY, NETWORK
 from clusterctl.lifecycle.intent import for_up, plan_of, read_intent
-from clusterctl_infra.errors import ClusterctlError
+from clusterctl_infra.errors import ClusterctlError, ConfigError
 from clusterctl_infra.names import ID_TAG, INVENTORY_TYPE, SLOT_TAG, guard_name
 from clusterctl_infra.outputs import inventory_to_json
 
@@ -326,6 +326,25 @@ def test_machines_beyond_the_account_s_quota_are_refused(tmp_path: Path) -> None
     vars(known.clients)["service_quotas"] = Quotas()
     with pytest.raises(ClusterctlError, match="this account may have 8 of that family"):
         BY_NAME["vCPUs"].refuse(known)
+
+
+@pytest.mark.parametrize(
+    ("verb", "is_rehearsal", "is_refused"),
+    [("up", False, True), ("up", True, False), ("extend", False, False)],
+    ids=["on AWS", "rehearsed", "a cluster that runs"],
+)
+def test_logins_from_an_address_that_nobody_has_are_refused_before_nodes_are_made_on_aws(
+    tmp_path: Path, verb: str, is_rehearsal: bool, is_refused: bool
+) -> None:
+    public = CLUSTER.replace("access: {mode: private}", "access: {mode: public, ssh_from: [203.0.113.7/32]}")
+    assert public != CLUSTER
+    situation = Situation(folder=tmp_path, verb=verb, file=f"{public}placement: none\n", is_rehearsal=is_rehearsal)
+    if not is_refused:
+        refuse_by(BY_NAME["plan"], situation)
+        return
+    with pytest.raises(ConfigError) as refused:
+        refuse_by(BY_NAME["plan"], situation)
+    assert "an example's address" in " ".join(refused.value.problems)
 
 
 def test_the_page_in_docs_is_the_one_that_the_table_makes() -> None:
