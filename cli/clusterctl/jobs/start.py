@@ -57,6 +57,8 @@ class JobStart:
     nodes: JobNodes
     snapshot: Snapshot
     secrets: Mapping[str, str]
+    registry_login: str = ""
+    """USER:PASSWORD for the image's registry."""
     wait_s: float
     tell: Callable[[str], None]
 
@@ -133,7 +135,8 @@ class JobStart:
         return spec
 
     def _image_id(self, image: str) -> str:
-        return fetch_image(image, self.nodes, self.request.nodes, name=self.request.name, tell=self.tell)
+        name, login = self.request.name, self.registry_login
+        return fetch_image(image, self.nodes, self.request.nodes, name=name, tell=self.tell, login=login)
 
     def _hold(self, spec: dict[str, Any], held: list[InventoryNode]) -> dict[str, Any]:
         """The spec with the GPUs that the job has now; `held` says which nodes have to be given back.
