@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import signal
+import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
@@ -13,7 +15,7 @@ import pytest
 from tests.integration.jobs.container_image import NAME, make_image, write_archive
 from tests.integration.jobs.test_launchers import MPI_SUM, ODD
 from tests.integration.jobs.wheels import write_wheel
-from tests.integration.rehearsed import Done, Rehearsed, rehearsed, run, wait_until
+from tests.integration.rehearsed import CLUSTERCTL, Done, Rehearsed, rehearsed, run, wait_until
 
 LAUNCHER = ("--image", NAME, "--launcher", "plain")
 IN_IMAGE = "test -x /usr/bin/mpirun && ! test -e /etc/clusterctl/ssh_key"
@@ -138,6 +140,18 @@ def test_a_setup_command_that_fails_in_the_image_starts_nothing(cluster: Rehears
     assert gone.exit_code == 1, gone.text
     assert "/opt/none/python3 is no Python that can be run" in gone.stderr
     assert left(cluster) == ""
+
+
+def test_a_run_that_is_interrupted_takes_its_setup_s_container_with_it(cluster: Rehearsed, work: Path) -> None:
+    options = ("--workdir", str(work), "--node", "0", "--setup", "sleep 98763", "--", "show.py")
+    argv = [CLUSTERCTL, "run", *LAUNCHER, *options]
+    with subprocess.Popen(argv, env=cluster.env, cwd=cluster.folder, stderr=subprocess.PIPE) as running:
+        look = ("ssh", "--node", "0", "--sudo", "--command", "podman ps --quiet")
+        wait_until(lambda: cluster.ok(*look).strip() != "", what="the setup command runs", timeout_s=60)
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=60)
+    assert running.returncode == 130
+    wait_until(lambda: left(cluster) == "", what="no container and no lease is left", timeout_s=30)
 
 
 def test_requirements_are_made_once_by_the_image_s_python_beside_what_the_image_has(
