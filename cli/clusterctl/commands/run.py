@@ -88,6 +88,9 @@ class RunCommand(click.Command):
 @click.option(
     "--image", metavar="IMAGE", help="Run the ranks in containers of this image, by the nodes' docker or podman."
 )
+@click.option(
+    "--registry-secret", metavar="NAME", help="A variable of this computer: USER:PASSWORD for the image's registry."
+)
 @click.option("--workdir", metavar="DIR", type=click.Path(path_type=Path), default=".", help="The folder to send.  [.]")
 @click.option("--include", "including", metavar="FILE", multiple=True, help="Send this file even if it looks secret.")
 @click.option(

@@ -145,6 +145,9 @@ class JobFile(BaseModel):
     workdir: Text = Field(default=".", description="The folder to send, from where this file lies.")
     include: Names = Field(default=(), description="Files to send though they look secret.")
     image: Text | None = Field(default=None, description="The image whose containers the ranks run in.")
+    registry_secret: Text | None = Field(
+        default=None, description="A variable of the computer that starts it: USER:PASSWORD for the image's registry."
+    )
     python: Text | None = Field(default=None, description="The interpreter on the nodes: a path, or conda:ENV.")
     requirements: Text | None = Field(
         default=None, description="requirements.txt, or pyproject.toml with uv.lock, in that folder."

@@ -17,6 +17,7 @@ from clusterctl_infra.nearest import did_you_mean
 
 from clusterctl.jobs.attached import kept_attached
 from clusterctl.jobs.env_file import read_env_file
+from clusterctl.jobs.images import registry_login
 from clusterctl.jobs.known import job_nodes
 from clusterctl.jobs.launcher import chosen_launch
 from clusterctl.jobs.snapshot import ASK_BYTES, Snapshot, take_snapshot
@@ -50,6 +51,8 @@ class RunFlags:
     setup: str | None
     secrets: tuple[str, ...]
     image: str | None
+    registry_secret: str | None
+    """A variable of this computer that has USER:PASSWORD for the image's registry."""
     workdir: Path
     including: tuple[str, ...]
     timeout_s: float | None
@@ -89,9 +92,6 @@ def carry_out(flags: RunFlags, output: Output) -> int:
 
 def _start(flags: RunFlags, output: Output) -> JobStart:
     chosen = chosen_launch(flags.words, flags.launcher)
-    nproc = _checked_nproc(flags.nproc)
-    own_name = default_name(chosen.command, datetime.now(UTC), token_hex(2))
-    name = own_name if flags.name is None else checked_name(flags.name)
     environment, from_file = read_env_file(flags.env_file)
     secrets = {**from_file, **_secret_values(flags.secrets)}
     snapshot = take_snapshot(flags.workdir, including=flags.including)
@@ -102,9 +102,9 @@ def _start(flags: RunFlags, output: Output) -> JobStart:
     request = JobRequest(
         inventory=inventory,
         nodes=chosen_rows(inventory, flags.node),
-        name=name,
+        name=_job_name(flags.name, chosen.command),
         launch=chosen,
-        nproc=nproc,
+        nproc=_checked_nproc(flags.nproc),
         gpus=flags.gpus,
         environment={**environment, **flags.env},
         secrets=tuple(secrets),
@@ -122,7 +122,13 @@ def _start(flags: RunFlags, output: Output) -> JobStart:
     )
     nodes = job_nodes(inventory, connect_timeout_s=flags.connect_timeout_s)
     return JobStart(
-        request=request, nodes=nodes, snapshot=snapshot, secrets=secrets, wait_s=flags.wait_s or 0.0, tell=output.note
+        request=request,
+        nodes=nodes,
+        snapshot=snapshot,
+        secrets=secrets,
+        registry_login=registry_login(flags.registry_secret, flags.image),
+        wait_s=flags.wait_s or 0.0,
+        tell=output.note,
     )
 
 
@@ -171,6 +177,10 @@ def refuse_missing_script(command: Sequence[str], snapshot: Snapshot) -> None:
         else:
             told = f"there is no {script} in {snapshot.folder.absolute()}{did_you_mean(script, snapshot.files)}"
         raise UsageError(told, hint="clusterctl run --workdir DIR -- ...")
+
+
+def _job_name(given: str | None, command: Sequence[str]) -> str:
+    return default_name(command, datetime.now(UTC), token_hex(2)) if given is None else checked_name(given)
 
 
 def _checked_nproc(text: str) -> str:

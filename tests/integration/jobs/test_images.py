@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import signal
+import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
@@ -12,7 +15,7 @@ import pytest
 from tests.integration.jobs.container_image import NAME, make_image, write_archive
 from tests.integration.jobs.test_launchers import MPI_SUM, ODD
 from tests.integration.jobs.wheels import write_wheel
-from tests.integration.rehearsed import Done, Rehearsed, rehearsed, run, wait_until
+from tests.integration.rehearsed import CLUSTERCTL, Done, Rehearsed, rehearsed, run, wait_until
 
 LAUNCHER = ("--image", NAME, "--launcher", "plain")
 IN_IMAGE = "test -x /usr/bin/mpirun && ! test -e /etc/clusterctl/ssh_key"
@@ -44,6 +47,41 @@ def version():
 if __name__ == "__main__":
     print(version.remote())
 """
+REGISTRY = """\
+import base64, hashlib, http.server, json, os, subprocess, tarfile
+with tarfile.open("/tmp/image.tar") as tar:
+    config, layer = (tar.extractfile(name).read() for name in ("config.json", "layer.tar"))
+def row(kind, content):
+    digest = "sha256:" + hashlib.sha256(content).hexdigest()
+    return {"mediaType": "application/vnd.oci.image." + kind, "digest": digest, "size": len(content)}
+kind = "application/vnd.oci.image.manifest.v1+json"
+rows = {"config": row("config.v1+json", config), "layers": [row("layer.v1.tar", layer)]}
+manifest = json.dumps({"schemaVersion": 2, "mediaType": kind, **rows}).encode()
+blobs = {row("", each)["digest"]: each for each in (config, layer, manifest)}
+wanted = "Basic " + base64.b64encode(b"ada:%s").decode()
+class Registry(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        with open("/tmp/seen", "a") as seen:
+            print(subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout, file=seen)
+            for base, folders, files in os.walk("/run/clusterctl/registry-logins"):
+                for path in (base, *(base + "/" + name for name in files)):
+                    print("mode %%o of %%s" %% (os.stat(path).st_mode & 0o777, os.path.basename(path)), file=seen)
+        is_known = self.headers.get("Authorization") == wanted
+        name = self.path.split("/")[-1]
+        content = b"" if self.path == "/v2/" else manifest if "/manifests/" in self.path else blobs.get(name, b"")
+        self.send_response(200 if is_known else 401)
+        self.send_header("WWW-Authenticate", 'Basic realm="test"')
+        self.send_header("Content-Type", kind if "/manifests/" in self.path else "application/octet-stream")
+        self.send_header("Content-Length", str(len(content) if is_known else 0))
+        self.end_headers()
+        if is_known and self.command == "GET":
+            self.wfile.write(content)
+    do_HEAD = do_GET
+http.server.ThreadingHTTPServer(("127.0.0.1", 5000), Registry).serve_forever()
+"""
+"""A registry that wants a password, on a node's loopback, and notes what its clients show of theirs."""
+INSECURE = '[[registry]]\nlocation = "localhost:5000"\ninsecure = true\n'
+PASSWORD = "drowssap9"
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +92,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
     with rehearsed(tmp_path_factory.mktemp("images"), machines="nspawn", nodes=2) as cluster:
         cluster.up()
         cluster.ok("cp", str(archive), "all:/tmp/image.tar")
-        load = "podman load --quiet --input /tmp/image.tar && rm /tmp/image.tar"
-        cluster.ok("ssh", "--node", "all", "--sudo", "--command", load)
+        cluster.ok("ssh", "--node", "all", "--sudo", "--command", "podman load --quiet --input /tmp/image.tar")
         yield cluster
 
 
@@ -103,6 +140,18 @@ def test_a_setup_command_that_fails_in_the_image_starts_nothing(cluster: Rehears
     assert gone.exit_code == 1, gone.text
     assert "/opt/none/python3 is no Python that can be run" in gone.stderr
     assert left(cluster) == ""
+
+
+def test_a_run_that_is_interrupted_takes_its_setup_s_container_with_it(cluster: Rehearsed, work: Path) -> None:
+    options = ("--workdir", str(work), "--node", "0", "--setup", "sleep 98763", "--", "show.py")
+    argv = [CLUSTERCTL, "run", *LAUNCHER, *options]
+    with subprocess.Popen(argv, env=cluster.env, cwd=cluster.folder, stderr=subprocess.PIPE) as running:
+        look = ("ssh", "--node", "0", "--sudo", "--command", "podman ps --quiet")
+        wait_until(lambda: cluster.ok(*look).strip() != "", what="the setup command runs", timeout_s=60)
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=60)
+    assert running.returncode == 130
+    wait_until(lambda: left(cluster) == "", what="no container and no lease is left", timeout_s=30)
 
 
 def test_requirements_are_made_once_by_the_image_s_python_beside_what_the_image_has(
@@ -168,3 +217,38 @@ def test_a_command_enters_the_container_of_mpirun_s_daemon_and_a_cancelled_job_l
     assert cluster.ok("job", "exec", name, "--rank", "3", "--", "python3", "-c", look) == "3 podman 4\n"
     cluster.ok("job", "cancel", name)
     assert left(cluster) == ""
+
+
+def test_a_registry_s_password_fetches_the_image_and_stays_nowhere(
+    cluster: Rehearsed, work: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "registry.py").write_text(REGISTRY % PASSWORD)
+    (tmp_path / "insecure.conf").write_text(INSECURE)
+    cluster.ok("cp", str(tmp_path / "registry.py"), str(tmp_path / "insecure.conf"), "0:/tmp/")
+    serve = "cp /tmp/insecure.conf /etc/containers/registries.conf.d/ && systemd-run --quiet python3 /tmp/registry.py"
+    cluster.ok("ssh", "--node", "0", "--sudo", "--command", serve)
+    listens = ("ssh", "--node", "0", "--command", "nc -z 127.0.0.1 5000")
+    wait_until(lambda: cluster.run(*listens).exit_code == 0, what="the registry listens", timeout_s=30)
+    private = ("--image", "localhost:5000/private/tools:1", "--registry-secret", "REGISTRY")
+    options = ("run", *private, "--launcher", "plain", "--node", "0", "--workdir", str(work), "--")
+    cluster.env["REGISTRY"] = "ada:wrong-one"
+    refused = cluster.run(*options, "python3", "-c", "print(6 * 7)")
+    assert refused.exit_code == 1, refused.text
+    assert "was not started: Node 0" in refused.stderr
+    assert "wrong-one" not in refused.text
+    cluster.env["REGISTRY"] = f"ada:{PASSWORD}"
+    done = cluster.run(*options, "python3", "-c", "import os; print(6 * 7, os.environ['container'])")
+    assert done.exit_code == 0, done.text
+    assert "42 podman" in done.stdout
+    seen = cluster.ok("ssh", "--node", "0", "--sudo", "--command", "cat /tmp/seen")
+    assert "podman pull --quiet --authfile /run/clusterctl/registry-logins/" in seen
+    assert PASSWORD not in seen
+    assert "mode 700 of registry-logins" in seen
+    assert "mode 600 of config.json" in seen
+    words = (PASSWORD, base64.b64encode(f"ada:{PASSWORD}".encode()).decode())
+    look = (
+        "ls -A /run/clusterctl/registry-logins; grep -rlE '%s' /var/lib/clusterctl /run/clusterctl /root /var/log; true"
+    )
+    assert cluster.ok("ssh", "--node", "0", "--sudo", "--command", look % "|".join(words)) == ""
+    kept = [path for path in cluster.home.rglob("*") if path.is_file() and PASSWORD.encode() in path.read_bytes()]
+    assert kept == []

@@ -117,7 +117,9 @@ class Run:
         keeps_output: bool = False,
         stdin: str | None = None,
         variables: Mapping[str, str] | None = None,
+        is_contained: bool = False,
     ) -> tuple[int, str]:
+        assert is_contained or argv[0] in ("head", "rm", "sh"), "an image's Python is not the node's"
         done = subprocess.run(
             argv,
             input=stdin or "",

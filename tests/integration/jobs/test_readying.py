@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 from pathlib import Path
+from typing import Any  # JSON
 
 import pytest
 from clusterctl.on_node.job.layout import Layout, write_json
@@ -26,13 +27,13 @@ def layout(tmp_path: Path) -> Layout:
     return Layout(tmp_path)
 
 
-def readying(layout: Layout, job: str, setup: str | None = None) -> Readying:
+def readying(layout: Layout, job: str, setup: str | None = None, **changes: Any) -> Readying:
     """One of a job that holds a GPU of the node."""
     assert in_the_way(layout, job, gpus=1) == []
     layout.code(job).mkdir(parents=True)
     layout.attempt(job, 1).mkdir(parents=True)
     user = pwd.getpwuid(os.getuid()).pw_name
-    write_json(layout.spec(job), spec(job=job, user=user, setup=setup, is_sudo=True))
+    write_json(layout.spec(job), spec(job=job, user=user, setup=setup, is_sudo=True, **changes))
     return Readying(layout, job, layout.root / "program")
 
 
@@ -48,6 +49,14 @@ def test_a_setup_that_names_a_file_is_run_once_for_all_jobs_that_send_the_same_o
         (layout.code(job) / "install.sh").write_text(text)
         own.make("")
         assert len((layout.root / "ran").read_text()) == count
+
+
+def test_what_is_made_ready_in_an_image_counts_the_job_s_gpus_as_its_ranks_do(layout: Layout) -> None:
+    member = {"slot": 1, "name": "train-1", "address": "10.0.8.1", "gpus": 2, "nproc": 2, "gpu_indices": [4, 5]}
+    on_node = readying(layout, "first", members=[member])
+    in_image = readying(layout, "second", members=[member], image_id="sha256:01")
+    assert on_node.environment()["CUDA_VISIBLE_DEVICES"] == "4,5"
+    assert in_image.environment()["CUDA_VISIBLE_DEVICES"] == "0,1"
 
 
 def test_a_program_that_is_not_there_is_named_but_not_on_shared_storage(layout: Layout, tmp_path: Path) -> None:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, Callable
 
 from clusterctl.on_node.job import judge, lease
-from clusterctl.on_node.job.container import present_engine, pulled_image
+from clusterctl.on_node.job.container import present_engine
 from clusterctl.on_node.job.events import read_events
 from clusterctl.on_node.job.follow import follow
+from clusterctl.on_node.job.image_pull import pulled_image
 from clusterctl.on_node.job.inside import join, run_inside
 from clusterctl.on_node.job.job_containers import attend, enter
 from clusterctl.on_node.job.keep import clear_up, end_containers, keep, present_state, start_keeper
@@ -102,9 +103,10 @@ def answer_take(job: str, by: str, wanted: str, ports: str) -> dict[str, Any]:
     return {"gpus": indices, "holders": in_the_way}
 
 
-def answer_pull(image: str) -> dict[str, Any]:
-    """The id of the image, which is on this node now."""
-    return {"image_id": pulled_image(present_engine(), image)}
+def answer_pull(image: str, has_login: str = "no") -> dict[str, Any]:
+    """The id of the image, which is on this node now; reads the registry's login, if any, as a line of JSON."""
+    login = str(json.loads(sys.stdin.buffer.readline())["login"]) if has_login == "yes" else ""
+    return {"image_id": pulled_image(present_engine(), image, root=LAYOUT.root, login=login)}
 
 
 def answer_prepare(job: str) -> dict[str, Any]:

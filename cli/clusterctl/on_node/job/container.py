@@ -1,4 +1,4 @@
-"""A job's processes in containers of an image: the engine's argv (pure), and the image on its way to the node.
+"""A job's processes in containers of an image: the engine's argv (pure), and what a node has of engines and devices.
 
 docker and podman are asked the same way, but for GPUs and limits. Sources: Docker's reference of `docker run`, and
 podman-run(1) 4.3, read 2026-11-25; what podman does on a rehearsed node was tried.
@@ -6,7 +6,6 @@ podman-run(1) 4.3, read 2026-11-25; what podman does on a rehearsed node was tri
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -17,7 +16,6 @@ from typing import Any, List, Mapping, Sequence, Tuple
 DOCKER, PODMAN = "docker", "podman"
 ENGINES = (DOCKER, PODMAN)
 LABEL = "clusterctl.job"
-PULL_S = 3600.0
 LOOK_S, REMOVE_S = 30.0, 60.0
 CONTRACT = ("env", "env.list", "hostfile", "nccl.env", "node.json")
 """Of /etc/clusterctl; the key and the secret that lie beside them stay outside."""
@@ -180,51 +178,6 @@ def present_engine() -> str:
     return next((engine for engine in ENGINES if shutil.which(engine) is not None), "")
 
 
-def pulled_image(engine: str, image: str) -> str:
-    """The id of the image on this node, fetched where it is not there yet. Raises ValueError."""
-    found = _image_id(engine, image)
-    if found:
-        return found
-    child = subprocess.Popen(
-        [engine, "pull", "--quiet", image],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        env=CLIENT_ENVIRONMENT,
-    )
-    try:
-        _, said = child.communicate(timeout=PULL_S)
-    except subprocess.TimeoutExpired as e:
-        raise ValueError("%s pull %s: not there after %d minutes" % (engine, image, PULL_S // 60)) from e
-    finally:
-        child.kill()
-    if child.returncode:
-        raise ValueError("%s pull: %s" % (engine, _last_line(said)))
-    found = _image_id(engine, image)
-    if not found:
-        raise ValueError("%s pull %s: it says that it is there, and it is not" % (engine, image))
-    return found
-
-
-def _image_id(engine: str, image: str) -> str:
-    """`sha256:…`; empty where the node does not have it. Raises ValueError where the engine does not work."""
-    argv = [engine, "image", "inspect", image]
-    try:
-        done = subprocess.run(
-            argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=LOOK_S, env=CLIENT_ENVIRONMENT
-        )
-    except subprocess.TimeoutExpired as e:
-        raise ValueError("%s: no answer within %g s" % (" ".join(argv[:3]), LOOK_S)) from e
-    if done.returncode:
-        if b"no such image" in done.stderr.lower() or b"image not known" in done.stderr.lower():
-            return ""
-        raise ValueError("%s: %s" % (engine, _last_line(done.stderr)))
-    try:
-        return "sha256:" + str(json.loads(done.stdout)[0]["Id"]).split(":")[-1]
-    except (ValueError, LookupError, TypeError) as e:
-        raise ValueError("%s image inspect %s: an answer without an id" % (engine, image)) from e
-
-
 def remove_containers(engine: str, job: str) -> None:
     """Ends and removes whatever is left of the job's containers; one that the engine does not give up stays."""
     look = [engine, "ps", "--all", "--quiet", "--filter", "label=%s=%s" % (LABEL, job)]
@@ -243,8 +196,3 @@ def remove_containers(engine: str, job: str) -> None:
             )
     except (OSError, subprocess.TimeoutExpired):
         pass  # the ranks have ended already: they were killed as processes of the job
-
-
-def _last_line(said: bytes) -> str:
-    lines = said.decode(errors="replace").strip().splitlines()
-    return lines[-1].replace("Error: ", "", 1)[:500] if lines else "it failed without a word"

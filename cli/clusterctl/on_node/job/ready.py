@@ -124,7 +124,7 @@ class Readying:
         the job's image, where it has one.
         """
         spec = self._spec
-        environment = {**job_environment(self._layout, spec, self._rank), **(variables or {})}
+        environment = {**self.environment(), **(variables or {})}
         engine = self._containers if is_contained else None
         # The engine's command is root's, and reads nothing that the job sets.
         is_theirs = os.getuid() == 0 and engine is None
@@ -152,6 +152,11 @@ class Readying:
             log_file.seek(max(before, self._log.stat().st_size - END_BYTES))
             said = log_file.read().decode("utf-8", "replace")
         return child.returncode, output if keeps_output and not child.returncode else said
+
+    def environment(self) -> Dict[str, str]:
+        """What its programs begin with; in a container the job's GPUs are counted from 0."""
+        seen = self._spec if self._containers is None else container.renumbered(self._spec)
+        return job_environment(self._layout, seen, self._rank)
 
     def _awaited(self, child: "subprocess.Popen[bytes]") -> str:
         """What it printed to a pipe of ours, once it has ended; the node is held meanwhile."""

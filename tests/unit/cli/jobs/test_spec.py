@@ -113,8 +113,9 @@ def test_nodes_without_gpus_are_named_where_a_process_for_each_gpu_was_meant(
         ({"cluster_id": "ffff"}, "auto", "another machine answers there"),
         ({"missing_program": "/opt/a.py"}, "auto", "Node 3 (train-3): there is no /opt/a.py"),
         ({"generation": 2}, "auto", "different memberships (generations [1, 2])"),
-        ({}, "9", "--nproc 9 is more than its 8 GPUs"),
-        ({"gpus": 0}, "9", "Node 1 (train-1): --nproc 9 is more than its 8 GPUs"),
+        ({}, "9", "Nodes 1,3: --nproc 9, and such a node has 8 GPUs: --nproc auto runs one process for each"),
+        ({"gpus": 0}, "9", "Node 1: --nproc 9, and such a node has 8 GPUs: --nproc auto runs one process for each"),
+        ({"gpus": 4}, "9", "Node 3: --nproc 9, and such a node has 4 GPUs: --nproc auto runs one process for each"),
     ],
 )
 def test_what_speaks_against_a_start_is_told(changes: dict[str, Any], nproc: str, told: str | None) -> None:
@@ -149,8 +150,16 @@ def test_a_job_of_some_gpus_has_as_many_processes() -> None:
         (3, 3, [0, 1, 2]),
     ]
     told = problems(request(gpus=3, nproc="4"), {1: said(1), 3: said(3)})
-    assert told[0] == "Node 1 (train-1): --nproc 4 is more than --gpus, of 3 GPUs"
-    assert problems(request(gpus=9), {1: said(1), 3: said(3)})[0].endswith("--gpus 9 is more than its 8 GPUs")
+    helps = "--nproc auto runs one process for each"
+    both = "Nodes 1,3: --nproc 4, and the job takes 3 of such a node's 8 GPUs"
+    assert told == [f"{both}: {helps}, and --gpus 4 takes more"]
+    assert problems(request(gpus=3, nproc="9"), {1: said(1), 3: said(3)}) == [f"{both}: {helps}".replace("4", "9")]
+    assert problems(request(gpus=9), {1: said(1), 3: said(3)}) == [
+        "Nodes 1,3: --gpus 9, and such a node has 8 GPUs: --gpus 8 or less"
+    ]
+    assert problems(request(gpus=1), {1: said(1, gpus=0), 3: said(3)}) == [
+        "Node 1: --gpus 1, and such a node has 0 GPUs"
+    ]
 
 
 def test_which_gpus_a_job_of_some_sees_is_not_its_environment_s_to_say() -> None:

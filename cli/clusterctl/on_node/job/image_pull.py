@@ -1,0 +1,130 @@
+"""A job's image on its way to a node, with a login to its registry where that wants one.
+
+A login is in a file that root alone may read, on tmpfs, for as long as the pull takes. Both engines read the format of
+docker's `config.json`: docker from the folder that DOCKER_CONFIG names, podman from the file of `--authfile`
+(containers-auth.json(5); Docker's reference of `docker login`, read 2026-11-26).
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Dict, Iterator, List, Tuple
+
+from clusterctl.on_node.job.container import CLIENT_ENVIRONMENT, LOOK_S, PODMAN
+
+PULL_S = 3600.0
+LOGINS = "run/clusterctl/registry-logins"
+FILE = "config.json"
+DOCKER_HUB = "docker.io"
+DOCKER_HUB_KEYS = ("https://index.docker.io/v1/", DOCKER_HUB)
+"""What docker and what podman call its registry."""
+HIDDEN = "***"
+
+
+def pulled_image(engine: str, image: str, *, root: Path, login: str = "") -> str:
+    """The id of the image on this node, fetched where it is not there yet.
+
+    `login`: USER:PASSWORD for its registry; empty: whatever root has there. Raises ValueError, OSError.
+    """
+    found = _image_id(engine, image)
+    if found:
+        return found
+    if login:
+        with login_folder(root, image, login) as folder:
+            _pull(engine, image, folder, login)
+    else:
+        _pull(engine, image, None, "")
+    found = _image_id(engine, image)
+    if not found:
+        raise ValueError("%s pull %s: it says that it is there, and it is not" % (engine, image))
+    return found
+
+
+def registry_of(image: str) -> str:
+    """The registry that a name of an image means: its first part where that is a host, else Docker Hub."""
+    first, slash, _ = image.partition("/")
+    return first if slash and (first == "localhost" or "." in first or ":" in first) else DOCKER_HUB
+
+
+def login_file(image: str, login: str) -> str:
+    """The text of a file with a login to the image's registry alone."""
+    registry = registry_of(image)
+    row = {"auth": base64.b64encode(login.encode()).decode()}
+    return json.dumps({"auths": dict.fromkeys(DOCKER_HUB_KEYS if registry == DOCKER_HUB else (registry,), row)})
+
+
+def pull_command(engine: str, image: str, folder: Path | None) -> Tuple[List[str], Dict[str, str]]:
+    """The engine's argv and environment; `folder` has the login, if there is one."""
+    begin, end = [engine, "pull", "--quiet"], [image]
+    if folder is None:
+        return [*begin, *end], CLIENT_ENVIRONMENT
+    if engine == PODMAN:
+        return [*begin, "--authfile", str(folder / FILE), *end], CLIENT_ENVIRONMENT
+    return [*begin, *end], {**CLIENT_ENVIRONMENT, "DOCKER_CONFIG": str(folder)}
+
+
+@contextlib.contextmanager
+def login_folder(root: Path, image: str, login: str) -> Iterator[Path]:
+    """A folder with the login, root's alone, that is gone afterwards; and so are those of pulls that were killed."""
+    logins = root / LOGINS
+    logins.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for path in logins.iterdir():
+        if not (root / "proc" / path.name).exists():
+            shutil.rmtree(path, ignore_errors=True)
+    folder = logins / str(os.getpid())
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)
+    try:
+        file = os.open(folder / FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(file, "w") as stream:
+            stream.write(login_file(image, login))
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _pull(engine: str, image: str, folder: Path | None, login: str) -> None:
+    argv, environment = pull_command(engine, image, folder)
+    child = subprocess.Popen(
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment
+    )
+    try:
+        _, said = child.communicate(timeout=PULL_S)
+    except subprocess.TimeoutExpired as e:
+        raise ValueError("%s pull %s: not there after %d minutes" % (engine, image, PULL_S // 60)) from e
+    finally:
+        child.kill()
+    if child.returncode:
+        password = login.partition(":")[2]
+        told = _last_line(said)
+        raise ValueError("%s pull: %s" % (engine, told.replace(password, HIDDEN) if password else told))
+
+
+def _image_id(engine: str, image: str) -> str:
+    """`sha256:…`; empty where the node does not have it. Raises ValueError where the engine does not work."""
+    argv = [engine, "image", "inspect", image]
+    try:
+        done = subprocess.run(
+            argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=LOOK_S, env=CLIENT_ENVIRONMENT
+        )
+    except subprocess.TimeoutExpired as e:
+        raise ValueError("%s: no answer within %g s" % (" ".join(argv[:3]), LOOK_S)) from e
+    if done.returncode:
+        if b"no such image" in done.stderr.lower() or b"image not known" in done.stderr.lower():
+            return ""
+        raise ValueError("%s: %s" % (engine, _last_line(done.stderr)))
+    try:
+        return "sha256:" + str(json.loads(done.stdout)[0]["Id"]).split(":")[-1]
+    except (ValueError, LookupError, TypeError) as e:
+        raise ValueError("%s image inspect %s: an answer without an id" % (engine, image)) from e
+
+
+def _last_line(said: bytes) -> str:
+    lines = said.decode(errors="replace").strip().splitlines()
+    return lines[-1].replace("Error: ", "", 1)[:500] if lines else "it failed without a word"
