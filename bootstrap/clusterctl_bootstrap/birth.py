@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict
 from datetime import UTC
 
-from clusterctl_bootstrap.node_plan import NodePlan
+from clusterctl_bootstrap.node_plan import NodePlan, ScriptPlan
 
 VERSION = 1
+HASH_DIGITS = 32
+"""Of the SHA-256 of a script's text, in hex: 128 bits."""
 
 
 def birth_json(node: NodePlan, *, agent: str) -> str:
@@ -36,6 +39,17 @@ def birth_json(node: NodePlan, *, agent: str) -> str:
     if node.packages:
         facts["packages"] = node.packages
     if node.scripts:
-        facts["scripts"] = [(script.name, script.when, script.at) for script in node.scripts]
+        facts["scripts"] = [_script_row(script) for script in node.scripts]
     # YAML takes no control characters, and DEL is one that JSON leaves as it is.
     return json.dumps(facts, sort_keys=True).replace("\x7f", "\\u007f")
+
+
+def _script_row(script: ScriptPlan) -> tuple[str, ...]:
+    """Name, when, at; behind them the hash of a script that comes over SSH."""
+    row = (script.name, script.when, script.at)
+    return (*row, script_hash(script.content)) if script.is_delivered else row
+
+
+def script_hash(content: str) -> str:
+    """What the node compares with the script that came."""
+    return hashlib.sha256(content.encode()).hexdigest()[:HASH_DIGITS]

@@ -61,6 +61,7 @@ def _node_files(node: NodePlan, agent: str) -> list[dict[str, str]]:
         *(
             {"path": f"{SCRIPTS_FOLDER}/{script.name}", "permissions": "0700", "content": script.content}
             for script in node.scripts
+            if not script.is_delivered
         ),
     ]
 

@@ -33,6 +33,8 @@ class ScriptPlan:
     """`once`: at the first boot; `boot`: at every one."""
     at: str
     """`before-mounts`, `before-ready` or `after-ready`; `mount-clients` of our own, right before the mounts."""
+    is_delivered: bool = False
+    """User-data has its hash alone: `clusterctl up` brings the text over SSH, and the node waits for it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from clusterctl_bootstrap.boothook import boothook
 from clusterctl_bootstrap.cloud_config import cloud_config
+from clusterctl_bootstrap.mount_clients import NAME as MOUNT_CLIENTS
 from clusterctl_bootstrap.node_plan import NodeAccess, NodePlan
 
 USER_DATA_LIMIT_BYTES = 16_384
@@ -18,20 +19,29 @@ BOUNDARY = "clusterctl-user-data-part"
 class UserDataTooLarge(ValueError):
     """The user-data of a node is over EC2's limit; `size_bytes` is what it came to."""
 
-    def __init__(self, name: str, size_bytes: int, scripts_bytes: int) -> None:
-        what = f"{size_bytes:,} bytes, {scripts_bytes:,} of them scripts" if scripts_bytes else f"{size_bytes:,} bytes"
-        least = "scripts: (let a short one start a long one from shared storage)" if scripts_bytes else "env: or keys"
-        super().__init__(f"the user-data of {name} is {what}, EC2 takes {USER_DATA_LIMIT_BYTES:,}: shorten {least}")
+    def __init__(self, name: str, size_bytes: int) -> None:
+        sizes = f"the user-data of {name} is {size_bytes:,} bytes, EC2 takes {USER_DATA_LIMIT_BYTES:,}"
+        super().__init__(f"{sizes}: shorten env:, or name fewer keys, packages or scripts")
         self.size_bytes = size_bytes
 
 
 def render_user_data(node: NodePlan, access: NodeAccess) -> bytes:
     """Raw user-data: a gzip'd MIME multipart of boothook and cloud-config. Raises UserDataTooLarge."""
-    data = _packed(node, access)
+    data = _packed(fitted(node, access), access)
     if len(data) > USER_DATA_LIMIT_BYTES:
-        without = len(_packed(dataclasses.replace(node, scripts=()), access)) if node.scripts else len(data)
-        raise UserDataTooLarge(f"{node.cluster}-{node.slot}", len(data), len(data) - without)
+        raise UserDataTooLarge(f"{node.cluster}-{node.slot}", len(data))
     return data
+
+
+def fitted(node: NodePlan, access: NodeAccess) -> NodePlan:
+    """The node, whose scripts are delivered over SSH, all of them, where user-data has no room for them.
+
+    What installs the clients of mounts stays: it is the plan's own, and short.
+    """
+    if not node.scripts or len(_packed(node, access)) <= USER_DATA_LIMIT_BYTES:
+        return node
+    scripts = (dataclasses.replace(script, is_delivered=script.at != MOUNT_CLIENTS) for script in node.scripts)
+    return dataclasses.replace(node, scripts=tuple(scripts))
 
 
 def multipart(parts: Sequence[tuple[str, str]]) -> str:

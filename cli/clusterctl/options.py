@@ -171,6 +171,12 @@ def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="JSON to stdout instead of text.")(function)
 
 
+def names_option(*, default: bool | None, usual: str) -> Callable[[F], F]:
+    """Adds `--names/--numbers`, passed as `has_names`: how lines of several nodes begin."""
+    told = f"Begin lines with [train-0] or with [Node 0].  [{usual}]"
+    return click.option("--names/--numbers", "has_names", default=default, help=told)
+
+
 def names_of_nodes() -> list[str]:
     """Those of every rehearsed cluster that is known here, for completion; a cluster that cannot be read has none."""
     names: list[str] = []

@@ -29,6 +29,7 @@ def boot(root: Path, outside: Outside) -> int:
         ("trust", trust.hand_over),
         ("login", _login),
         ("packages", hooks.packages),
+        ("waiting for scripts from clusterctl up", hooks.wait_for_scripts),
         ("scripts before mounts", _scripts("before-mounts")),
         ("mount clients", _scripts("mount-clients")),
         ("mounts", mounts.mount_all),
@@ -37,8 +38,10 @@ def boot(root: Path, outside: Outside) -> int:
     ]
     status.begin(root)
     for phase, step in phases:
-        status.enter(root, phase)
         try:
+            if step is hooks.wait_for_scripts and not hooks.absent(root):
+                continue
+            status.enter(root, phase)
             step(root, outside)
         except Exception as e:  # noqa: BLE001  # whatever it was, status.json has to say it
             return _failed(root, phase, e)

@@ -1,5 +1,6 @@
 """Packages and scripts of cluster.yaml: run as root, each with a log of its own; what fails fails its phase."""
 
+import hashlib
 from pathlib import Path
 from typing import Any, Dict, List
 
@@ -7,9 +8,10 @@ from clusterctl_bootstrap.node import facts as facts_file
 from clusterctl_bootstrap.node import guard
 from clusterctl_bootstrap.node.files import log, write_atomically
 from clusterctl_bootstrap.node.outside import Outside
-from clusterctl_bootstrap.node.phase import PhaseFailed
+from clusterctl_bootstrap.node.phase import PhaseFailed, wait
 
 TIMEOUT_S = 1800
+FOLDER = "var/lib/clusterctl/scripts"
 LOG_LINES = 8
 RUN = 'mkdir -p "${0%/*}"; exec >>"$0" 2>&1; set -a; HOME=/root; . /etc/clusterctl/env; exec timeout -k 9 "$@"'
 # An index that is not reached matters only for a package that is not there. A machine that was reset while dpkg worked
@@ -31,15 +33,36 @@ def packages(root: Path, outside: Outside) -> None:
 
 def longest_s(known: Dict[str, Any]) -> int:
     """Seconds that whatever runs before the mounts may take at most, on any node."""
-    early = [name for name, _, at in known.get("scripts") or [] if at == "before-mounts"]
-    return TIMEOUT_S * (len(early) + (1 if known.get("packages") else 0))
+    rows = known.get("scripts") or []
+    early = [row for row in rows if row[2] == "before-mounts"]
+    return TIMEOUT_S * (len(early) + bool(known.get("packages")) + any(row[3:] for row in rows))
+
+
+def absent(root: Path) -> str:
+    """The first script that user-data has no room for and that is not here, whole; nothing when all are."""
+    for name, _, _, *digest in facts_file.present(root).get("scripts") or []:
+        path = root / FOLDER / name
+        content = path.read_bytes() if digest and path.exists() else b""
+        if digest and hashlib.sha256(content).hexdigest()[:32] != digest[0] and guard.applies(root):
+            return str(name)
+    return ""
+
+
+def wait_for_scripts(root: Path, outside: Outside) -> None:
+    """All scripts are here: who has the configuration brings what user-data has no room for. Raises PhaseFailed."""
+
+    def hindrance() -> str:
+        name = absent(root)
+        return name and "%s has not come: clusterctl up" % name
+
+    wait(outside, TIMEOUT_S, hindrance, 0.2)
 
 
 def scripts(root: Path, outside: Outside, at: str) -> None:
     """The scripts of that moment have run, in the order of cluster.yaml. Raises PhaseFailed."""
-    for name, when, moment in facts_file.present(root).get("scripts") or []:
+    for name, when, moment, *_ in facts_file.present(root).get("scripts") or []:
         if moment == at:
-            argv = ["env", "CLUSTERCTL_INSTALL=" + INSTALL, str(root / "var/lib/clusterctl/scripts" / name)]
+            argv = ["env", "CLUSTERCTL_INSTALL=" + INSTALL, str(root / FOLDER / name)]
             _run(root, outside, name, argv, when == "once")
 
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 import click
 
 from clusterctl.jobs.job_request import VERBS, JobFlags, carry_out
-from clusterctl.options import cluster_option, connect_timeout_option, json_option, node_option, size_option
+from clusterctl.options import (
+    cluster_option,
+    connect_timeout_option,
+    json_option,
+    names_option,
+    node_option,
+    size_option,
+)
 from clusterctl.output import Output
 
 HELP = """Shows, follows, cancels or enters one job, from any computer that knows the cluster.
@@ -44,6 +51,7 @@ Examples:
 @click.option("--rank", metavar="N", type=click.IntRange(min=0), help="logs, exec: this rank alone.")
 @click.option("--attempt", metavar="N", type=click.IntRange(min=1), help="logs: this attempt, not the latest.")
 @click.option("-f", "--follow", "is_followed", is_flag=True, help="logs: go on until the job ends.")
+@names_option(default=None, usual="--numbers; exec: --names")
 @size_option("--limit", default="100GiB", help="cp: the most to take from one node.")
 @connect_timeout_option(default="15s")
 @json_option
@@ -58,6 +66,7 @@ def command(
     rank: int | None,
     attempt: int | None,
     is_followed: bool,
+    has_names: bool | None,
     limit: int,
     connect_timeout: float,
     as_json: bool,
@@ -71,6 +80,7 @@ def command(
         rank=rank,
         attempt=attempt,
         is_followed=is_followed,
+        names=has_names,
         connect_timeout_s=connect_timeout,
         as_json=as_json,
         verb=verb,

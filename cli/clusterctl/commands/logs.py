@@ -20,6 +20,7 @@ from clusterctl.options import (
     cluster_option,
     connect_timeout_option,
     json_option,
+    names_option,
     node_option,
     time_option,
 )
@@ -56,7 +57,7 @@ def complete_sources(ctx: click.Context, param: click.Parameter, incomplete: str
 @node_option(default="all", help=NODES_HELP)
 @click.option("-f", "--follow", is_flag=True, help="Follow, over lost connections, too.")
 @time_option("--since", default=None, help="Only the last 10m, 2h.")
-@click.option("--names", is_flag=True, help="Begin lines with [train-0] instead of [Node 0].")
+@names_option(default=False, usual="--numbers")
 @click.option("--grep", metavar="REGEX", help="Only lines that match; the nodes filter.")
 @connect_timeout_option(default="10s")
 @time_option("--timeout", default="60s", help="Give up on a node whose logs take longer.")
@@ -69,7 +70,7 @@ def command(
     node: str,
     follow: bool,
     since: float | None,
-    names: bool,
+    has_names: bool,
     grep: str | None,
     connect_timeout: float,
     timeout: float,
@@ -94,4 +95,4 @@ def command(
         keys=usable_keys(inventory, home_directory(os.environ)),
         deadlines=Deadlines.within(connect_timeout),
     )
-    return (show_on if follow else show_history)(request, output, as_json=as_json, has_names=names)
+    return (show_on if follow else show_history)(request, output, as_json=as_json, has_names=has_names)

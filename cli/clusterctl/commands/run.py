@@ -18,6 +18,7 @@ from clusterctl.options import (
     count_option,
     environment_option,
     json_option,
+    names_option,
     node_option,
     time_option,
 )
@@ -115,6 +116,7 @@ class RunCommand(click.Command):
 @click.option("--detach", "is_detached", is_flag=True, help="Start the job and return.")
 @click.option("--dry-run", "is_dry_run", is_flag=True, help="Show what each node would run; nothing is started.")
 @click.option("--yes", "is_agreed", is_flag=True, help="Send a large folder without asking.")
+@names_option(default=False, usual="--numbers")
 @connect_timeout_option(default="15s")
 @json_option
 @click.argument("words", metavar="JOB.YAML | -- PROGRAM [ARGS]...", nargs=-1, type=click.UNPROCESSED)

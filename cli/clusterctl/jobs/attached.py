@@ -16,7 +16,7 @@ from clusterctl.jobs.following import JobFollowing, NodeState, Notice, OutputLin
 from clusterctl.jobs.job_state import JobState, merged
 from clusterctl.jobs.kept_logs import keep_job
 from clusterctl.jobs.node_answers import JobNodes
-from clusterctl.jobs.shown import ended_text, line_json, line_text, state_json
+from clusterctl.jobs.shown import ended_text, line_json, line_text, node_called, state_json
 from clusterctl.output import Output
 
 DETACHED = 0
@@ -46,7 +46,7 @@ class Attached:
         self._spec = spec
         self._name = str(spec["job"])
 
-    def watch(self, output: Output, *, as_json: bool, is_shown: bool = True) -> int:
+    def watch(self, output: Output, *, as_json: bool, is_shown: bool = True, has_names: bool = False) -> int:
         """Until the job has ended: its exit code; 0 where the person goes and the job goes on, 129 after SIGHUP."""
         following = JobFollowing(self._nodes, self._members, job=self._name, attempt=int(self._spec["attempt"]))
         items = following.items()
@@ -54,7 +54,7 @@ class Attached:
             while True:
                 try:
                     for item in items:
-                        self._show(item, output, as_json=as_json, is_shown=is_shown)
+                        self._show(item, output, as_json=as_json, is_shown=is_shown, has_names=has_names)
                     break
                 except HungUp:
                     return HUNG_UP
@@ -87,14 +87,23 @@ class Attached:
         self._nodes.ask(self._members, "cancel", self._name)
         return True
 
-    def _show(self, item: OutputLine | NodeState | Notice, output: Output, *, as_json: bool, is_shown: bool) -> None:
+    def _show(
+        self,
+        item: OutputLine | NodeState | Notice,
+        output: Output,
+        *,
+        as_json: bool,
+        is_shown: bool,
+        has_names: bool,
+    ) -> None:
+        cluster = str(self._spec["cluster"]) if has_names else None
         if isinstance(item, Notice):
-            output.note(f"[Node {item.slot}] {item.text}")
+            output.note(f"[{node_called(item.slot, cluster)}] {item.text}")
         elif isinstance(item, OutputLine) and is_shown:
             if as_json:
                 output.json(line_json(item), is_line=True)
             else:
-                output.data(line_text(item, has_ranks=has_ranks(self._spec)))
+                output.data(line_text(item, has_ranks=has_ranks(self._spec), cluster=cluster))
 
 
 def kept_attached(

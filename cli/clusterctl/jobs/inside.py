@@ -39,6 +39,8 @@ class InsideRequest:
     rank: int | None
     words: tuple[str, ...]
     as_json: bool
+    has_names: bool = True
+    """Lines of several nodes begin with [train-0] instead of [Node 0]."""
 
 
 def run_inside(
@@ -69,7 +71,8 @@ def run_inside(
         stdin=input_for(this_process().stdin, nodes=len(chosen)),
     )
     run = run_on_one if len(chosen) == 1 else run_on_several
-    return run(remote, output, NewLinks(), shown=Shown.JSON if request.as_json else Shown.LIVE)
+    live = Shown.LIVE if request.has_names else Shown.NUMBERED
+    return run(remote, output, NewLinks(), shown=Shown.JSON if request.as_json else live)
 
 
 def chosen_members(request: InsideRequest) -> tuple[InventoryNode, ...]:

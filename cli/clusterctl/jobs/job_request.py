@@ -21,6 +21,7 @@ from clusterctl.jobs.job_state import JobState, chosen_attempt
 from clusterctl.jobs.kept_logs import kept_job
 from clusterctl.jobs.known import job_nodes, known_job, members_of
 from clusterctl.jobs.node_answers import JobNodes
+from clusterctl.jobs.shown import node_called
 from clusterctl.jobs.shown_job import LinesWanted, rank_of, show_events, show_kept, show_line, show_state
 from clusterctl.options import chosen_cluster, chosen_rows
 from clusterctl.output import Output
@@ -43,6 +44,8 @@ class JobFlags:
     attempt: int | None = None
     """Whose output `logs` shows; None: the latest attempt's."""
     is_followed: bool
+    names: bool | None = None
+    """Whether lines begin with [train-0] or with [Node 0]; None: as is usual for the verb."""
     connect_timeout_s: float
     as_json: bool
     verb: str
@@ -51,6 +54,11 @@ class JobFlags:
     """What stands behind the job's name: of cp and exec."""
     limit_gib: int
     """What cp takes of one node at most."""
+
+    @property
+    def has_names(self) -> bool:
+        """exec is like ssh."""
+        return self.verb == EXEC if self.names is None else self.names
 
 
 def carry_out(flags: JobFlags, output: Output) -> int:
@@ -65,7 +73,7 @@ def carry_out(flags: JobFlags, output: Output) -> int:
         if kept is None:
             raise
         output.note(f"what follows was kept on this computer ({e.message})")
-    shown = LinesWanted(node=flags.node, rank=flags.rank, attempt=flags.attempt)
+    shown = LinesWanted(node=flags.node, rank=flags.rank, attempt=flags.attempt, has_names=flags.has_names)
     return show_kept(kept, flags.verb, output, shown, as_json=flags.as_json)
 
 
@@ -89,7 +97,8 @@ def _carry_out_there(flags: JobFlags, output: Output) -> int:
         return _cancel(attached, job, nodes, output, as_json=flags.as_json)
     if flags.verb == WAIT and job.is_over:
         return attached.tell_end(job, output, as_json=flags.as_json)
-    return attached.watch(output, as_json=flags.as_json, is_shown=flags.verb == ATTACH)
+    is_shown = flags.verb == ATTACH
+    return attached.watch(output, as_json=flags.as_json, is_shown=is_shown, has_names=flags.has_names)
 
 
 def _refuse_words(flags: JobFlags) -> None:
@@ -124,6 +133,7 @@ def _reach_in(flags: JobFlags, job: JobState, nodes: JobNodes, output: Output) -
         rank=flags.rank,
         words=flags.words,
         as_json=flags.as_json,
+        has_names=flags.has_names,
     )
     return run_inside(request, nodes, output, login.log_in, is_at_terminal=is_terminal())
 
@@ -153,9 +163,10 @@ def _show_logs(flags: JobFlags, job: JobState, nodes: JobNodes, output: Output) 
     following = JobFollowing(nodes, members, job=job.name, attempt=attempt, is_followed=flags.is_followed)
     for item in following.items():
         if isinstance(item, Notice):
-            output.note(f"[Node {item.slot}] {item.text}")
+            called = node_called(item.slot, nodes.inventory.name if flags.has_names else None)
+            output.note(f"[{called}] {item.text}")
         elif isinstance(item, OutputLine) and flags.rank in (None, rank_of(item)):
-            show_line(item, job, output, as_json=flags.as_json)
+            show_line(item, job, output, as_json=flags.as_json, has_names=flags.has_names)
 
 
 def _cancel(attached: Attached, job: JobState, nodes: JobNodes, output: Output, *, as_json: bool) -> int:

@@ -61,6 +61,7 @@ class RunFlags:
     is_detached: bool
     is_dry_run: bool
     is_agreed: bool
+    has_names: bool
     as_json: bool
     connect_timeout_s: float
     words: tuple[str, ...]
@@ -87,7 +88,8 @@ def carry_out(flags: RunFlags, output: Output) -> int:
     if flags.is_detached:
         output.note(f"  next: clusterctl job attach {name}")
         return 0
-    return kept_attached(start.nodes, start.request.nodes, spec, output).watch(output, as_json=flags.as_json)
+    attached = kept_attached(start.nodes, start.request.nodes, spec, output)
+    return attached.watch(output, as_json=flags.as_json, has_names=flags.has_names)
 
 
 def _start(flags: RunFlags, output: Output) -> JobStart:

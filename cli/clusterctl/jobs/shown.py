@@ -16,11 +16,16 @@ LAST_LINES = 10
 COMMAND_WIDTH = 48
 
 
-def line_text(line: OutputLine, *, has_ranks: bool) -> str:
-    """`[Node 0] [10:30:15] …`, with the rank where a node has several."""
+def line_text(line: OutputLine, *, has_ranks: bool, cluster: str | None = None) -> str:
+    """`[Node 0] [10:30:15] …`, with the rank where a node has several; `[train-0] …` where `cluster` is given."""
     at = datetime.fromtimestamp(line.at_s, UTC)
     rank = f" [rank {line.rank}]" if has_ranks and line.rank != "-" else ""
-    return f"[Node {line.slot}] [{at:%H:%M:%S}]{rank} {line.text}"
+    return f"[{node_called(line.slot, cluster)}] [{at:%H:%M:%S}]{rank} {line.text}"
+
+
+def node_called(slot: int, cluster: str | None) -> str:
+    """`Node 0`, or `train-0` where the name of the cluster is given."""
+    return f"Node {slot}" if cluster is None else f"{cluster}-{slot}"
 
 
 def line_json(line: OutputLine) -> dict[str, object]:

@@ -26,12 +26,13 @@ def show_state(job: JobState, output: Output, *, as_json: bool) -> None:
         output.data(state_text(job))
 
 
-def show_line(line: OutputLine, job: JobState, output: Output, *, as_json: bool) -> None:
+def show_line(line: OutputLine, job: JobState, output: Output, *, as_json: bool, has_names: bool) -> None:
     """Prints one line of `job logs`."""
     if as_json:
         output.json(line_json(line), is_line=True)
     else:
-        output.data(line_text(line, has_ranks=has_ranks(job.spec)))
+        cluster = str(job.spec["cluster"]) if has_names else None
+        output.data(line_text(line, has_ranks=has_ranks(job.spec), cluster=cluster))
 
 
 def show_events(events: Sequence[JobEvent], output: Output, *, as_json: bool) -> None:
@@ -51,6 +52,8 @@ class LinesWanted:
     rank: int | None
     attempt: int | None
     """None: the latest."""
+    has_names: bool = False
+    """Lines begin with [train-0] instead of [Node 0]."""
 
 
 def show_kept(kept: KeptJob, verb: str, output: Output, wanted: LinesWanted, *, as_json: bool) -> int:
@@ -67,7 +70,7 @@ def show_kept(kept: KeptJob, verb: str, output: Output, wanted: LinesWanted, *, 
     else:
         for line in kept_lines(kept, slots=slots, attempt=chosen_attempt(job, wanted.attempt)):
             if wanted.rank in (None, rank_of(line)):
-                show_line(line, job, output, as_json=as_json)
+                show_line(line, job, output, as_json=as_json, has_names=wanted.has_names)
     missing = [slot for slot in slots if not kept.node_folder(slot).is_dir()]
     if missing:
         raise NothingMatched(f"{job.name}: Node {missing[0]} was gone before its output was copied here", hint=again)

@@ -242,9 +242,10 @@ def tell_nodes(extension: Extension) -> Mapping[int, str]:
         return {}
     inventory = read_inventory(change.home.inventory_file(change.cluster))
     slot_cidr = extension.planned.plan.network.slot_cidr
-    content = membership_of(inventory, extension.planned.intent.config, slot_cidr=slot_cidr)
+    config = extension.planned.intent.config
+    content = membership_of(inventory, config, slot_cidr=slot_cidr)
     living = [node for node in inventory.nodes if node.slot not in extension.found.gone]
-    return deliver(inventory, living, content, home=change.home)
+    return deliver(inventory, living, content, config.scripts, home=change.home)
 
 
 def keep_settings(change: Change, changes: Mapping[str, str | None]) -> None:

@@ -11,11 +11,13 @@ from pathlib import Path
 
 from clusterctl_bootstrap.agent_source import later_sources
 from clusterctl_bootstrap.cloud_config import AGENT_FOLDER
+from clusterctl_infra.config.hooks import ScriptConfig
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.outputs import Inventory, InventoryNode
 from clusterctl_infra.strict_json import NotAsExpected, parsed_object
 
 from clusterctl.home import Home
+from clusterctl.lifecycle.script_delivery import script_texts, take_line
 from clusterctl.ssh.command import Command
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
@@ -135,20 +137,32 @@ CONNECT_S, BY_SESSION_MANAGER_S = 10.0, 20.0
 """A node that is asked in a hurry has to be one that answers."""
 
 
-def deliver(inventory: Inventory, nodes: Sequence[InventoryNode], content: bytes, *, home: Home) -> Mapping[int, str]:
-    """Slot → why the node has not got the membership; empty when all have it."""
+def deliver(
+    inventory: Inventory,
+    nodes: Sequence[InventoryNode],
+    content: bytes,
+    scripts: Sequence[ScriptConfig],
+    *,
+    home: Home,
+) -> Mapping[int, str]:
+    """Slot → why the node has not got the membership; empty when all have it. A node that waits for scripts has them.
+
+    One that waits for others than these goes on waiting: its membership counts.
+    """
     wait_s = BY_SESSION_MANAGER_S if uses_session_manager(inventory.ssh.proxy_command) else CONNECT_S
     try:
         keys = load_login_keys(inventory, home, ssh_dir=Path.home() / ".ssh")
     except NodeFailure as failure:
         return {node.slot: failure.message for node in nodes}
+    texts = script_texts(scripts) if scripts else b""
+    line = take_line(len(texts), *APPLY) if scripts else shlex.join(["sudo", "-n", *APPLY])
     results = run_on_nodes(
         inventory,
         nodes,
-        Command(line=shlex.join(["sudo", "-n", *APPLY]), timeout_s=APPLY_S),
+        Command(line=line, timeout_s=APPLY_S),
         keys=keys,
         deadlines=Deadlines.within(wait_s),
-        stdin=content,
+        stdin=texts + content,
         fan_out=max(1, len(nodes)),
     )
     return {slot: _why(result) for slot, result in sorted(results.items()) if not result.is_ok}

@@ -14,6 +14,7 @@ from clusterctl_infra.strict_json import NotAsExpected
 
 from clusterctl.home import home_directory
 from clusterctl.lifecycle.membership import apply_membership
+from clusterctl.lifecycle.script_delivery import deliver_scripts
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.fanout.conversation import Conversation
@@ -44,6 +45,10 @@ class Followed(Protocol):
         """Nothing more is wanted of it."""
 
     @property
+    def scripts(self) -> bytes | None:
+        """The texts that the node is to have, now that it says that it waits for them; None: it does not wait."""
+
+    @property
     def membership(self) -> bytes | None:
         """What the node is to have, now that it is ready; None: it is not ready, or the membership is not known yet."""
 
@@ -52,6 +57,9 @@ class Followed(Protocol):
 
     def troubled(self, why: str, *, failure: NodeFailure | None = None) -> None:
         """The try came to nothing."""
+
+    def delivered(self, refusal: str | None) -> None:
+        """The node has its scripts, or why it did not take them."""
 
     def applied(self, refusal: str | None) -> None:
         """The node has the membership, or why it did not take it."""
@@ -142,7 +150,16 @@ def _talk(node: Followed, talk: Conversation) -> Generator[Waiting, bool, None]:
         if (report := parse_report(line)) is not None:
             node.reported(report)
 
-    yield from talk.hear_lines(FOLLOW, hear, is_enough=lambda: node.is_final or node.membership is not None)
+    def is_enough() -> bool:
+        return node.is_final or node.scripts is not None or node.membership is not None
+
+    yield from talk.hear_lines(FOLLOW, hear, is_enough=is_enough)
+    while (texts := node.scripts) is not None and not node.is_final:
+        refusal = yield from deliver_scripts(talk, texts)
+        node.delivered(refusal)
+        if refusal is not None:
+            return
+        yield from talk.hear_lines(FOLLOW, hear, is_enough=is_enough)
     content = node.membership
     if content is not None and not node.is_final:
         node.applied((yield from apply_membership(talk, content)))

@@ -23,6 +23,7 @@ from clusterctl.lifecycle.failed_nodes import REPLACE_FAILED
 from clusterctl.lifecycle.membership import deliver, membership_of
 from clusterctl.lifecycle.newer_membership import go_above, implausible, newer_membership
 from clusterctl.lifecycle.readiness import SCRIPT_PHASES, NodeWatch, Patience, ReadyWatch, why_not_ready
+from clusterctl.lifecycle.script_delivery import AWAITING, script_texts
 from clusterctl.lifecycle.stopped import telling_if_stopped
 from clusterctl.status.node_report import FAILED, READY
 from clusterctl.text.next_commands import replace_again, up_again
@@ -58,9 +59,9 @@ def what_helps(bad: Sequence[NodeWatch], inventory: Inventory) -> str:
     """
     scripts = [watch.report.failed_phase for watch in bad if watch.report is not None and watch.gone is None]
     failed = {watch.slot: watch.name for watch in bad if watch.phase == FAILED and watch.gone is None}
-    if any(watch.gone is not None for watch in bad):
+    if any(watch.gone is not None or watch.phase == AWAITING for watch in bad):
         return up_again(inventory)
-    if any(phase in SCRIPT_PHASES for phase in scripts):
+    if any(phase in (*SCRIPT_PHASES, AWAITING) for phase in scripts):
         again = f"{up_again(inventory)} {REPLACE_FAILED}"
         return f"{again}  (replaces these nodes, which run the script again; a script that you change needs no flag)"
     return replace_again(inventory.cluster, failed) if failed else f"clusterctl status --cluster {inventory.cluster}"
@@ -91,7 +92,11 @@ class NodeStage:
         self._waits = waits
         self._gone = gone
         self._slots = slots
-        self._watch = ReadyWatch(change.home.inventory_file(change.cluster), changed=display.node)
+        self._watch = ReadyWatch(
+            change.home.inventory_file(change.cluster),
+            changed=display.node,
+            scripts=script_texts(config.scripts) if config.scripts else None,
+        )
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
@@ -177,7 +182,7 @@ class NodeStage:
             inventory = go_above(self._change, newer, shown=shown)
             content = membership_of(inventory, self._config, slot_cidr=self._plan.network.slot_cidr)
             living = [node for node in inventory.nodes if node.slot in heard]
-            untaken = deliver(inventory, living, content, home=self._change.home)
+            untaken = deliver(inventory, living, content, self._config.scripts, home=self._change.home)
         for slot, watch in heard.items():
             why = implausible(watch, known=known) or untaken.get(slot)
             self._watch.note(replace(watch, undelivered=why, is_final=True))

@@ -55,6 +55,7 @@ def plan_text(stack_plan: StackPlan, found: NextUp | None = None, *, now: dateti
         *(() if plan.price.reservation_tail_usd == 0 else [("at worst", tail_line(plan))]),
         *(() if on is None else [("afterwards", on)]),
         ("user-data", f"{thousands(plan.user_data_bytes)} of {thousands(USER_DATA_LIMIT_BYTES)} bytes"),
+        *([("scripts", scripts_line(plan))] if plan.delivered_scripts else []),
     ]
     going = ends_line(stack_plan.ends, nodes=len(plan.slots), said_in=stack_plan.size_said_in)
     facts += [] if going is None or found is not None else [("ends", going)]
@@ -91,8 +92,16 @@ def plan_json(stack_plan: StackPlan) -> dict[str, object]:
         "deadline": _deadline_json(plan.deadline),
         "estimated_cost": {"at_deadline_usd": stack_plan.at_deadline_usd},
         "user_data_bytes": plan.user_data_bytes,
+        "delivered_scripts": list(plan.delivered_scripts),
         "problems": [{"level": row.level, "path": row.path, "message": row.message} for row in plan.problems],
     }
+
+
+def scripts_line(plan: ClusterPlan) -> str:
+    """`setup.sh: no room in user-data; clusterctl up sends it to each node over SSH`."""
+    sent = "it" if len(plan.delivered_scripts) == 1 else "them"
+    named = ", ".join(plan.delivered_scripts)
+    return f"{named}: no room in user-data; clusterctl up sends {sent} to each node over SSH"
 
 
 def storage_json(storage: StoragePlan) -> dict[str, object]:

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from clusterctl.lifecycle.node_following import WaysIn, follow
+from clusterctl.lifecycle.script_delivery import AWAITING
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.fanout.event_loop import Task
 from clusterctl.ssh.fanout.running_loop import RunningLoop
@@ -41,7 +42,7 @@ class NodeWatch:
     """Why it was not reached, at the last try."""
     took_s: float = 0.0
     undelivered: str | None = None
-    """Why the membership was not taken, at the last try."""
+    """Why the membership, or the scripts it waits for, were not taken, at the last try."""
     gone: str | None = None
     """Why it has no machine any more, by AWS."""
     is_final: bool = False
@@ -65,10 +66,13 @@ class ReadyWatch:
         inventory_file: Path,
         *,
         changed: Callable[[NodeWatch], None],
+        scripts: bytes | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
+        """`scripts`: what a node gets that waits for them (`script_texts`)."""
         self._changed = changed
+        self.scripts = scripts
         self._monotonic = monotonic
         self._sleep = sleep
         self._lock = threading.Lock()
@@ -193,10 +197,17 @@ class _FollowedSlot:
         self.slot = slot
         self._watch = watch
         self._began = watch.seconds()
+        self._has_scripts = False
+        """It was given them, and has not said anything else since."""
 
     @property
     def is_final(self) -> bool:
         return self._watch.at(self.slot).is_final
+
+    @property
+    def scripts(self) -> bytes | None:
+        is_waiting = self._watch.at(self.slot).phase == AWAITING and not self._has_scripts
+        return self._watch.scripts if is_waiting else None
 
     @property
     def membership(self) -> bytes | None:
@@ -209,8 +220,10 @@ class _FollowedSlot:
             phase=report.phase,
             is_final=report.phase == FAILED,
             trouble=None,
+            undelivered=None,
             took_s=self._watch.seconds() - self._began,
         )
+        self._has_scripts = self._has_scripts and report.phase == AWAITING
         self._watch.note(after)
 
     def troubled(self, why: str, *, failure: NodeFailure | None = None) -> None:
@@ -218,6 +231,12 @@ class _FollowedSlot:
         is_settled = self._watch.membership is not None
         is_final = failure is not None and failure.kind in FINAL_FAILURES and is_settled
         self._watch.note(replace(self._watch.at(self.slot), trouble=why, is_final=is_final))
+
+    def delivered(self, refusal: str | None) -> None:
+        self._has_scripts = refusal is None
+        # Before the engine is done, this may still be the machine before this one, which waits for other scripts.
+        is_final = refusal is not None and self._watch.membership is not None
+        self._watch.note(replace(self._watch.at(self.slot), undelivered=refusal, is_final=is_final))
 
     def applied(self, refusal: str | None) -> None:
         self._watch.note(replace(self._watch.at(self.slot), undelivered=refusal, is_final=True))
@@ -229,6 +248,8 @@ def waiting_for(watch: NodeWatch, in_phase_s: float, silent_s: float) -> str:
         return f"{watch.name}: {SILENT} for {duration(timedelta(seconds=silent_s))}"
     if watch.phase == READY:
         return f"{watch.name}: ready, being told the list of nodes"
+    if watch.phase == AWAITING:
+        return f"{watch.name}: being sent its scripts for {duration(timedelta(seconds=in_phase_s))}"
     return f"{watch.name}: {watch.phase} for {duration(timedelta(seconds=in_phase_s))}"
 
 
@@ -242,6 +263,8 @@ def why_not_ready(watch: NodeWatch, *, now: datetime) -> list[str]:
         return [*lines, *(f"    {line}" for line in report.log)]
     if report is not None and report.phase == READY:
         return [f"{watch.name}: ready, but without the membership: {watch.undelivered or watch.trouble or SILENT}"]
+    if report is not None and report.phase == AWAITING and watch.undelivered is not None:
+        return [f"{watch.name}: it did not take its scripts: {watch.undelivered}"]
     if report is not None:
         return [f"{watch.name}: still in {watch.phase}{_since(report, now)}"]
     return [f"{watch.name}: {SILENT}" + (f" ({watch.trouble})" if watch.trouble else "")]

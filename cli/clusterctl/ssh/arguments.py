@@ -18,6 +18,7 @@ from clusterctl.options import (
     environment_option,
     inventory_option,
     json_option,
+    names_option,
     node_option,
     time_option,
 )
@@ -32,6 +33,7 @@ _ARGUMENTS: tuple[Callable[[Any], Any], ...] = (  # Any: each gives back the fun
     node_option(default=None, help="The nodes: 2, or 0,2-5, or train-2, or all. A command: all; a login: 0."),
     click.option("--command", "line", metavar="LINE", help="A line for the shell on the node."),
     click.option("--gather", is_flag=True, help="At the end, show equal outputs once, under their nodes' names."),
+    names_option(default=True, usual="--names"),
     json_option,
     time_option("--timeout", default=None, help="End the command after this time: 30s, 2m."),
     connect_timeout_option(default="15s"),
@@ -96,6 +98,7 @@ def requested(
     node: str | None,
     line: str | None,
     gather: bool,
+    has_names: bool,
     as_json: bool,
     timeout: float | None,
     connect_timeout: float,
@@ -116,7 +119,7 @@ def requested(
         node=node,
         line=command_line(argv, line),
         words=() if is_after_dashes or line is not None else argv,
-        shown=Shown.JSON if as_json else Shown.GATHERED if gather else Shown.LIVE,
+        shown=_shown(gather=gather, as_json=as_json, has_names=has_names),
         environment=env,
         is_sudo=sudo,
         is_terminal_wanted=tty,
@@ -126,3 +129,11 @@ def requested(
         connect_timeout_s=connect_timeout,
         fan_out=fanout,
     )
+
+
+def _shown(*, gather: bool, as_json: bool, has_names: bool) -> Shown:
+    if as_json:
+        return Shown.JSON
+    if gather:
+        return Shown.GATHERED
+    return Shown.LIVE if has_names else Shown.NUMBERED

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import shlex
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -105,22 +106,23 @@ def read_file(inventory: Inventory, node: InventoryNode, path: str, *, home: Hom
 
 
 def _run_shown(shown: Shown) -> _Run:
-    if shown is Shown.LIVE:
-        return _run_prefixed
+    if shown in (Shown.LIVE, Shown.NUMBERED):
+        return partial(_run_prefixed, has_names=shown is Shown.LIVE)
     spooled_run = importlib.import_module("clusterctl.ssh.spooled_run")
     run: _Run = spooled_run.run_json if shown is Shown.JSON else spooled_run.run_gathered
     return run
 
 
-def _run_prefixed(remote: RemoteCommand, output: Output, links: Links) -> dict[int, NodeResult]:
-    stdout = {node.slot: LinePrefixer(node.name, output.data_bytes) for node in remote.nodes}
-    stderr = {node.slot: LinePrefixer(node.name, output.note_bytes) for node in remote.nodes}
+def _run_prefixed(remote: RemoteCommand, output: Output, links: Links, *, has_names: bool) -> dict[int, NodeResult]:
+    called = {node.slot: node.name if has_names else f"Node {node.slot}" for node in remote.nodes}
+    stdout = {slot: LinePrefixer(name, output.data_bytes) for slot, name in called.items()}
+    stderr = {slot: LinePrefixer(name, output.note_bytes) for slot, name in called.items()}
 
     def finish(result: NodeResult) -> None:
         stdout[result.slot].finish()
         stderr[result.slot].finish()
         if result.failure is not None and result.failure.kind != "stopped":
-            output.note(f"[{result.name}] {result.failure.told_under(result.name)}")
+            output.note(f"[{called[result.slot]}] {result.failure.told_under(result.name)}")
 
     sinks = NodeSinks(
         stdout=lambda node, chunk: stdout[node.slot].feed(chunk),

@@ -36,6 +36,7 @@ class Shown(Enum):
     """How the output of several nodes is shown."""
 
     LIVE = "each line behind its node's name, as it comes"
+    NUMBERED = "each line behind its node's number, as it comes"
     GATHERED = "equal outputs once"
     JSON = "one line of JSON per node"
 

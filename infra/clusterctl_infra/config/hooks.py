@@ -11,8 +11,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr,
 
 from clusterctl_infra.config.fields import Text, check_text
 
-SCRIPT_LIMIT_BYTES = 64 * 1024
-"""Far more than fits in user-data even when packed; a larger file is not the one that was meant."""
+SCRIPT_LIMIT_BYTES = 256 * 1024
+"""It is sent to every node; a larger file is data, and belongs on storage."""
 LIMIT_S = 1800
 """A node ends packages or a script that takes longer; `TIMEOUT_S` of the agent's hooks.py (a test compares them)."""
 TAKEN_NAMES = ("packages", "mount-clients")
@@ -42,7 +42,7 @@ class ScriptConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     run: Annotated[str, BeforeValidator(check_script)] = Field(
-        description="The file; seen from the folder of cluster.yaml.", examples=["setup.sh"]
+        description="The file, of 256 KiB at most; seen from the folder of cluster.yaml.", examples=["setup.sh"]
     )
     when: Literal["once", "boot"] = Field(default="once", description="`once`: at the first boot; `boot`: at every.")
     at: Literal["before-mounts", "before-ready", "after-ready"] = Field(
@@ -107,7 +107,7 @@ def read_script(script: ScriptConfig, folder: Path) -> ScriptConfig:
 def checked_text(data: bytes) -> str:
     """What a node can run, as text. Raises ValueError."""
     if len(data) > SCRIPT_LIMIT_BYTES:
-        raise ValueError(f"larger than {SCRIPT_LIMIT_BYTES // 1024} KiB; it travels in user-data, which has 16")
+        raise ValueError(f"larger than {SCRIPT_LIMIT_BYTES // 1024} KiB; let it fetch data from storage")
     if not data.strip():
         raise ValueError("an empty file")
     if data.startswith(b"#!") and b"\r" in data.split(b"\n", 1)[0]:

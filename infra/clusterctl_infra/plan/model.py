@@ -163,6 +163,8 @@ class ClusterPlan:
     deadline: DeadlinePlan
     user_data_bytes: int
     """Of the largest slot, raw after gzip; the limit is 16,384."""
+    delivered_scripts: tuple[str, ...]
+    """Those that user-data has no room for: `clusterctl up` brings them over SSH."""
     problems: tuple[Problem, ...]
 
     @property

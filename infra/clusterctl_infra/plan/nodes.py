@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from clusterctl_bootstrap.agent_source import agent_sources, agent_version
 from clusterctl_bootstrap.node.environment import DOMAIN
 from clusterctl_bootstrap.node_plan import MountPlan, NodeAccess, NodePlan, NodeTrust, ScriptPlan
-from clusterctl_bootstrap.render import render_user_data
+from clusterctl_bootstrap.render import fitted, render_user_data
 
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.identity import Identity
@@ -104,6 +104,12 @@ def user_data(
 ) -> bytes:
     """The user-data of `slot`: the same bytes at every `up` of an unchanged cluster. Raises UserDataTooLarge."""
     return render_user_data(node_plan(config, plan, slot, mounts=mounts), node_access(config, plan, identity, slot))
+
+
+def delivered_scripts(config: ClusterConfig, plan: ClusterPlan, identity: Identity, slot: int) -> tuple[str, ...]:
+    """The scripts that the user-data of `slot` has no room for."""
+    node = fitted(node_plan(config, plan, slot), node_access(config, plan, identity, slot))
+    return tuple(script.name for script in node.scripts if script.is_delivered)
 
 
 def born_with(config: ClusterConfig, network: NetworkPlan, price: PricePlan, clients: ScriptPlan | None) -> str:

@@ -23,7 +23,7 @@ from clusterctl_infra.plan.deadline import deadline_plan
 from clusterctl_infra.plan.model import ClusterPlan, DeadlinePlan, PricePlan
 from clusterctl_infra.plan.mount_clients import clients_script
 from clusterctl_infra.plan.network import network_plan
-from clusterctl_infra.plan.nodes import born_with, user_data
+from clusterctl_infra.plan.nodes import born_with, delivered_scripts, user_data
 from clusterctl_infra.plan.price import price_plan
 from clusterctl_infra.plan.problems import plan_problems
 from clusterctl_infra.plan.slots import interface_layout, slot_plans
@@ -152,6 +152,7 @@ def _draft(given: _Given, storage: tuple[StoragePlan, ...], *, ranks: Sequence[i
         price=price,
         deadline=deadline,
         user_data_bytes=0,
+        delivered_scripts=(),
         problems=(),
     )
 
@@ -192,7 +193,8 @@ def _judged(given: _Given, draft: ClusterPlan) -> ClusterPlan:
         size = len(user_data(config, draft, given.identity, config.nodes - 1))
     except UserDataTooLarge as e:
         size, refusal = e.size_bytes, str(e)
-    sized = dataclasses.replace(draft, user_data_bytes=size)
+    delivered = delivered_scripts(config, draft, given.identity, config.nodes - 1)
+    sized = dataclasses.replace(draft, user_data_bytes=size, delivered_scripts=delivered)
     case = Case(
         config=config,
         plan=sized,

@@ -6,17 +6,20 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from clusterctl.lifecycle.readiness import NodeWatch, Patience, ReadyWatch
+from clusterctl.lifecycle.readiness import NodeWatch, Patience, ReadyWatch, why_not_ready
+from clusterctl.lifecycle.script_delivery import AWAITING
 
 from tests.integration.cli.waiting import comes_true, has_ended
 
 if TYPE_CHECKING:
     from tests.integration.cli.conftest import LoopbackCluster
 
+SCRIPTS = b'{"setup.sh": "id"}'
 MEMBERSHIP = b'{"generation": 7}'
 # What the node's agent says lies in `says`. Each process that follows writes its id, and ends with its input.
 AGENT = """#!/bin/sh
@@ -36,11 +39,18 @@ esac
 """
 PYTHON = """#!/bin/sh
 shift 2
+if [ $# = 1 ]; then
+    [ ! -e refused ] || { cat refused >&2; exit 1; }
+    head -c "$1" >>scripts
+    mv next says
+    exit
+fi
 head -c "$1" >installed
 shift
 exec "$@"
 """
-"""Takes the modules as `INSTALLER` does, and leaves them alone."""
+"""Takes the modules as `INSTALLER` does, and leaves them alone; or scripts as `TAKER` does, after which the node says
+what lies in `next`."""
 
 
 @pytest.fixture
@@ -67,7 +77,8 @@ class Watched:
 
     def __init__(self, cluster: LoopbackCluster) -> None:
         self.told: list[NodeWatch] = []
-        self.watch = ReadyWatch(cluster.home / "inventory" / "train.json", changed=self.told.append)
+        file = cluster.home / "inventory" / "train.json"
+        self.watch = ReadyWatch(file, changed=self.told.append, scripts=SCRIPTS)
         for slot in range(4):
             self.watch.start(slot, f"train-{slot}")
 
@@ -88,11 +99,11 @@ def watched(nodes: LoopbackCluster) -> Iterator[Watched]:
     assert not [thread for thread in threading.enumerate() if thread.name == "nodes"], "the loop has ended"
 
 
-def say(cluster: LoopbackCluster, slot: int, phase: str) -> None:
+def say(cluster: LoopbackCluster, slot: int, phase: str, *, file: str = "says") -> None:
     """The node is in this phase from now on."""
     folder = cluster.folder / f"node-{slot}"
     (folder / "new").write_text(f'{{"phase": "{phase}", "generation": 0, "error": null}}\n')
-    (folder / "new").rename(folder / "says")
+    (folder / "new").rename(folder / file)
 
 
 def followers(cluster: LoopbackCluster, slot: int) -> list[int]:
@@ -153,6 +164,27 @@ def test_what_a_node_says_against_the_membership_and_another_host_key_are_final(
     assert not watched.at(3).is_final
     say(nodes, 3, "failed")
     assert [watch.phase for watch in watched.settled()] == ["ready", "ready", "no answer", "failed"]
+
+
+def test_a_node_that_waits_for_scripts_is_sent_them_once_before_anybody_knows_the_membership(
+    nodes: LoopbackCluster, watched: Watched
+) -> None:
+    for slot in range(4):
+        say(nodes, slot, "scripts", file="next")
+        say(nodes, slot, AWAITING if slot < 3 else "scripts")
+    (nodes.folder / "node-2" / "refused").write_text("setup.sh changed since this machine was made\n")
+    assert comes_true(lambda: all(watched.at(slot).phase == "scripts" for slot in (0, 1, 3)))
+    assert [(nodes.folder / f"node-{slot}" / "scripts").read_bytes() for slot in (0, 1)] == [SCRIPTS] * 2
+    assert not (nodes.folder / "node-3" / "scripts").exists(), "it does not wait for any"
+    assert [len(followers(nodes, slot)) for slot in (0, 1)] == [2, 2], "followed again, over the same connection"
+    assert comes_true(lambda: watched.at(2).undelivered is not None)
+    assert not watched.at(2).is_final, "it may be the machine before this one"
+    for slot in (0, 1, 3):
+        say(nodes, slot, "ready")
+    assert [watch.is_ready for watch in watched.settled()] == [True, True, False, True]
+    assert why_not_ready(watched.at(2), now=datetime.now(UTC)) == [
+        "train-2: it did not take its scripts: setup.sh changed since this machine was made"
+    ]
 
 
 def test_what_nobody_expected_ends_the_waiting(nodes: LoopbackCluster) -> None:

@@ -38,6 +38,15 @@ def test_every_line_carries_its_nodes_name(steady_cluster: LoopbackCluster) -> N
     assert done.stderr == b""
 
 
+def test_lines_begin_with_numbers_where_that_is_asked_for(loopback_cluster: LoopbackCluster) -> None:
+    loopback_cluster.stop(3)
+    done = loopback_cluster.run("ssh", "--node", "0,3", "--numbers", "echo here; echo there >&2")
+    assert done.stdout == b"[Node 0] here\n"
+    assert b"[Node 0] there\n" in done.stderr
+    assert b"[Node 3] " in done.stderr
+    assert b"1 of 2 failed: train-3 not reached: " in done.stderr
+
+
 def test_failures_are_folded_and_the_exit_code_is_4(steady_cluster: LoopbackCluster) -> None:
     done = steady_cluster.run("ssh", "--node", "all", "--", "sh", "-c", f"test `{WHO}` = 127.0.17.1")
     assert done.stderr == b"3 of 4 failed: train-[1-3] exit 1\n"

@@ -235,6 +235,10 @@ def test_a_command_inside_a_job_has_its_rank_s_place_and_ends_with_it(cluster: R
     assert (done.exit_code, done.stdout) == (5, f"1 2 1 /var/lib/clusterctl/jobs/{name}/code ubuntu\n")
     everywhere = cluster.ok("job", "exec", name, "--node", "all", "--", "sh", "-c", 'echo "rank $RANK"')
     assert sorted(everywhere.splitlines()) == [f"[{cluster.name}-1] rank 0", f"[{cluster.name}-3] rank 1"]
+    numbered = cluster.ok("job", "exec", name, "--node", "all", "--numbers", "--", "echo", "up")
+    assert sorted(numbered.splitlines()) == ["[Node 1] up", "[Node 3] up"]
+    named = cluster.ok("job", "logs", name, "--names").splitlines()
+    assert {line.partition("] ")[0] for line in named} == {f"[{cluster.name}-1", f"[{cluster.name}-3"}
     cluster.ok("job", "exec", name, "--", "sh", "-c", "setsid sleep 4321 >/dev/null 2>&1 &")
     cluster.ok("job", "cancel", name)
     wait_until(lambda: nothing_left(cluster, name), what="nothing of the job is left", timeout_s=30)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,67 @@ def test_a_failure_after_ready_leaves_the_node_ready_and_is_said(tmp_path: Path)
     assert seen["error"]["message"].startswith("late: exit 3")
 
 
+WAITING = "waiting for scripts from clusterctl up"
+LARGE = replace(script("setup.sh"), content="#!/bin/sh\necho ü\n", is_delivered=True)
+
+
+def place_of(root: Path) -> Path:
+    return root / "var/lib/clusterctl/scripts" / LARGE.name
+
+
+def deliver(root: Path, content: str = LARGE.content) -> None:
+    place_of(root).parent.mkdir(exist_ok=True)
+    place_of(root).write_text(content)
+
+
+def phases(root: Path) -> list[str]:
+    return [row["phase"] for row in status(root)["history"]]
+
+
+class Delivering(FakeOutside):
+    """A machine to which somebody brings what it waits for, while it waits."""
+
+    def __init__(self, root: Path, *contents: str) -> None:
+        super().__init__()
+        self.root = root
+        self.contents = list(contents)
+        self.seen: list[str] = []
+
+    def sleep(self, seconds: float) -> None:
+        super().sleep(seconds)
+        self.seen.append(status(self.root)["phase"])
+        if self.contents:
+            deliver(self.root, self.contents.pop(0))
+
+
+def test_a_node_waits_for_a_script_that_user_data_has_no_room_for(tmp_path: Path) -> None:
+    root = born(tmp_path, with_systemd=True, scripts=(script("first", at="before-mounts"), LARGE))
+    outside = Delivering(root, "another text", LARGE.content)
+    assert boot(root, outside) == 0
+    assert outside.seen == [WAITING, WAITING]
+    assert ran(outside) == ["first", "setup.sh"]
+    assert phases(root).index(WAITING) < phases(root).index("scripts before mounts")
+
+
+def test_what_came_once_is_not_waited_for_again(tmp_path: Path) -> None:
+    root = born(tmp_path, with_systemd=True, scripts=(replace(LARGE, when="boot"),))
+    deliver(root)
+    for _ in range(2):
+        outside = FakeOutside()
+        assert boot(root, outside) == 0
+        assert ran(outside) == ["setup.sh"]
+        assert WAITING not in phases(root)
+
+
+def test_a_script_that_never_comes_fails_the_node_with_who_brings_it(tmp_path: Path) -> None:
+    root = born(tmp_path, with_systemd=True, scripts=(LARGE,))
+    outside = FakeOutside()
+    assert boot(root, outside) == 1
+    error = status(root)["error"]
+    assert (error["phase"], error["message"]) == (WAITING, "after 1800 s: setup.sh has not come: clusterctl up")
+    assert ran(outside) == []
+
+
 def test_packages_that_cannot_be_had_fail_their_phase(tmp_path: Path) -> None:
     root = born(tmp_path, with_systemd=True, packages=("htop",))
     assert boot(root, fail("packages")) == 1
@@ -97,7 +159,7 @@ def test_packages_that_cannot_be_had_fail_their_phase(tmp_path: Path) -> None:
 
 def test_a_process_machine_runs_no_hooks(tmp_path: Path) -> None:
     outside = FakeOutside()
-    assert boot(born(tmp_path, packages=("htop",), scripts=(script("a"),)), outside) == 0
+    assert boot(born(tmp_path, packages=("htop",), scripts=(script("a"), LARGE)), outside) == 0
     assert outside.commands == []
 
 
@@ -116,6 +178,7 @@ def test_every_hook_has_an_end(tmp_path: Path, name: str) -> None:
         ({"packages": ["htop"], "scripts": None}, 1),
         ({"scripts": [["a", "once", "before-ready"], ["b", "boot", "before-mounts"]]}, 1),
         ({"packages": ["htop"], "scripts": [["a", "once", "before-mounts"], ["b", "boot", "before-mounts"]]}, 3),
+        ({"scripts": [["a", "once", "before-ready", "0123"], ["b", "boot", "after-ready", "4567"]]}, 1),
     ],
 )
 def test_neighbours_wait_for_all_that_slot_0_may_run_before_its_mounts(known: dict[str, object], hooks: int) -> None:

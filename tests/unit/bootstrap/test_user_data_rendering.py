@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import email
 import gzip
+import hashlib
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +16,7 @@ from clusterctl_bootstrap.agent_source import agent_sources
 from clusterctl_bootstrap.boothook import boothook
 from clusterctl_bootstrap.cloud_config import AGENT_FOLDER, BIRTH
 from clusterctl_bootstrap.node_plan import MountPlan, ScriptPlan
-from clusterctl_bootstrap.render import USER_DATA_LIMIT_BYTES, UserDataTooLarge, render_user_data
+from clusterctl_bootstrap.render import USER_DATA_LIMIT_BYTES, UserDataTooLarge, fitted, render_user_data
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,6 +27,7 @@ AGENT_BUDGET_BYTES = 11_700
 OTHER_BUDGET_BYTES = 4_600
 LONG = {"cluster": "a" * 40, "nodes": 256, "slot": 255, "rank": 255, "env": {"NCCL_DEBUG": "INFO"}}
 KEYS = tuple(f"ssh-rsa {chr(65 + number) * 540} somebody@a-long-host-name" for number in range(3))
+NOISE = "".join(str(number**7 % 9973) for number in range(9000))
 CONTROL_CHARACTERS = "".join(map(chr, [*range(1, 32), 127, 0x85, 0xA0, 0x2028, 0xFEFF, 0xFFFF]))
 
 
@@ -99,19 +101,34 @@ def test_the_budgets_hold_with_long_names_and_several_keys() -> None:
 
 
 def test_too_much_is_refused_with_the_size() -> None:
-    noise = "".join(str(number**7 % 9973) for number in range(9000))
     with pytest.raises(
         UserDataTooLarge, match=r"the user-data of train-2 is \d\d,\d+ bytes, EC2 takes 16,384: shorten env"
     ) as caught:
-        render_user_data(plan(env={"NOISE": noise}), access())
+        render_user_data(plan(env={"NOISE": NOISE}, scripts=SCRIPTS), access())
     assert caught.value.size_bytes > USER_DATA_LIMIT_BYTES
 
 
-def test_too_long_a_script_is_named_with_its_part() -> None:
-    noise = "".join(str(number**7 % 9973) for number in range(9000))
-    script = ScriptPlan(name="setup.sh", content=noise, when="once", at="before-ready")
-    with pytest.raises(UserDataTooLarge, match=r"bytes, \d\d,\d+ of them scripts, EC2 takes 16,384: shorten scripts: "):
-        render_user_data(plan(scripts=(script,)), access())
+SCRIPTS = (
+    ScriptPlan(name="mount-clients", content="#!/bin/sh\n", when="once", at="mount-clients"),
+    ScriptPlan(name="first.sh", content="echo ü\n", when="boot", at="before-mounts"),
+    ScriptPlan(name="setup.sh", content=NOISE, when="once", at="before-ready"),
+)
+
+
+def test_of_scripts_without_room_the_hashes_travel_alone() -> None:
+    files = written(config_of(render_user_data(plan(scripts=SCRIPTS), access())))
+    assert [path for path in files if "/scripts/" in path] == ["/var/lib/clusterctl/scripts/mount-clients"]
+    rows = json.loads(files[BIRTH])["scripts"]
+    assert rows[0] == ["mount-clients", "once", "mount-clients"], "the plan's own is short, and stays"
+    assert rows[1][:3] == ["first.sh", "boot", "before-mounts"]
+    assert [row[3] for row in rows[1:]] == [
+        hashlib.sha256(script.content.encode()).hexdigest()[:32] for script in SCRIPTS[1:]
+    ]
+
+
+def test_scripts_with_room_travel_whole() -> None:
+    node = plan(scripts=SCRIPTS[:2])
+    assert fitted(node, access()) is node
 
 
 def test_scripts_and_their_names_travel_to_root_alone() -> None:

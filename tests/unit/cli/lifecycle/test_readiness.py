@@ -234,13 +234,16 @@ def test_a_node_is_waited_for_as_long_as_its_hooks_may_take(changes: dict[str, A
 class NeverFinal:
     """A node of which nothing is known yet, for ever."""
 
-    slot, is_final, membership = 0, False, None
+    slot, is_final, scripts, membership = 0, False, None, None
 
     def reported(self, report: NodeReport) -> None:
         raise AssertionError(report)
 
     def troubled(self, why: str, *, failure: NodeFailure | None = None) -> None:
         raise AssertionError(why)
+
+    def delivered(self, refusal: str | None) -> None:
+        raise AssertionError(refusal)
 
     def applied(self, refusal: str | None) -> None:
         raise AssertionError(refusal)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from clusterctl.lifecycle.display import Display, shortened
 from clusterctl.lifecycle.readiness import HOOK_PHASES, OTHERS_S, NodeWatch, Patience, ReadyWatch, waiting_for
+from clusterctl.lifecycle.script_delivery import AWAITING
 from clusterctl.status.node_report import READY, NodeReport
 from clusterctl_bootstrap.node import boot
 
@@ -88,6 +89,8 @@ def test_a_node_that_answered_and_does_not_any_more_is_silent() -> None:
     assert waiting_for(lost, 300, 20) == "train-1: no answer for 20 s"
     ready = replace(lost, phase=READY, trouble=None)
     assert waiting_for(ready, 7, 0) == "train-1: ready, being told the list of nodes"
+    awaiting = replace(lost, phase=AWAITING, trouble=None)
+    assert waiting_for(awaiting, 7, 0) == "train-1: being sent its scripts for 7 s"
 
 
 def test_without_a_terminal_a_line_now_and_then_says_who_is_waited_for(screen: Screen) -> None:
@@ -105,4 +108,4 @@ def test_of_many_nodes_the_first_are_named() -> None:
 
 def test_the_phases_of_packages_and_scripts_are_called_as_the_node_calls_them() -> None:
     source = Path(boot.__file__).read_text()
-    assert all(f'("{phase}", ' in source for phase in HOOK_PHASES)
+    assert all(f'("{phase}", ' in source for phase in (*HOOK_PHASES, AWAITING))

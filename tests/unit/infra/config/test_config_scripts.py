@@ -45,7 +45,7 @@ REFUSED = {
     "a program": ("[setup.sh]", b"\x7fELF\xff\xfe", "not UTF-8 text (byte 4)"),
     "NUL": ("[setup.sh]", b"echo \0\n", "holds a NUL character"),
     "Windows": ("[setup.sh]", b"#!/bin/sh\r\nid\r\n", "its lines end in CR LF"),
-    "large": ("[setup.sh]", b"#" * 70_000, "larger than 64 KiB; it travels in user-data, which has 16"),
+    "large": ("[setup.sh]", b"#" * 262_145, "larger than 256 KiB; let it fetch data from storage"),
 }
 
 

@@ -10,16 +10,18 @@ from pathlib import Path
 from typing import Any  # configurations as YAML gives them
 
 import pytest
+from clusterctl.lifecycle.plan_view import scripts_line
 from clusterctl_bootstrap.render import USER_DATA_LIMIT_BYTES
 from clusterctl_infra.errors import ConfigError
+from clusterctl_infra.ledger import Ledger
 from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.plan.network import slot_capacity
 from clusterctl_infra.plan.nodes import node_access, node_plan, user_data
-from clusterctl_infra.plan.planner import refuse_errors
+from clusterctl_infra.plan.planner import plan, refuse_errors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.infra.plan.plan_cases import BORN, IDENTITY, a_config, a_plan, problems_of
+from tests.unit.infra.plan.plan_cases import BORN, CATALOG, IDENTITY, a_config, a_plan, problems_of
 
 PAGE = Path(__file__).parents[4] / "docs" / "nodes.md"
 FEW = 25
@@ -97,6 +99,21 @@ def test_an_ordinary_cluster_leaves_about_as_much_for_scripts_as_the_page_of_nod
     said = re.search(r"About ([\d,]+) bytes are\s+free for", PAGE.read_text())
     assert said is not None
     assert 0 <= USER_DATA_LIMIT_BYTES - a_plan().user_data_bytes - int(said[1].replace(",", "")) < 200
+
+
+def test_scripts_are_delivered_only_where_user_data_has_no_room_for_them() -> None:
+    def planned(content: str) -> ClusterPlan:
+        config = a_config(scripts=["setup.sh", "tune.sh"])
+        scripts = tuple(script.with_content(content) for script in config.scripts)
+        config = config.model_copy(update={"scripts": scripts})
+        return plan(config, CATALOG, identity=IDENTITY, ledger=Ledger(), now=BORN)
+
+    short, long = planned("id\n"), planned("".join(str(number**7 % 9973) for number in range(9000)))
+    assert (short.delivered_scripts, long.delivered_scripts) == ((), ("setup.sh", "tune.sh"))
+    assert problems_of(long) == {}
+    assert long.user_data_bytes < USER_DATA_LIMIT_BYTES
+    assert scripts_line(long).startswith("setup.sh, tune.sh: no room in user-data; clusterctl up sends them ")
+    assert short.slots[0].replacement_trigger != long.slots[0].replacement_trigger, "a changed script, another machine"
 
 
 @pytest.mark.parametrize(
