@@ -5,9 +5,16 @@ from __future__ import annotations
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.target import Target
 
+REFUSED_BEHIND = "Stdio forwarding request failed"
+"""What `ssh -W` says where the server at its other end could not connect (OpenSSH 9.2, mux.c, 2026-11-26)."""
+
 
 def connect_failure(target: Target, complaint: str) -> NodeFailure:
     """The failure of a connection whose proxy has ended; the proxy may name the place, too."""
+    if complaint.startswith(REFUSED_BEHIND):
+        return NodeFailure(
+            "refused", f"{target.place} does not answer the node that leads to it: no SSH server there (yet)"
+        )
     return NodeFailure("proxy", f"no way to {target.place}: {complaint.removeprefix(f'{target.place}: ')}")
 
 

@@ -36,7 +36,7 @@ def _host(inventory: Inventory, node: InventoryNode) -> str:
 
 
 def _proxy_line(inventory: Inventory, node: InventoryNode) -> str:
-    argv = proxy_argv(inventory.ssh.proxy_command, node, host=node.private_ip, port=inventory.ssh.port)
+    argv = proxy_argv(inventory, node, host=node.private_ip, port=inventory.ssh.port)
     return "" if argv is None else proxy_line(argv)
 
 

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Sequence
 
 from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.shared_way.words import own_session
 from clusterctl.ssh.way_in import missing_programs
 
 END_S = 1.0
@@ -20,7 +21,7 @@ class Proxy:
     def __init__(self, argv: Sequence[str]) -> None:
         """Starts the command. Raises NodeFailure when there is no such program."""
         self.argv = tuple(argv)
-        if (missing := missing_programs(self.argv)) is not None:
+        if (missing := missing_programs(own_session(self.argv))) is not None:
             raise NodeFailure("proxy", missing)
         self.socket, theirs = socket.socketpair()
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 lives as long as the proxy; a pipe could fill up

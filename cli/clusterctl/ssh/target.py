@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.ssh.failures import NodeFailure
+from clusterctl.ssh.shared_way.words import by_shared_way
+from clusterctl.ssh.way_in import uses_session_manager
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +41,7 @@ def target_of(inventory: Inventory, node: InventoryNode) -> Target:
         raise NodeFailure("host-key", f"{node.name} has no declared host key in the inventory")
     own = node if isinstance(node, PersonsNode) else None
     port = inventory.ssh.port if own is None or own.port is None else own.port
-    way = proxy_argv(inventory.ssh.proxy_command, node, host=host, port=port)
+    way = proxy_argv(inventory, node, host=host, port=port)
     return Target(
         name=node.name,
         host=host,
@@ -51,19 +53,22 @@ def target_of(inventory: Inventory, node: InventoryNode) -> Target:
     )
 
 
-def proxy_argv(
-    command: tuple[str, ...] | None, node: InventoryNode, *, host: str, port: int | str
-) -> tuple[str, ...] | None:
+def proxy_argv(inventory: Inventory, node: InventoryNode, *, host: str, port: int | str) -> tuple[str, ...] | None:
     """The proxy command with `{host}`, `{port}` and `{instance_id}` filled in; other braces stay.
 
+    One that is a session of Session Manager is begun only where the cluster's shared session does not lead to the node.
     Raises NodeFailure when the way leads to a machine that is not there yet.
     """
+    command = inventory.ssh.proxy_command
     if command is None:
         return None
     if node.instance_id is None and names_machine(command):
         raise NodeFailure("unreachable", f"{node.name} has no machine yet")
     values = {"{host}": host, "{port}": str(port), "{instance_id}": node.instance_id or ""}
-    return tuple(_filled(word, values) for word in command)
+    argv = tuple(_filled(word, values) for word in command)
+    if not uses_session_manager(command) or isinstance(node, PersonsNode):
+        return argv
+    return by_shared_way(inventory.cluster, host=host, port=port, session=argv)
 
 
 def names_machine(command: tuple[str, ...] | None) -> bool:

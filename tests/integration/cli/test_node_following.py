@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
@@ -14,6 +15,7 @@ import pytest
 from clusterctl.lifecycle.readiness import NodeWatch, Patience, ReadyWatch, why_not_ready
 from clusterctl.lifecycle.script_delivery import AWAITING
 
+from tests.integration.cli.private_nodes import instance, made_private
 from tests.integration.cli.waiting import comes_true, has_ended
 
 if TYPE_CHECKING:
@@ -185,6 +187,34 @@ def test_a_node_that_waits_for_scripts_is_sent_them_once_before_anybody_knows_th
     assert why_not_ready(watched.at(2), now=datetime.now(UTC)) == [
         "train-2: it did not take its scripts: setup.sh changed since this machine was made"
     ]
+
+
+@pytest.mark.parametrize("booting", [(0,), (0, 1)])
+def test_private_nodes_are_followed_while_slot_0_boots_and_get_the_membership(
+    nodes: LoopbackCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, booting: tuple[int, ...]
+) -> None:
+    """The next node leads; where that one boots too, each node has a session of its own at first."""
+    with contextlib.closing(made_private(nodes, tmp_path / "programs")) as private:
+        for name, value in private.environ.items():
+            monkeypatch.setenv(name, value)
+        for slot in booting:
+            nodes.stop(slot)
+        watched = Watched(nodes)
+        there = [slot for slot in range(4) if slot not in booting]
+        assert comes_true(lambda: {watched.at(slot).phase for slot in there} == {"network"}, within_s=30)
+        tried = [instance(0), instance(1)]
+        assert private.sessions[:2] == tried
+        own = {instance(slot) for slot in (2, 3)} if len(booting) == 2 else set()
+        assert own <= set(private.sessions[2:])
+        for slot in range(4):
+            say(nodes, slot, "ready")
+        for slot in booting:
+            nodes.start(slot)
+        assert all(watch.is_ready for watch in watched.settled())
+        assert [applied(nodes, slot) for slot in range(4)] == [MEMBERSHIP] * 4
+        watched.watch.stop()
+        if len(booting) == 1:
+            assert private.sessions == tried, "slot 0 was reached through slot 1"
 
 
 def test_what_nobody_expected_ends_the_waiting(nodes: LoopbackCluster) -> None:

@@ -33,6 +33,7 @@ from clusterctl.ssh.fanout.link import Late, Link
 from clusterctl.ssh.fanout.resolving import addresses
 from clusterctl.ssh.host_key import refuse_other_host_key
 from clusterctl.ssh.keys.login_keys import LoginKey, LoginKeys
+from clusterctl.ssh.shared_way.words import with_opening
 from clusterctl.ssh.target import Target
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def reach(
 
     `dialled` may have a connection under way already.
     """
+    deadlines = with_opening(deadlines, target.proxy_argv)
     clock = Clock(deadlines.total_s)
     link = yield from reach_host(target, deadlines, clock, dialled)
     yield from _or_let_go(link, _log_in(link, keys, clock.ends_at(deadlines.login_s)))
@@ -103,7 +105,11 @@ def _or_let_go(link: Link, steps: Generator[Waiting, bool, None]) -> Generator[W
     except NodeFailure as e:
         complaint = None
         if e.kind in {"lost", "timeout"}:
-            yield from link.await_proxy_end(COMPLAINT_S)
+            try:
+                yield from link.await_proxy_end(COMPLAINT_S)
+            except BaseException:  # the loop ends
+                link.close()
+                raise
             complaint = link.complaint()
         yield from let_go(link)
         if complaint is not None:
@@ -121,10 +127,12 @@ def _known(link: Link, deadlines: Deadlines, clock: Clock) -> Generator[Waiting,
 
 def let_go(link: Link) -> Generator[Waiting, bool, None]:
     """Closes the link after the event loop has forgotten its descriptor, whose number may come again."""
-    yield Waiting(until=0.0)
-    link.hang_up()
-    yield from link.await_proxy_end(HUNG_UP_S)
-    link.close()
+    try:
+        yield Waiting(until=0.0)
+        link.hang_up()
+        yield from link.await_proxy_end(HUNG_UP_S)
+    finally:
+        link.close()
 
 
 def _connected(

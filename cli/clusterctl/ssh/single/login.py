@@ -26,6 +26,7 @@ from clusterctl.ssh.fanout.libssh2 import load
 from clusterctl.ssh.fanout.reaching import reach_host
 from clusterctl.ssh.keys.login_keys import identities_for_ssh, load_login_keys
 from clusterctl.ssh.keys.openssh_files import login_key_file, write_known_hosts
+from clusterctl.ssh.shared_way.words import own_session
 from clusterctl.ssh.single.system_ssh import login_argv
 from clusterctl.ssh.single.terminal_guard import TerminalGuard, marked
 from clusterctl.ssh.target import Target, target_of
@@ -69,7 +70,8 @@ def checked_target(inventory: Inventory, node: InventoryNode, deadlines: Deadlin
     """The way to the node, which answers as the declared one. Raises NotReached."""
     try:
         target = target_of(inventory, node)
-        if target.proxy_argv is not None and (missing := missing_programs(target.proxy_argv)) is not None:
+        session = None if target.proxy_argv is None else own_session(target.proxy_argv)
+        if session is not None and (missing := missing_programs(session)) is not None:
             raise NodeFailure("proxy", missing)
         check_host(target, deadlines)
     except NodeFailure as e:
@@ -89,7 +91,7 @@ def check_host(target: Target, deadlines: Deadlines) -> None:
 
     A session of Session Manager takes seconds to open, so there nobody looks first.
     """
-    if uses_session_manager(target.proxy_argv):
+    if target.proxy_argv is not None and uses_session_manager(own_session(target.proxy_argv)):
         return
     load()
     failures: list[BaseException] = []

@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 from clusterctl.ssh.keys.identity_files import Identities
+from clusterctl.ssh.shared_way.words import opening_s
 from clusterctl.ssh.target import Target
 
 ALIVE_INTERVAL_S = 15
@@ -38,7 +39,7 @@ def login_argv(
         "UpdateHostKeys=no",
         f"ServerAliveInterval={max(1, round(silence_s / ALIVE_COUNT))}",
         f"ServerAliveCountMax={ALIVE_COUNT}",
-        f"ConnectTimeout={max(1, round(connect_timeout_s))}",
+        f"ConnectTimeout={max(1, round(connect_timeout_s + opening_s(target.proxy_argv)))}",
     ]
     if key_file is not None:
         settings += [f"IdentityFile={quoted_path(key_file)}", "IdentitiesOnly=yes"]

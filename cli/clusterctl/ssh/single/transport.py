@@ -21,6 +21,7 @@ from clusterctl.ssh.deadlines import Clock, Deadlines
 from clusterctl.ssh.failures import FailureKind, NodeFailure
 from clusterctl.ssh.keys.login_keys import LoginKeys, load_login_keys
 from clusterctl.ssh.proxy import Proxy
+from clusterctl.ssh.shared_way.words import with_opening
 from clusterctl.ssh.single.channel import drained
 from clusterctl.ssh.single.ending import end_commands
 from clusterctl.ssh.single.handshake import handshake, open_socket
@@ -64,9 +65,9 @@ class NodeConnection:
         keys: LoginKeys | None = None,
     ) -> Self:
         """A connection to `node`; `keys` saves reading them again for each of many nodes. Raises NodeFailure."""
-        deadlines = deadlines or Deadlines()
-        clock = Clock(deadlines.total_s)
         target = target_of(inventory, node)
+        deadlines = with_opening(deadlines or Deadlines(), target.proxy_argv)
+        clock = Clock(deadlines.total_s)
         keys = keys or load_login_keys(inventory, home_directory(os.environ), ssh_dir=Path.home() / ".ssh")
         proxy = None if target.proxy_argv is None else Proxy(target.proxy_argv)
         connection = None

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 from clusterctl.home import Home
 from clusterctl.ssh.command import command_line
+from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.keys.openssh_files import known_hosts_text, write_known_hosts
 from clusterctl.ssh.openssh_config import ssh_config_text
+from clusterctl.ssh.shared_way.opening import candidates, master_argv
+from clusterctl.ssh.shared_way.words import opening_s, own_session, with_opening
 from clusterctl.ssh.single.system_ssh import login_argv, quoted_path
 from clusterctl.ssh.target import target_of
 from clusterctl.ssh.way_in import missing_programs
@@ -65,9 +68,33 @@ def test_the_proxy_command_gets_host_and_port_and_nothing_else(make_inventory: M
 def test_session_manager_gets_the_instance_and_waits_for_one(make_inventory: MakeInventory) -> None:
     inventory = make_inventory(ssh=by_session_manager())
     target = target_of(inventory, inventory.nodes[2])
-    assert target.proxy_argv == ("aws", "--target", "i-00000000000000002", "portNumber=22")
+    assert target.proxy_argv is not None
+    assert own_session(target.proxy_argv) == ("aws", "--target", "i-00000000000000002", "portNumber=22")
     with pytest.raises(NodeFailure, match="train-2 has no machine yet"):
         target_of(inventory, replace(inventory.nodes[2], instance_id=None))
+
+
+def test_a_shared_session_has_time_to_open_and_other_ways_have_what_they_had(make_inventory: MakeInventory) -> None:
+    for ssh, has_more in ((by_session_manager(), True), (with_proxy(), False)):
+        inventory = make_inventory(ssh=ssh)
+        argv = target_of(inventory, inventory.nodes[2]).proxy_argv
+        assert (opening_s(argv) > 0) is has_more
+        assert (with_opening(Deadlines(), argv).total_s > Deadlines().total_s) is has_more
+
+
+def test_who_leads_is_slot_0_and_one_other_with_a_machine_that_was_not_silent(make_inventory: MakeInventory) -> None:
+    inventory = make_inventory(size=4)
+    nodes = (*inventory.nodes[:2], replace(inventory.nodes[2], instance_id=None), inventory.nodes[3])
+    inventory = replace(inventory, nodes=nodes[::-1])
+    assert [node.slot for node in candidates(inventory, "")] == [0, 1]
+    assert [node.slot for node in candidates(inventory, str(nodes[0].instance_id))] == [1, 3]
+
+
+def test_the_node_that_leads_gets_nothing_of_this_computer(make_inventory: MakeInventory, tmp_path: Path) -> None:
+    inventory = make_inventory(ssh=with_proxy())
+    argv = master_argv(target_of(inventory, inventory.nodes[0]), inventory, inventory.nodes[0], Home(path=tmp_path))
+    assert {"ForwardAgent=no", "StrictHostKeyChecking=yes", "HostKeyAlias=train-0", "BatchMode=yes"} <= set(argv)
+    assert not set(argv) & {"-A", "-R", "-L", "-D", "-X", "-Y"}
 
 
 def test_what_the_way_in_needs_and_is_not_there_is_named_with_its_source() -> None:
@@ -131,7 +158,7 @@ def test_the_configuration_block_has_a_session_for_each_node(make_inventory: Mak
     inventory = make_inventory(size=2, ssh=by_session_manager())
     inventory = replace(inventory, nodes=(inventory.nodes[0], replace(inventory.nodes[1], instance_id=None)))
     text = ssh_config_text(inventory, key_file=Path("/k/id"), known_hosts=Path("/k/kh"))
-    assert "    ProxyCommand aws --target i-00000000000000000 portNumber=22\n" in text
+    assert " train 10.0.8.0 22 aws --target i-00000000000000000 portNumber=22\n" in text
     assert "# train-1 has no machine yet" in text
     assert text.count("ProxyCommand") == 1
 

@@ -1,0 +1,1 @@
+"""One Session Manager session for all private nodes: to one of them, and from there onwards."""

@@ -1,0 +1,100 @@
+"""A loopback cluster behind Session Manager.
+
+The stand-in for `aws ssm start-session` leads to a real sshd on this computer, and writes down each session.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clusterctl.ssh.shared_way import relay
+from clusterctl_infra.plan.inventory import proxy_command
+
+from tests.integration.cli.kept_connections import WARM, end_warm
+from tests.unit.infra.plan.plan_cases import a_config, a_plan
+
+if TYPE_CHECKING:
+    from tests.integration.cli.conftest import LoopbackCluster
+
+ACCESS = {"mode": "private"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivateCluster:
+    """A loopback cluster whose nodes are reached by sessions alone."""
+
+    nodes: LoopbackCluster
+    programs: Path
+    """The folder of the stand-ins."""
+
+    @property
+    def path(self) -> str:
+        return f"{self.programs}:{os.environ['PATH']}"
+
+    @property
+    def environ(self) -> dict[str, str]:
+        return {**WARM, "PATH": self.path}
+
+    @property
+    def way(self) -> Path:
+        """The folder of the shared session."""
+        return self.nodes.home / "warm" / "ways" / self.nodes.inventory.cluster
+
+    @property
+    def sessions(self) -> list[str]:
+        """The instances to which sessions were started, in this order."""
+        file = self.programs / "sessions"
+        return file.read_text().split() if file.exists() else []
+
+    def run(self, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        return self.nodes.run(*arguments, stdin=stdin, environ=self.environ, timeout_s=60)
+
+    def signal(self, slot: int, number: signal.Signals) -> None:
+        """To the node's sshd and all connections that it serves."""
+        server = self.nodes.servers[slot].pid
+        for pid in [server, *_children(server)]:
+            os.kill(pid, number)
+
+    def lead_to(self, slot: int, instance_id: str) -> None:
+        """A session to this instance leads to the slot from now on, and one to its old machine nowhere."""
+        program = self.programs / "aws"
+        program.write_text(program.read_text().replace(f"{instance(slot)})", f"{instance_id})"))
+
+    def close(self) -> None:
+        for slot in self.nodes.servers:
+            self.signal(slot, signal.SIGCONT)
+        if self.way.is_dir():
+            relay.end(self.way)
+        end_warm(self.nodes)
+
+
+def made_private(cluster: LoopbackCluster, programs: Path) -> PrivateCluster:
+    """The cluster, with stand-ins for AWS's programs in that folder, to be closed."""
+    command = proxy_command(a_config(access=ACCESS), a_plan(access=ACCESS))
+    assert command is not None
+    cluster.by_proxy(*command)
+    cases = "".join(f"{node.instance_id}) host={node.private_ip};;\n" for node in cluster.inventory.nodes)
+    session = (
+        f'#!/bin/sh\necho "$6" >>{programs}/sessions\ncase "$6" in\n{cases}*) exit 9;; esac\n'
+        f"exec nc $host {cluster.port}\n"
+    )
+    programs.mkdir()
+    for name, text in {"aws": session, "session-manager-plugin": "#!/bin/sh\n"}.items():
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    return PrivateCluster(nodes=cluster, programs=programs)
+
+
+def instance(slot: int) -> str:
+    """The id of the machine in this slot of a loopback cluster."""
+    return f"i-{slot:017x}"
+
+
+def _children(pid: int) -> list[int]:
+    direct = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return [*direct, *(below for child in direct for below in _children(child))]
