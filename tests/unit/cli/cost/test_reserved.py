@@ -95,6 +95,17 @@ def test_an_early_end_that_lies_between_the_looks_is_its_end(path: Path) -> None
     assert seen(path).end(planned=after(hours=2)) == after(hours=2)
 
 
+def test_the_first_look_that_missed_it_counts_whoever_looked_later(path: Path) -> None:
+    note_reservations(path, [a_reservation()], at=after(seconds=5))
+    held = path.read_text()
+    for hours in (3, 2):  # each on a computer that did not know of the other's look
+        path.write_text(held)
+        note_reservations(path, [], at=after(hours=hours))
+        path.with_suffix(f".{hours}").write_text(path.read_text())
+    path.write_text(path.with_suffix(".3").read_text() + path.with_suffix(".2").read_text())
+    assert seen(path).end(planned=END_DATE) == after(hours=2)
+
+
 @pytest.mark.parametrize("planned_h", [11, 13])
 def test_of_two_ends_that_lie_between_the_looks_the_sooner_one_is_its_end(path: Path, planned_h: float) -> None:
     note_reservations(path, [a_reservation()], at=after(seconds=5))
