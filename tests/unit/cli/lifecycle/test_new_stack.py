@@ -96,6 +96,11 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path, own_home: P
     assert (tmp_path / "cluster.yaml").read_text() == "name: mine\n"
 
 
+def test_an_empty_folder_that_is_there_is_taken(tmp_path: Path, own_home: Path, screen: Screen) -> None:
+    (tmp_path / "mine").mkdir()
+    assert run(["init", str(tmp_path / "mine"), *MACHINE], screen.output) == 0, screen.err
+
+
 @pytest.mark.parametrize("known", ["mine", "mine@rehearsal"])
 def test_the_name_of_a_cluster_that_is_known_here_is_not_taken_twice(
     tmp_path: Path, own_home: Path, screen: Screen, known: str

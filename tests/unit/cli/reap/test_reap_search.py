@@ -154,9 +154,11 @@ def test_what_aws_said_of_the_machines_of_a_known_cluster_is_written_down_before
     clients = clients_of(rows, refused={("ec2", "terminate_instances"): "UnauthorizedOperation"})
     wish = Asked(grace=timedelta(minutes=10), clusters=frozenset({ID}))
     request = ReapRequest(asked=wish, region="us-west-2", all_regions=False, rehearse=False, acts=True, as_json=False)
+    told = io.BytesIO()
     with pytest.raises(StillBills, match="not all could be ended"):
-        look_and_end(request, lambda region: clients, Output(stdout=io.BytesIO(), stderr=io.BytesIO()), home)
+        look_and_end(request, lambda region: clients, Output(stdout=io.BytesIO(), stderr=told), home)
     assert read_seen(home.observed_file(ID))["i-1"].launched_at == NOW - timedelta(hours=1)
+    assert b"forgets it" not in told.getvalue(), "it bills on"
 
 
 def test_where_nothing_names_a_region_that_is_said_and_not_that_nothing_is_left(
