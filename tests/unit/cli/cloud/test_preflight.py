@@ -9,14 +9,16 @@ from typing import Any  # rows as EC2 answers
 
 import pytest
 from botocore.exceptions import ClientError
+from clusterctl.cloud.clients import AwsClients
 from clusterctl.cloud.dry_runs import dry_runs
-from clusterctl.cloud.preflight import NOT_ASKED, ask_all, credentials, image_findings, subnet
+from clusterctl.cloud.preflight import NOT_ASKED, ask_all, credentials, image_findings, region, subnet
 from clusterctl.cloud.preflight_finding import Finding
 from clusterctl.cloud.preflight_needs import Needs
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.names import ID_TAG
 
 from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.cloud.moto_account import an_account
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 REGION = "us-west-2"
@@ -131,6 +133,22 @@ def test_credentials_that_end_soon_are_warned_of(left: timedelta, level: str) ->
     vars(clients)["sts"] = type("Sts", (), {"get_caller_identity": lambda self: {"Arn": "arn:ada", "Account": "1"}})()
     (found,) = credentials(clients, NEEDS, NOW)
     assert (found.level, found.value) == (level, "arn:ada in account 1")
+
+
+@pytest.mark.parametrize(
+    ("name", "level", "value"),
+    [
+        ("us-west-2", "ok", "us-west-2: opt-in-not-required"),
+        ("ap-east-1", "error", "ap-east-1: not-opted-in"),
+        ("us-wset-2", "unknown", "us-wset-2: AWS lists no such region"),
+    ],
+)
+def test_a_region_that_the_account_has_not_enabled_is_told_from_one_that_there_is_not(
+    name: str, level: str, value: str
+) -> None:
+    with an_account():
+        (found,) = region(AwsClients(region=REGION, endpoint_url=None), replace(NEEDS, region=name), NOW)
+    assert (found.level, found.value) == (level, value)
 
 
 def test_a_dry_run_has_the_tags_that_what_is_made_has() -> None:
