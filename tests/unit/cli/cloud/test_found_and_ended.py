@@ -77,6 +77,29 @@ def test_a_mount_target_is_of_whose_file_system_it_leads_to() -> None:
     assert (target.id, target.parent, target.cluster_id) == ("fsmt-1", f"it-{OWN}", OWN)
 
 
+def test_of_a_route_table_what_somebody_made_in_it_is_ended_apart_and_the_rest_goes_with_it() -> None:
+    table = {
+        "RouteTableId": "rtb-1",
+        "Tags": [{"Key": ID_TAG, "Value": OWN}],
+        "Routes": [
+            {"DestinationCidrBlock": "10.0.0.0/16", "Origin": "CreateRouteTable"},
+            {"DestinationCidrBlock": "0.0.0.0/0", "Origin": "CreateRoute"},
+            {"DestinationPrefixListId": "pl-1", "Origin": "CreateRoute"},
+        ],
+        "Associations": [
+            {"Main": True, "RouteTableAssociationId": "rtbassoc-main"},
+            {"Main": False, "RouteTableAssociationId": "rtbassoc-1"},
+        ],
+    }
+    clients = clients_of({("us-west-2", "describe_route_tables", "RouteTables"): [table]})
+    found = {kind: [part.id for part in BY_NAME[kind].find(clients, OWN)] for kind in BY_NAME if "route" in kind}
+    assert found == {
+        "route": ["rtb-1/0.0.0.0/0"],
+        "route table association": ["rtbassoc-1"],
+        "route table": ["rtb-1"],
+    }
+
+
 ENDED = {
     "a gateway is detached first": (
         CloudResource(kind="internet gateway", id="igw-1", parent="vpc-1"),

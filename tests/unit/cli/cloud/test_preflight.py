@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import ClientError
 from clusterctl.cloud.clients import AwsClients
 from clusterctl.cloud.dry_runs import dry_runs
-from clusterctl.cloud.preflight import NOT_ASKED, ask_all, credentials, image_findings, region, subnet
+from clusterctl.cloud.preflight import NOT_ASKED, ask_all, credentials, image_findings, region, subnet, vcpus
 from clusterctl.cloud.preflight_finding import Finding
 from clusterctl.cloud.preflight_needs import Needs
 from clusterctl_infra.catalog.reader import load_catalog
@@ -100,6 +100,25 @@ def test_credentials_that_aws_does_not_take_are_an_error() -> None:
     found, rest = ask_all(clients, NEEDS, now=NOW)
     assert (found.about, found.level, found.helps) == ("credentials", "error", "aws sts get-caller-identity")
     assert rest == NOT_ASKED, "what nobody may ask is not well"
+
+
+@pytest.mark.parametrize(
+    ("quota", "level", "helps"),
+    [(767, "error", "--quota-code L-417A185B --desired-value 768"), (768, "ok", None), (None, "unknown", None)],
+)
+def test_machines_beyond_the_quota_are_an_error_that_says_how_to_raise_it(
+    quota: float | None, level: str, helps: str | None
+) -> None:
+    class Quotas:
+        def get_service_quota(self, **asked: object) -> dict[str, Any]:
+            return {"Quota": {} if quota is None else {"Value": quota}}
+
+    clients = clients_of(WELL)
+    clients.endpoint_url = None
+    vars(clients)["service_quotas"] = Quotas()
+    (found,) = vcpus(clients, NEEDS, NOW)
+    assert (found.level, found.value) == (level, "4 × p5.48xlarge: 768")
+    assert (found.helps is None) if helps is None else (helps in str(found.helps))
 
 
 def test_a_right_that_is_missing_is_named() -> None:

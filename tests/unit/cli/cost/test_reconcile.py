@@ -54,6 +54,15 @@ def test_a_row_says_which_of_its_times_aws_said() -> None:
     assert said == {"i-a": (False, False), "i-b": (True, True), "i-c": (True, False)}
 
 
+def test_the_end_of_a_place_that_the_account_alone_tells_of_is_not_called_seen() -> None:
+    account = Ledger(spans=(a_span(0, "i-a", 0, 2),))
+    machines = {"i-a": seen("i-a", 0, 0.1, 1)}
+    paid = reconcile(account.spans, Observed(machines=machines), alive=frozenset(), deadline=DEADLINE, now=at(3))
+    (place,) = [row for row in paid if row.instance_id is None]
+    assert (place.started_at, place.ended_at) == (at(1), at(2))
+    assert (place.is_start_seen, place.is_end_seen) == (True, False)
+
+
 GONE = {
     "the place went after the machine": (seen("i-a", 0, 0.1, 1), reserved(0, cancelled_h=2), False, 2),
     "the machine went after the place": (seen("i-a", 0, 0.1, 3), reserved(0, cancelled_h=2), False, 3),
