@@ -29,7 +29,7 @@ def keep_all(inventory: Inventory, home: Home) -> list[str]:
         nodes = JobNodes(inventory=inventory, keys=usable_keys(inventory, home), deadlines=Deadlines.within(CONNECT_S))
         answers = nodes.ask(inventory.nodes, "list", timeout_s=LIST_AT_THE_END_S)
         jobs = job_states({slot: answer.words for slot, answer in answers.items() if answer.error is None})
-        wanted = [job for job in jobs if not _is_here(job, inventory, home)]
+        wanted = [job for job in jobs if not is_here(job, inventory, home)]
         kept: list[str] = []
         left: list[str] = []
         for job in wanted:
@@ -44,7 +44,7 @@ def keep_all(inventory: Inventory, home: Home) -> list[str]:
     return told + ([f"not all output came in time: {', '.join(left)}"] if left else [])
 
 
-def _is_here(job: JobState, inventory: Inventory, home: Home) -> bool:
+def is_here(job: JobState, inventory: Inventory, home: Home) -> bool:
     """Whether the job's output came here after the job had ended, from all of its nodes."""
     here = kept_job(home, inventory.cluster, job.name)
     if here is None or here.state.spec.get("cluster_id") != inventory.cluster_id or not job.is_over:
