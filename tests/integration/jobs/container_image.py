@@ -15,6 +15,8 @@ from pathlib import Path
 
 NAME = "localhost/test/tools:1"
 PROGRAMS = ("sh", "cat", "flock", "ls", "mkdir", "rm", "sleep", "touch", "python3")
+OLD_LIBRARIES = ("libdl.so.2", "libpthread.so.0", "librt.so.1", "libutil.so.1")
+"""Parts of glibc that programs of wheels still name."""
 MPI_PROGRAMS = ("mpirun", "orted")
 MPI_FOLDERS = (
     *("/usr/lib/{machine}/openmpi", "/usr/share/openmpi", "/etc/openmpi"),
@@ -71,7 +73,8 @@ def _paths() -> Iterator[str]:
     files = [path for folder in (*folders, modules) for path in _below(folder)]
     libmpi = next(iter(Path(f"/usr/lib/{machine}").glob("libmpi.so.40")))
     loaded = [*programs, str(libmpi), *(path for path in files if path.endswith(".so") or ".so." in path)]
-    yield from sorted({*programs, *files, str(libmpi), *_libraries(loaded)})
+    old = {f"/lib/{machine}/{name}" for name in OLD_LIBRARIES}
+    yield from sorted({*programs, *files, str(libmpi), *old, *_libraries(loaded)})
 
 
 def _below(folder: str) -> Iterator[str]:
