@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any  # JSON
 
+from clusterctl_infra.names import REHEARSAL_SUFFIX
+
 from clusterctl.jobs.following import OutputLine
 from clusterctl.jobs.job_state import JobState
 from clusterctl.text.node_set import fold_numbers
@@ -24,8 +26,8 @@ def line_text(line: OutputLine, *, has_ranks: bool, cluster: str | None = None) 
 
 
 def node_called(slot: int, cluster: str | None) -> str:
-    """`Node 0`, or `train-0` where the name of the cluster is given."""
-    return f"Node {slot}" if cluster is None else f"{cluster}-{slot}"
+    """`Node 0`, or `train-0` where the cluster is given, `train` or `train@rehearsal`."""
+    return f"Node {slot}" if cluster is None else f"{cluster.removesuffix(REHEARSAL_SUFFIX)}-{slot}"
 
 
 def line_json(line: OutputLine) -> dict[str, object]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clusterctl_infra.errors import NothingMatched
+from clusterctl_infra.names import REHEARSAL_SUFFIX
 
 from clusterctl.jobs.attached import has_ranks
 from clusterctl.jobs.events import HEADER, JobEvent, event_json, event_row, merged_events
@@ -59,7 +60,7 @@ class LinesWanted:
 def show_kept(kept: KeptJob, verb: str, output: Output, wanted: LinesWanted, *, as_json: bool) -> int:
     """`job show`, `logs` or `events` of what is kept here; the exit code. Raises NothingMatched, UsageError."""
     job = kept.state
-    cluster = str(job.spec["cluster"])
+    cluster = str(job.spec["cluster"]).removesuffix(REHEARSAL_SUFFIX)
     again = f"clusterctl job show {job.name}"
     slots = parse_node_set(wanted.node or ALL, cluster=cluster, slots=job.slots, look=again)
     if verb == "show":
