@@ -126,9 +126,15 @@ def serve(make_plugin: Callable[[EngineLog], Plugin], argv: Sequence[str], *, th
     return 0
 
 
-def main(make_plugin: Callable[[EngineLog], Plugin]) -> NoReturn:
-    """Serves until the end and exits: the whole of a plugin's `__main__`."""
-    sys.exit(serve(make_plugin, sys.argv))
+def run_as_process(make_plugin: Callable[[EngineLog], Plugin]) -> NoReturn:
+    """Serves until the end and exits: the whole of a plugin's `__main__`.
+
+    Without the interpreter's own end: taking its modules apart costs 50 ms of a plugin's 250, and the engine waits.
+    """
+    code = serve(make_plugin, sys.argv)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def refuse(context: grpc.ServicerContext, message: str) -> NoReturn:

@@ -17,7 +17,7 @@ from clusterctl_infra.errors import UsageError
 from clusterctl_infra.home_path import home_path
 from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE
 from clusterctl_infra.private_home import secure_home
-from clusterctl_infra.provider.grpc_skeleton import EngineLog, Plugin, refuse, serve
+from clusterctl_infra.provider.grpc_skeleton import EngineLog, Plugin, refuse, run_as_process
 from clusterctl_infra.provider.identity_resource import IdentityResource
 from clusterctl_infra.provider.inventory_resource import InventoryResource
 from clusterctl_infra.provider.local_home import LocalHome
@@ -30,7 +30,7 @@ from clusterctl_infra.version import VERSION
 
 def main() -> NoReturn:
     """Serves the engine until it is gone."""
-    sys.exit(serve(_make_plugin, sys.argv))
+    run_as_process(_make_plugin)
 
 
 class ClusterctlPlugin(Plugin):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from clusterctl_infra.provider.grpc_skeleton import EngineLog, main
+from clusterctl_infra.provider.grpc_skeleton import EngineLog, run_as_process
 
 from clusterctl_rehearsal.home import current_home
 from clusterctl_rehearsal.plugin.provider import RehearsalProvider
@@ -21,4 +21,4 @@ def make_plugin(log: EngineLog) -> RehearsalProvider:
 
 
 if __name__ == "__main__":
-    main(make_plugin)
+    run_as_process(make_plugin)

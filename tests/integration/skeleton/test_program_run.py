@@ -54,3 +54,42 @@ def test_modules_are_not_taken_apart_at_the_end(tmp_path: Path) -> None:
     text = f"import json, sys\n{kept}sys.exit(0)\n"
     assert run(tmp_path, text, python=sys.executable).stdout == "taken apart\n"
     assert run(tmp_path, text).stdout == ""
+
+
+ASKED = """
+import json, sys
+import pulumi_aws as aws
+from pulumi_aws.ec2 import SecurityGroup, outputs
+from pulumi_aws import s3
+found = [
+    aws.ec2.Vpc, aws.ec2.VpcArgs, aws.ec2.get_ami, aws.ec2.get_ami_output, aws.ec2.InstanceType, SecurityGroup,
+    aws.ec2.LaunchTemplateNetworkInterfaceArgs, aws.iam.Role, s3.Bucket, aws.get_caller_identity,
+]
+print(json.dumps([[each.__module__, each.__qualname__, type(each).__name__] for each in found]))
+print(outputs.__name__, aws.ec2.vpc is sys.modules["pulumi_aws.ec2.vpc"], hasattr(aws.ec2, "get_ami_id"))
+"""
+EVERYTHING = """
+import pulumi_aws as aws
+aws.efs.FileSystem
+from pulumi_aws.efs import *
+print(sorted(name for name in globals() if not name.startswith("__")))
+print([name for name in dir(aws.ec2) if not name.startswith("__")], aws.ec2.__name__)
+try:
+    aws.iam.Rule
+except AttributeError as e:
+    print(e)
+"""
+
+
+@pytest.mark.parametrize("text", [ASKED, EVERYTHING], ids=["names", "all"])
+def test_a_program_gets_of_pulumi_aws_what_it_would_get_without_us(tmp_path: Path, text: str) -> None:
+    ours, plain = (run(tmp_path, text, python=python) for python in (PYTHON, sys.executable))
+    assert (ours.stdout, ours.stderr, ours.returncode) == (plain.stdout, plain.stderr, 0)
+
+
+def test_of_pulumi_aws_only_what_a_program_asks_for_is_loaded(tmp_path: Path) -> None:
+    text = "import sys\nimport pulumi_aws as aws\naws.ec2.Vpc\nprint('\\n'.join(sys.modules))\n"
+    ours, plain = (run(tmp_path, text, python=python).stdout.split() for python in (PYTHON, sys.executable))
+    assert "pulumi_aws.ec2.instance" in plain
+    assert "pulumi_aws.ec2.vpc" in ours
+    assert "pulumi_aws.ec2.instance" not in ours
