@@ -37,6 +37,7 @@ def exports(endpoint: str, keys: KeyPair, *, region_name: str) -> str:
     variables = {
         "AWS_ENDPOINT_URL": endpoint,
         "AWS_REGION": region_name,
+        "AWS_DEFAULT_REGION": region_name,  # what boto3 and version 1 of the AWS CLI read (AWS CLI 1.46.3, 2026-11-26)
         "AWS_ACCESS_KEY_ID": keys.access_key_id,
         "AWS_SECRET_ACCESS_KEY": keys.secret_access_key,
     }

@@ -8,7 +8,7 @@ from typing import Any  # settings as YAML gives them
 import pytest
 from clusterctl_rehearsal.region.existing import is_existing
 
-from tests.combinations import PLACES_ID, SUBNET_ID, VPC_ID, Row, config_of, engine_rows
+from tests.combinations import PLACES_ID, SERVICES_ID, SUBNET_ID, VPC_ID, Row, config_of, engine_rows
 from tests.integration.rehearsed import rehearsed
 
 ZONE = "us-west-2c"
@@ -17,6 +17,8 @@ NETWORK: dict[str, Any] = {
     "vpc_cidr": "172.31.0.0/16",
     "subnet_id": SUBNET_ID,
     "subnet_cidr": "172.31.16.0/26",
+    "service_subnet_id": SERVICES_ID,
+    "service_subnet_cidr": "172.31.17.0/28",
     "zone": ZONE,
 }
 
@@ -24,8 +26,6 @@ NETWORK: dict[str, Any] = {
 @pytest.mark.parametrize("row", engine_rows(), ids="-".join)
 def test_a_combination_comes_up_changes_nothing_by_itself_and_goes_whole(row: Row, tmp_path: Path) -> None:
     config = config_of(row)
-    adopt = config.get("network", {}).get("adopt", {})
-    adopt.pop("service_subnet_id", None)
     with rehearsed(tmp_path, machines="none", **config) as cluster:
         cluster.config.pop("zone")
         cluster.write(machines="none", settings={"existing": existing(row)})

@@ -88,11 +88,12 @@ def test_the_exports_of_rehearse_env_are_what_another_client_needs(
 ) -> None:
     assert main(["env"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.partition(" ")[0] for line in lines] == ["export"] * 4
+    assert [line.partition(" ")[0] for line in lines] == ["export"] * 5
     exported = dict(word.split("=", 1) for line in lines for word in shlex.split(line)[1:])
+    assert exported["AWS_REGION"] == exported["AWS_DEFAULT_REGION"]
     client = boto3.client(
         "sts",
-        region_name=exported["AWS_REGION"],
+        region_name=exported["AWS_DEFAULT_REGION"],
         endpoint_url=exported["AWS_ENDPOINT_URL"],
         aws_access_key_id=exported["AWS_ACCESS_KEY_ID"],
         aws_secret_access_key=exported["AWS_SECRET_ACCESS_KEY"],

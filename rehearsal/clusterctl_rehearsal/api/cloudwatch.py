@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any  # parameters and answers are JSON-like
 
 from clusterctl_rehearsal.api.call import Call, Handler
+from clusterctl_rehearsal.api.making import made, named_tags
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types.deadline import ALARM
@@ -21,7 +22,20 @@ def cloudwatch(executions: Executions) -> dict[str, Handler]:
         rows = [row for row in call.records(ALARM) if str(row.inputs["name"]).startswith(prefix)]
         return {"MetricAlarms": [_alarm(row, executions) for row in rows], "CompositeAlarms": []}
 
-    return {"DescribeAlarms": describe, "DeleteAlarms": _delete}
+    return {"PutMetricAlarm": _put, "DescribeAlarms": describe, "DeleteAlarms": _delete}
+
+
+def _put(call: Call) -> dict[str, Any]:
+    """One of the same name takes the first one's place."""
+    asked = {key: value for key, value in call.parameters.items() if key not in ("Tags", "Dimensions", "AlarmName")}
+    inputs = {key[:1].lower() + key[1:]: value for key, value in asked.items()}
+    inputs["name"] = call.parameters["AlarmName"]
+    inputs["dimensions"] = named_tags(call.parameters.get("Dimensions"), "Name", "Value")
+    if call.region.store.get(ALARM, inputs["name"]) is not None:
+        call.region.update(ALARM, inputs["name"], inputs)
+    else:
+        made(call, ALARM, {**inputs, "tags": named_tags(call.parameters.get("Tags"))})
+    return {}
 
 
 def _delete(call: Call) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from clusterctl_rehearsal.api.ec2_describe import DESCRIBE, check_all_found
 from clusterctl_rehearsal.api.ec2_end import END
 from clusterctl_rehearsal.api.ec2_make import MAKE
 from clusterctl_rehearsal.api.filters import matching, page
+from clusterctl_rehearsal.api.launch_templates import describe_versions
 from clusterctl_rehearsal.api.spot_prices import describe_spot_prices
 from clusterctl_rehearsal.api.topology import describe_topology
 from clusterctl_rehearsal.region.journal import IMAGE_DISK_GIB
@@ -118,6 +119,7 @@ EC2: dict[str, Handler] = {
     "DescribeCapacityBlockOfferings": describe_block_offerings,
     "PurchaseCapacityBlock": purchase_block,
     "DescribeInstanceTypeOfferings": _offerings,
+    "DescribeLaunchTemplateVersions": describe_versions,
     "DescribeNetworkInterfaces": _listed(
         "NetworkInterfaces",
         "NetworkInterfaceIds",

@@ -1,4 +1,4 @@
-"""EC2's calls that make something through its API, beside what the engine makes: placement groups, reservations."""
+"""EC2's calls that make machines and what belongs to them, and tags; networks are in `ec2_network_make`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from typing import Any  # parameters and answers are JSON-like
 
 from clusterctl_rehearsal.api import ec2_compute_views as compute
 from clusterctl_rehearsal.api.call import Call, Handler
+from clusterctl_rehearsal.api.ec2_network_make import MAKE_NETWORK
 from clusterctl_rehearsal.api.ec2_views import tagged
+from clusterctl_rehearsal.api.launch_templates import create_launch_template
+from clusterctl_rehearsal.api.making import made, named_tags, refuse_dry_run, retag
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
 from clusterctl_rehearsal.region.record import Properties, Record
-from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
+from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types.capacity import PLACEMENT_GROUP
+from clusterctl_rehearsal.region.types.network import INSTANCE
 
 _RESERVATION_INPUTS: Mapping[str, str] = {
     "InstanceType": "instanceType",
@@ -23,12 +27,22 @@ _RESERVATION_INPUTS: Mapping[str, str] = {
     "PlacementGroupArn": "placementGroupArn",
     "EndDateType": "endDateType",
 }
+_INSTANCE_INPUTS: Mapping[str, str] = {
+    "ImageId": "ami",
+    "InstanceType": "instanceType",
+    "SubnetId": "subnetId",
+    "SecurityGroupIds": "vpcSecurityGroupIds",
+    "PrivateIpAddress": "privateIp",
+    "KeyName": "keyName",
+    "UserData": "userDataBase64",
+    "InstanceInitiatedShutdownBehavior": "instanceInitiatedShutdownBehavior",
+}
 
 
 def _create_placement_group(call: Call) -> dict[str, Any]:
     asked = call.parameters
-    made = _made(call, PLACEMENT_GROUP, {"name": asked["GroupName"], "strategy": asked.get("Strategy", "cluster")})
-    return {"PlacementGroup": tagged(call, made, compute.placement_group(call, made))}
+    record = made(call, PLACEMENT_GROUP, {"name": asked["GroupName"], "strategy": asked.get("Strategy", "cluster")})
+    return {"PlacementGroup": tagged(call, record, compute.placement_group(call, record))}
 
 
 def _create_capacity_reservation(call: Call) -> dict[str, Any]:
@@ -37,23 +51,8 @@ def _create_capacity_reservation(call: Call) -> dict[str, Any]:
     inputs["instanceCount"] = int(inputs["instanceCount"])
     if "EndDate" in asked:
         inputs["endDate"] = _instant(asked["EndDate"])
-    made = _made(call, CAPACITY_RESERVATION, inputs)
-    return {"CapacityReservation": tagged(call, made, compute.capacity_reservation(call, made))}
-
-
-def _made(call: Call, token: str, inputs: Properties) -> Record:
-    if call.parameters.get("DryRun"):
-        raise AwsError("DryRunOperation", "Request would have succeeded, but DryRun flag is set.", status=412)
-    specifications = call.parameters.get("TagSpecifications") or []
-    tags = {tag["Key"]: tag["Value"] for row in specifications for tag in row.get("Tags", [])}
-    return call.region.create(
-        token,
-        {**inputs, "tags": tags},
-        region=call.region_name,
-        request=str(call.parameters.get("ClientToken", "")),
-        machines="none",
-        progress=lambda _: None,
-    )
+    record = made(call, CAPACITY_RESERVATION, inputs)
+    return {"CapacityReservation": tagged(call, record, compute.capacity_reservation(call, record))}
 
 
 def _instant(value: object) -> str:
@@ -61,15 +60,58 @@ def _instant(value: object) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _dry_run_alone(call: Call) -> dict[str, Any]:
-    """Whether one may is all that is asked so: the engine makes these."""
-    if call.parameters.get("DryRun"):
-        raise AwsError("DryRunOperation", "Request would have succeeded, but DryRun flag is set.", status=412)
-    raise StandInRefusal(f"the stand-in answers {call.operation} with DryRun alone")
+def _run_instances(call: Call) -> dict[str, Any]:
+    """Machines that are data alone: only the engine's plugin says what is to be booted."""
+    refuse_dry_run(call)
+    asked = call.parameters
+    inputs: Properties = {name: asked[key] for key, name in _INSTANCE_INPUTS.items() if key in asked}
+    template, profile = asked.get("LaunchTemplate") or {}, asked.get("IamInstanceProfile") or {}
+    if template:
+        named = {"id": template.get("LaunchTemplateId"), "name": template.get("LaunchTemplateName")}
+        inputs["launchTemplate"] = {**named, "version": template.get("Version")}
+    if profile:
+        inputs["iamInstanceProfile"] = profile.get("Name") or profile.get("Arn")
+    if asked.get("MaxCount") != 1:
+        raise AwsError("InvalidParameterValue", "The stand-in runs one instance for each call yet (AWS more).")
+    record = made(call, INSTANCE, inputs)
+    return compute.reservation(call, record, tagged(call, record, compute.instance(call, record)))
+
+
+def _create_tags(call: Call) -> dict[str, Any]:
+    refuse_dry_run(call)
+    rows = [_tagged_resource(call, id) for id in call.parameters["Resources"]]
+    for row in rows:
+        retag(call, row, {**row.tags, **named_tags(call.parameters["Tags"])})
+    return {}
+
+
+def _delete_tags(call: Call) -> dict[str, Any]:
+    """Without tags in the request all go, but for those of AWS's own."""
+    refuse_dry_run(call)
+    for row in [_tagged_resource(call, id) for id in call.parameters["Resources"]]:
+        gone = {tag["Key"]: tag.get("Value") for tag in call.parameters.get("Tags") or []}
+        kept = {
+            key: value
+            for key, value in row.tags.items()
+            if gone and (key not in gone or gone[key] not in (None, value))
+        }
+        retag(call, row, kept)
+    return {}
+
+
+def _tagged_resource(call: Call, id: str) -> Record:
+    for row in call.region.store.live():
+        if id in (row.id, row.outputs.get("placementGroupId")) and row.region == call.region_name:
+            return row
+    raise AwsError("InvalidID", f"The ID '{id}' is not valid")
 
 
 MAKE: dict[str, Handler] = {
+    **MAKE_NETWORK,
     "CreatePlacementGroup": _create_placement_group,
     "CreateCapacityReservation": _create_capacity_reservation,
-    **dict.fromkeys(("CreateVpc", "CreateInternetGateway", "CreateLaunchTemplate", "AllocateAddress"), _dry_run_alone),
+    "CreateLaunchTemplate": create_launch_template,
+    "RunInstances": _run_instances,
+    "CreateTags": _create_tags,
+    "DeleteTags": _delete_tags,
 }

@@ -49,7 +49,28 @@ def security_group(call: Call, row: Record) -> View:
         "GroupName": row.inputs["name"],
         "Description": row.inputs["description"],
         "VpcId": row.inputs["vpcId"],
+        "IpPermissions": _permissions(call, row.id, INGRESS_RULE),
+        "IpPermissionsEgress": _permissions(call, row.id, EGRESS_RULE),
     }
+
+
+def _permissions(call: Call, group: str, token: str) -> list[View]:
+    """The group's rules, those of the same protocol and ports in one."""
+    found: dict[tuple[Any, ...], View] = {}
+    for rule in call.region.store.live(token):
+        inputs = rule.inputs
+        if inputs["securityGroupId"] != group:
+            continue
+        key = (str(inputs["ipProtocol"]), inputs.get("fromPort"), inputs.get("toPort"))
+        ports = {} if key[0] == "-1" else {"FromPort": key[1], "ToPort": key[2]}
+        view = found.setdefault(key, {"IpProtocol": key[0], **ports, "IpRanges": [], "UserIdGroupPairs": []})
+        said = {"Description": inputs.get("description")}
+        if inputs.get("cidrIpv4"):
+            view["IpRanges"].append({"CidrIp": inputs["cidrIpv4"], **said})
+        if inputs.get("referencedSecurityGroupId"):
+            pair = {"GroupId": inputs["referencedSecurityGroupId"], "UserId": ACCOUNT_ID}
+            view["UserIdGroupPairs"].append({**pair, **said})
+    return list(found.values())
 
 
 def security_group_rule(call: Call, row: Record) -> View:
@@ -62,6 +83,7 @@ def security_group_rule(call: Call, row: Record) -> View:
         "FromPort": inputs.get("fromPort", -1),
         "ToPort": inputs.get("toPort", -1),
         "CidrIpv4": inputs.get("cidrIpv4"),
+        "Description": inputs.get("description"),
     }
     if inputs.get("referencedSecurityGroupId"):
         view["ReferencedGroupInfo"] = {"GroupId": inputs["referencedSecurityGroupId"], "UserId": ACCOUNT_ID}

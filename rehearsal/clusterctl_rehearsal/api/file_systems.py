@@ -1,4 +1,4 @@
-"""FSx and EFS: what finding and ending a cluster's file systems needs."""
+"""FSx and EFS: making, finding and ending file systems."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any  # parameters and answers are JSON-like
 
 from clusterctl_rehearsal.api.call import Call, Handler, tag_list
+from clusterctl_rehearsal.api.making import made, named_tags, retag
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Record
 from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types.network import EFS, LUSTRE, MOUNT_TARGET
@@ -37,6 +38,67 @@ def _lustre_view(call: Call, row: Record) -> dict[str, Any]:
             **({} if throughput is None else {"PerUnitStorageThroughput": throughput}),
         },
     }
+
+
+def _create_lustre(call: Call) -> dict[str, Any]:
+    """Answered at once: it is being created for a while."""
+    asked, settings = call.parameters, call.parameters.get("LustreConfiguration") or {}
+    if asked.get("FileSystemType") != "LUSTRE":
+        raise AwsError("BadRequest", f"The stand-in makes no {asked.get('FileSystemType')} yet (AWS may).")
+    inputs = {
+        "storageCapacity": asked.get("StorageCapacity"),
+        "storageType": asked.get("StorageType"),
+        "subnetIds": (asked.get("SubnetIds") or [None])[0],
+        "securityGroupIds": asked.get("SecurityGroupIds"),
+        "deploymentType": settings.get("DeploymentType"),
+        "perUnitStorageThroughput": settings.get("PerUnitStorageThroughput"),
+        "dataCompressionType": settings.get("DataCompressionType"),
+        "tags": named_tags(asked.get("Tags")),
+    }
+    return {"FileSystem": _lustre_view(call, made(call, LUSTRE, inputs, waits=False))}
+
+
+def _by_arn(call: Call) -> Record:
+    arn = call.parameters["ResourceARN"]
+    found = next((row for row in call.records(LUSTRE) if row.outputs["arn"] == arn), None)
+    if found is None:
+        raise AwsError("ResourceNotFound", f"Resource '{arn}' does not exist.")
+    return found
+
+
+def _tag_lustre(call: Call) -> dict[str, Any]:
+    row = _by_arn(call)
+    retag(call, row, {**row.tags, **named_tags(call.parameters["Tags"])})
+    return {}
+
+
+def _untag_lustre(call: Call) -> dict[str, Any]:
+    row = _by_arn(call)
+    retag(call, row, {key: value for key, value in row.tags.items() if key not in call.parameters["TagKeys"]})
+    return {}
+
+
+def _create_efs(call: Call) -> dict[str, Any]:
+    asked = call.parameters
+    inputs = {
+        "creationToken": asked.get("CreationToken"),
+        "encrypted": asked.get("Encrypted"),
+        "kmsKeyId": asked.get("KmsKeyId"),
+        "performanceMode": asked.get("PerformanceMode"),
+        "throughputMode": asked.get("ThroughputMode"),
+        "tags": named_tags(asked.get("Tags")),
+    }
+    return _efs_view(call, made(call, EFS, inputs, waits=False))
+
+
+def _create_target(call: Call) -> dict[str, Any]:
+    asked = call.parameters
+    inputs = {
+        "fileSystemId": asked["FileSystemId"],
+        "subnetId": asked["SubnetId"],
+        "securityGroups": asked.get("SecurityGroups"),
+    }
+    return _target_view(made(call, MOUNT_TARGET, inputs, has_tags=False))
 
 
 def _end_lustre(call: Call) -> dict[str, Any]:
@@ -71,17 +133,16 @@ def _target_views(call: Call) -> dict[str, Any]:
     if wanted is None:
         raise AwsError("BadRequest", "FileSystemId, MountTargetId or AccessPointId is needed")
     _check_found([wanted], [row for row in call.records(EFS) if row.id == wanted])
+    return {"MountTargets": [_target_view(row) for row in _targets(call, wanted)]}
+
+
+def _target_view(row: Record) -> dict[str, Any]:
     return {
-        "MountTargets": [
-            {
-                "MountTargetId": row.id,
-                "FileSystemId": wanted,
-                "SubnetId": row.inputs["subnetId"],
-                "LifeCycleState": "available",
-                "IpAddress": row.outputs["ipAddress"],
-            }
-            for row in _targets(call, wanted)
-        ]
+        "MountTargetId": row.id,
+        "FileSystemId": row.inputs["fileSystemId"],
+        "SubnetId": row.inputs["subnetId"],
+        "LifeCycleState": "available",
+        "IpAddress": row.outputs["ipAddress"],
     }
 
 
@@ -107,10 +168,18 @@ def _check_found(wanted: list[str], rows: list[Record]) -> None:
         raise AwsError("FileSystemNotFound", f"File system '{missing.pop()}' does not exist.", status=404)
 
 
-FSX: dict[str, Handler] = {"DescribeFileSystems": _lustre_views, "DeleteFileSystem": _end_lustre}
+FSX: dict[str, Handler] = {
+    "CreateFileSystem": _create_lustre,
+    "DescribeFileSystems": _lustre_views,
+    "DeleteFileSystem": _end_lustre,
+    "TagResource": _tag_lustre,
+    "UntagResource": _untag_lustre,
+}
 _EFS_ROUTES: tuple[tuple[str, str, Handler], ...] = (
+    ("POST", r"/2015-02-01/file-systems/?", _create_efs),
     ("GET", r"/2015-02-01/file-systems/?", _efs_views),
     ("DELETE", r"/2015-02-01/file-systems/(?P<id>[^/]+)", _end(EFS)),
+    ("POST", r"/2015-02-01/mount-targets/?", _create_target),
     ("GET", r"/2015-02-01/mount-targets/?", _target_views),
     ("DELETE", r"/2015-02-01/mount-targets/(?P<id>[^/]+)", _end(MOUNT_TARGET)),
 )

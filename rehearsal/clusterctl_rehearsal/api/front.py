@@ -16,6 +16,7 @@ from clusterctl_rehearsal.api.ec2 import EC2
 from clusterctl_rehearsal.api.file_systems import FSX, efs_route
 from clusterctl_rehearsal.api.filters import check_page_size
 from clusterctl_rehearsal.api.iam import IAM
+from clusterctl_rehearsal.api.iam_make import MAKE_IDENTITIES
 from clusterctl_rehearsal.api.json_services import SERVICE_QUOTAS, SSM, STS, TAGGING
 from clusterctl_rehearsal.api.model import ServiceModel, form
 from clusterctl_rehearsal.api.scheduler import scheduler_route
@@ -25,7 +26,7 @@ from clusterctl_rehearsal.region.region import Region
 from clusterctl_rehearsal.states.executions import Executions
 
 _SCOPE = re.compile(r"Credential=[^/]+/\d+/([a-z0-9-]+)/([a-z0-9-]+)/aws4_request")
-_QUERY_SERVICES: Mapping[str, Mapping[str, Handler]] = {"ec2": EC2, "iam": IAM, "sts": STS}
+_QUERY_SERVICES: Mapping[str, Mapping[str, Handler]] = {"ec2": EC2, "iam": {**IAM, **MAKE_IDENTITIES}, "sts": STS}
 _JSON_SERVICES: Mapping[str, Mapping[str, Handler]] = {
     "fsx": FSX,
     "servicequotas": SERVICE_QUOTAS,
@@ -76,7 +77,7 @@ class Api:
         if service == "s3":
             return self._bucket(method, path, region_name)
         if service in _REST_SERVICES:
-            return self._rest(service, method, path, region_name)
+            return self._rest(service, method, path, region_name, body)
         if service in self._json_services:
             return self._json(service, region_name, headers, body)
         return self._query(service if service in self._models else "ec2", service, region_name, form(body))
@@ -120,17 +121,18 @@ class Api:
         except AwsError as e:
             return _json_refusal(e)
 
-    def _rest(self, service: str, method: str, target: str, region_name: str) -> Reply:
-        """Answered by method and path; what is asked is in the path and behind it."""
+    def _rest(self, service: str, method: str, target: str, region_name: str, body: bytes) -> Reply:
+        """Answered by method and path; what is asked is in the path, behind it, and in the body."""
         path, _, query = target.partition("?")
         try:
             route = _REST_SERVICES[service](method, path)
             if route is None:
                 raise AwsError("BadRequest", f"The stand-in does not know {service}:{method} {path} yet.")
             handler, named = route
-            result = self._call(handler, f"{method} {path}", {**dict(parse_qsl(query)), **named}, region_name)
-            body = json.dumps(result).encode() if result else b""
-            return Reply(status=200 if result else 204, body=body, content_type=_REST_TYPE)
+            asked = {**json.loads(body or b"{}"), **dict(parse_qsl(query)), **named}
+            result = self._call(handler, f"{method} {path}", asked, region_name)
+            said = json.dumps(result).encode() if result else b""
+            return Reply(status=200 if result else 204, body=said, content_type=_REST_TYPE)
         except AwsError as e:
             return _rest_refusal(e)
 

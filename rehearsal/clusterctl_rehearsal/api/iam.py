@@ -25,7 +25,7 @@ def _paged(call: Call, key: str, rows: Sequence[Any]) -> dict[str, Any]:
     return {key: list(rows[int(mark) : end]), "IsTruncated": bool(more), **more}
 
 
-def _role(call: Call, name: str | None = None) -> Record:
+def role_named(call: Call, name: str | None = None) -> Record:
     wanted = name or call.parameters["RoleName"]
     found = call.region.store.get(ROLE, wanted)
     if found is None:
@@ -33,7 +33,7 @@ def _role(call: Call, name: str | None = None) -> Record:
     return found
 
 
-def _profile(call: Call) -> Record:
+def profile_named(call: Call) -> Record:
     wanted = call.parameters["InstanceProfileName"]
     found = call.region.store.get(INSTANCE_PROFILE, wanted)
     if found is None:
@@ -41,7 +41,7 @@ def _profile(call: Call) -> Record:
     return found
 
 
-def _role_view(row: Record) -> dict[str, Any]:
+def role_view(row: Record) -> dict[str, Any]:
     return {
         **_named(row, "Role"),
         "AssumeRolePolicyDocument": quote(row.inputs["assumeRolePolicy"]),
@@ -49,9 +49,9 @@ def _role_view(row: Record) -> dict[str, Any]:
     }
 
 
-def _profile_view(call: Call, row: Record) -> dict[str, Any]:
+def profile_view(call: Call, row: Record) -> dict[str, Any]:
     role = row.inputs.get("role")
-    roles = [_role_view(_role(call, role))] if role else []
+    roles = [role_view(role_named(call, role))] if role else []
     return {**_named(row, "InstanceProfile"), "Roles": roles}
 
 
@@ -67,12 +67,12 @@ def _named(row: Record, kind: str) -> dict[str, Any]:
 
 def _roles(call: Call) -> dict[str, Any]:
     rows = (row for row in call.region.store.live(ROLE) if _under_path(call, row))
-    return _paged(call, "Roles", [_role_view(row) for row in rows])
+    return _paged(call, "Roles", [role_view(row) for row in rows])
 
 
 def _profiles(call: Call) -> dict[str, Any]:
     rows = (row for row in call.region.store.live(INSTANCE_PROFILE) if _under_path(call, row))
-    return _paged(call, "InstanceProfiles", [_profile_view(call, row) for row in rows])
+    return _paged(call, "InstanceProfiles", [profile_view(call, row) for row in rows])
 
 
 def _under_path(call: Call, row: Record) -> bool:
@@ -80,13 +80,13 @@ def _under_path(call: Call, row: Record) -> bool:
 
 
 def _profiles_of_role(call: Call) -> dict[str, Any]:
-    role = _role(call)
+    role = role_named(call)
     rows = (row for row in call.region.store.live(INSTANCE_PROFILE) if row.inputs.get("role") == role.id)
-    return _paged(call, "InstanceProfiles", [_profile_view(call, row) for row in rows])
+    return _paged(call, "InstanceProfiles", [profile_view(call, row) for row in rows])
 
 
 def _remove_role(call: Call) -> dict[str, Any]:
-    profile, role = _profile(call), _role(call)
+    profile, role = profile_named(call), role_named(call)
     if profile.inputs.get("role") != role.id:
         raise AwsError("NoSuchEntity", f"Role {role.id} is not in instance profile {profile.id}.", status=404)
     kept = {key: value for key, value in profile.inputs.items() if key != "role"}
@@ -95,7 +95,7 @@ def _remove_role(call: Call) -> dict[str, Any]:
 
 
 def _delete_profile(call: Call) -> dict[str, Any]:
-    if _profile(call).inputs.get("role"):
+    if profile_named(call).inputs.get("role"):
         said = "Cannot delete entity, must remove roles from instance profile first."
         raise AwsError("DeleteConflict", said, status=409)
     call.region.delete(INSTANCE_PROFILE, call.parameters["InstanceProfileName"])
@@ -103,30 +103,30 @@ def _delete_profile(call: Call) -> dict[str, Any]:
 
 
 def _delete_role(call: Call) -> dict[str, Any]:
-    call.region.delete(ROLE, _role(call).id)
+    call.region.delete(ROLE, role_named(call).id)
     return {}
 
 
 def _attached(call: Call) -> dict[str, Any]:
-    role = _role(call)
-    arns = [row.inputs["policyArn"] for row in _of_role(call, ROLE_POLICY_ATTACHMENT, role)]
+    role = role_named(call)
+    arns = [row.inputs["policyArn"] for row in policies_of_role(call, ROLE_POLICY_ATTACHMENT, role)]
     rows = [{"PolicyArn": arn, "PolicyName": arn.rpartition("/")[2]} for arn in arns]
     return _paged(call, "AttachedPolicies", rows)
 
 
 def _inline(call: Call) -> dict[str, Any]:
-    rows = _of_role(call, ROLE_POLICY, _role(call))
+    rows = policies_of_role(call, ROLE_POLICY, role_named(call))
     return _paged(call, "PolicyNames", [row.inputs["name"] for row in rows])
 
 
-def _of_role(call: Call, token: str, role: Record) -> list[Record]:
+def policies_of_role(call: Call, token: str, role: Record) -> list[Record]:
     return [row for row in call.region.store.live(token) if row.inputs["role"] == role.id]
 
 
 def _end_policy(token: str, parameter: str, key: str) -> Handler:
     def handler(call: Call) -> dict[str, Any]:
         wanted = call.parameters[parameter]
-        for row in _of_role(call, token, _role(call)):
+        for row in policies_of_role(call, token, role_named(call)):
             if row.inputs[key] == wanted:
                 call.region.delete(token, row.id)
                 return {}
@@ -138,9 +138,9 @@ def _end_policy(token: str, parameter: str, key: str) -> Handler:
 IAM: dict[str, Handler] = {
     "ListRoles": _roles,
     "GetRole": lambda call: {
-        "Role": {**_role_view(_role(call)), "Tags": tag_list(_role(call).tags)}
+        "Role": {**role_view(role_named(call)), "Tags": tag_list(role_named(call).tags)}
     },  # lists have none
-    "ListRoleTags": lambda call: _paged(call, "Tags", tag_list(_role(call).tags)),
+    "ListRoleTags": lambda call: _paged(call, "Tags", tag_list(role_named(call).tags)),
     "DeleteRole": _delete_role,
     "ListAttachedRolePolicies": _attached,
     "DetachRolePolicy": _end_policy(ROLE_POLICY_ATTACHMENT, "PolicyArn", "policyArn"),
@@ -148,8 +148,8 @@ IAM: dict[str, Handler] = {
     "DeleteRolePolicy": _end_policy(ROLE_POLICY, "PolicyName", "name"),
     "ListInstanceProfiles": _profiles,
     "ListInstanceProfilesForRole": _profiles_of_role,
-    "GetInstanceProfile": lambda call: {"InstanceProfile": _profile_view(call, _profile(call))},
-    "ListInstanceProfileTags": lambda call: _paged(call, "Tags", tag_list(_profile(call).tags)),
+    "GetInstanceProfile": lambda call: {"InstanceProfile": profile_view(call, profile_named(call))},
+    "ListInstanceProfileTags": lambda call: _paged(call, "Tags", tag_list(profile_named(call).tags)),
     "RemoveRoleFromInstanceProfile": _remove_role,
     "DeleteInstanceProfile": _delete_profile,
 }

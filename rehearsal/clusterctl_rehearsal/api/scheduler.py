@@ -1,4 +1,4 @@
-"""EventBridge Scheduler: what finding and ending a cluster's schedule needs."""
+"""EventBridge Scheduler: making, finding and ending one-time schedules."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from typing import Any  # parameters and answers are JSON-like
 
 from clusterctl_rehearsal.api.call import Call, Handler
+from clusterctl_rehearsal.api.making import made
+from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types.deadline import SCHEDULE
 
 
@@ -26,6 +28,43 @@ def _schedules(call: Call) -> dict[str, Any]:
     return {"Schedules": rows}
 
 
+def _create(call: Call) -> dict[str, Any]:
+    asked = call.parameters
+    target, window = asked.get("Target") or {}, asked.get("FlexibleTimeWindow") or {}
+    inputs = {
+        "name": asked["name"],
+        "groupName": asked.get("GroupName"),
+        "scheduleExpression": asked.get("ScheduleExpression"),
+        "scheduleExpressionTimezone": asked.get("ScheduleExpressionTimezone"),
+        "state": asked.get("State"),
+        "description": asked.get("Description"),
+        "actionAfterCompletion": asked.get("ActionAfterCompletion"),
+        "flexibleTimeWindow": {"mode": window.get("Mode")},
+        "target": {"arn": target.get("Arn"), "roleArn": target.get("RoleArn"), "input": target.get("Input")},
+    }
+    return {"ScheduleArn": made(call, SCHEDULE, inputs, has_tags=False).outputs["arn"]}
+
+
+def _get(call: Call) -> dict[str, Any]:
+    group, name = call.parameters.get("groupName", "default"), call.parameters["name"]
+    row = call.region.store.get(SCHEDULE, f"{group}/{name}")
+    if row is None:
+        raise AwsError("ResourceNotFoundException", f"Schedule {name} does not exist.", status=404)
+    inputs, target = row.inputs, row.inputs["target"]
+    return {
+        "Arn": row.outputs["arn"],
+        "Name": name,
+        "GroupName": group,
+        "State": inputs["state"],
+        "CreationDate": row.created_at,
+        "ScheduleExpression": inputs["scheduleExpression"],
+        "ScheduleExpressionTimezone": inputs["scheduleExpressionTimezone"],
+        "ActionAfterCompletion": inputs["actionAfterCompletion"],
+        "FlexibleTimeWindow": {"Mode": inputs["flexibleTimeWindow"]["mode"]},
+        "Target": {"Arn": target["arn"], "RoleArn": target["roleArn"], "Input": target.get("input") or ""},
+    }
+
+
 def _delete(call: Call) -> dict[str, Any]:
     call.region.delete(SCHEDULE, f"{call.parameters.get('groupName', 'default')}/{call.parameters['name']}")
     return {}
@@ -33,6 +72,8 @@ def _delete(call: Call) -> dict[str, Any]:
 
 _ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", r"/schedules/?", _schedules),
+    ("POST", r"/schedules/(?P<name>[^/]+)", _create),
+    ("GET", r"/schedules/(?P<name>[^/]+)", _get),
     ("DELETE", r"/schedules/(?P<name>[^/]+)", _delete),
 )
 

@@ -1,10 +1,11 @@
-"""Step Functions: what starting a cluster's state machine, and finding and ending it, needs."""
+"""Step Functions: making, starting, finding and ending state machines."""
 
 from __future__ import annotations
 
 from typing import Any  # parameters and answers are JSON-like
 
 from clusterctl_rehearsal.api.call import Call, Handler
+from clusterctl_rehearsal.api.making import made, named_tags, retag
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types.deadline import STATE_MACHINE
@@ -37,9 +38,57 @@ def step_functions(executions: Executions) -> dict[str, Handler]:
         "StartExecution": start,
         "ListExecutions": of_machine,
         "DescribeExecution": describe,
+        "CreateStateMachine": _create,
+        "DescribeStateMachine": _describe,
         "ListStateMachines": _machines,
+        "ListTagsForResource": _tags,
+        "TagResource": _tag,
+        "UntagResource": _untag,
         "DeleteStateMachine": _delete,
     }
+
+
+def _create(call: Call) -> dict[str, Any]:
+    asked = call.parameters
+    inputs = {
+        "name": asked["name"],
+        "definition": asked["definition"],
+        "roleArn": asked["roleArn"],
+        "type": asked.get("type"),
+        "tags": named_tags(asked.get("tags"), "key", "value"),
+    }
+    row = made(call, STATE_MACHINE, inputs)
+    return {"stateMachineArn": row.id, "creationDate": row.created_at}
+
+
+def _describe(call: Call) -> dict[str, Any]:
+    row = _machine(call)
+    return {
+        "stateMachineArn": row.id,
+        "name": row.inputs["name"],
+        "status": "ACTIVE",
+        "definition": row.inputs["definition"],
+        "roleArn": row.inputs["roleArn"],
+        "type": row.inputs["type"],
+        "creationDate": row.created_at,
+    }
+
+
+def _tags(call: Call) -> dict[str, Any]:
+    row = _machine(call, call.parameters["resourceArn"])
+    return {"tags": [{"key": key, "value": value} for key, value in row.tags.items()]}
+
+
+def _tag(call: Call) -> dict[str, Any]:
+    row = _machine(call, call.parameters["resourceArn"])
+    retag(call, row, {**row.tags, **named_tags(call.parameters["tags"], "key", "value")})
+    return {}
+
+
+def _untag(call: Call) -> dict[str, Any]:
+    row = _machine(call, call.parameters["resourceArn"])
+    retag(call, row, {key: value for key, value in row.tags.items() if key not in call.parameters["tagKeys"]})
+    return {}
 
 
 def _machines(call: Call) -> dict[str, Any]:
@@ -62,8 +111,8 @@ def _delete(call: Call) -> dict[str, Any]:
     return {}  # AWS says so for one that is not there, too
 
 
-def _machine(call: Call) -> Record:
-    arn = call.parameters["stateMachineArn"]
+def _machine(call: Call, named: str | None = None) -> Record:
+    arn = named or call.parameters["stateMachineArn"]
     found = call.region.store.get(STATE_MACHINE, arn)
     if found is None:
         raise AwsError("StateMachineDoesNotExist", f"State Machine Does Not Exist: '{arn}'")

@@ -19,7 +19,12 @@ from clusterctl_rehearsal.region.types.row import random_hex
 
 EXISTING = "existing"
 """The fact of a record that rehearsal.yaml names."""
-NETWORK_KEYS = frozenset({"vpc_id", "vpc_cidr", "subnet_id", "subnet_cidr", "zone", "way_out", "taken", "dns"})
+NETWORK_KEYS = frozenset(
+    [
+        *("vpc_id", "vpc_cidr", "subnet_id", "subnet_cidr", "zone", "way_out", "taken", "dns"),
+        *("service_subnet_id", "service_subnet_cidr"),
+    ]
+)
 RESERVATION_KEYS = frozenset(
     [
         "id",
@@ -76,9 +81,14 @@ def _put_new(store: Store, records: Iterator[Record]) -> None:
 
 
 def _network(row: Mapping[str, Any], now: float) -> Iterator[Record]:
-    """A VPC with one subnet, its route table and what leads out of it; `taken`: addresses of others' interfaces."""
+    """A VPC with a subnet for nodes and maybe one for services, their route table and what leads out of it.
+
+    `taken`: addresses of others' interfaces in the nodes' subnet.
+    """
     vpc_id, subnet_id, zone = str(row["vpc_id"]), str(row["subnet_id"]), str(row["zone"])
-    cidr, way_out = str(ipaddress.IPv4Network(row["subnet_cidr"])), row.get("way_out", "gateway")
+    subnets, way_out = {subnet_id: row["subnet_cidr"]}, row.get("way_out", "gateway")
+    if "service_subnet_id" in row:
+        subnets[str(row["service_subnet_id"])] = row["service_subnet_cidr"]
     if way_out not in WAYS_OUT:
         raise ValueError(f"way_out: {way_out!r} is not one of {', '.join(WAYS_OUT)}")
     vpc_cidr, region = str(ipaddress.IPv4Network(row["vpc_cidr"])), zone[:-1]
@@ -94,13 +104,14 @@ def _network(row: Mapping[str, Any], now: float) -> Iterator[Record]:
         {"cidrBlock": vpc_cidr, "enableDnsSupport": row.get("dns", True)},
         {"mainRouteTableId": table_id, "dhcpOptionsId": f"dopt-{random_hex(17)}", "instanceTenancy": "default"},
     )
-    arn = f"arn:aws:ec2:{region}:{ACCOUNT_ID}:subnet/{subnet_id}"
-    subnet = {"vpcId": vpc_id, "cidrBlock": cidr, "availabilityZone": zone}
-    told = {"arn": arn, "availabilityZoneId": f"{zone}-az", "mapPublicIpOnLaunch": False}
-    yield record(network.SUBNET, subnet_id, subnet, told, vpc_id)
     yield record(network.ROUTE_TABLE, table_id, {"vpcId": vpc_id}, {}, vpc_id)
-    association = {"routeTableId": table_id, "subnetId": subnet_id}
-    yield record(network.ROUTE_TABLE_ASSOCIATION, f"rtbassoc-{random_hex(17)}", association, {}, table_id, subnet_id)
+    for id, cidr in subnets.items():
+        arn = f"arn:aws:ec2:{region}:{ACCOUNT_ID}:subnet/{id}"
+        subnet = {"vpcId": vpc_id, "cidrBlock": str(ipaddress.IPv4Network(cidr)), "availabilityZone": zone}
+        told = {"arn": arn, "availabilityZoneId": f"{zone}-az", "mapPublicIpOnLaunch": False}
+        yield record(network.SUBNET, id, subnet, told, vpc_id)
+        tie = {"routeTableId": table_id, "subnetId": id}
+        yield record(network.ROUTE_TABLE_ASSOCIATION, f"rtbassoc-{random_hex(17)}", tie, {}, table_id, id)
     if way_out != "none":
         out = f"igw-{random_hex(17)}" if way_out == "gateway" else f"nat-{random_hex(17)}"
         key = "gatewayId" if way_out == "gateway" else "natGatewayId"

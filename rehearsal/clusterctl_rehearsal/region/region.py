@@ -56,9 +56,18 @@ class Region:
         self.lock: threading.RLock = instances.lock
 
     def create(
-        self, token: str, inputs: Properties, *, region: str, request: str, machines: str, progress: Progress
+        self,
+        token: str,
+        inputs: Properties,
+        *,
+        region: str,
+        request: str,
+        machines: str,
+        progress: Progress,
+        waits: bool = True,
     ) -> Record:
-        """The new resource; an instance when its machine has been started, a file system when it is available.
+        """The new resource; an instance when its machine has been started, a file system when it is available, if one
+        `waits` for that.
 
         A repeated `request` (client token) gives what the first one made. Raises AwsError, StandInRefusal.
         """
@@ -71,7 +80,7 @@ class Region:
                 made = self.store.put(self._new(row, asked, request=request, machines=machines))
         if token == INSTANCE:
             return self.instances.start(made, progress)
-        return self._available(row, made, progress) if row.is_file_system else made
+        return self._available(row, made, progress) if row.is_file_system and waits else made
 
     def update(self, token: str, id: str, inputs: Properties) -> Record:
         """The changed resource. Raises AwsError, StandInRefusal."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -304,8 +303,8 @@ def test_the_tagging_api_finds_what_carries_the_id(world: SmallRegion, client: C
 @pytest.mark.parametrize(
     ("service", "operation", "code"),
     [
-        ("ec2", "RunInstances", "InvalidAction"),
-        ("iam", "CreateRole", "InvalidAction"),
+        ("ec2", "StopInstances", "InvalidAction"),
+        ("iam", "CreateUser", "InvalidAction"),
         ("ssm", "GetParameters", "UnknownOperationException"),
     ],
 )
@@ -313,8 +312,8 @@ def test_an_operation_that_is_not_known_is_never_a_silent_ok(
     client: Client, service: str, operation: str, code: str
 ) -> None:
     parameters: dict[str, Any] = {
-        "RunInstances": {"MinCount": 1, "MaxCount": 1},
-        "CreateRole": {"RoleName": "x", "AssumeRolePolicyDocument": json.dumps({})},
+        "StopInstances": {"InstanceIds": ["i-0"]},
+        "CreateUser": {"UserName": "x"},
         "GetParameters": {"Names": ["x"]},
     }
     assert client.call(service, operation, **parameters[operation]) == code

@@ -1,0 +1,56 @@
+"""What each call that makes or tags something does: a dry run makes nothing, tags and token are in the request."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any  # parameters and answers are JSON-like
+
+from clusterctl_rehearsal.api.call import Call
+from clusterctl_rehearsal.region.record import Properties, Record
+from clusterctl_rehearsal.region.refusal import AwsError
+
+
+def refuse_dry_run(call: Call) -> None:
+    """Raises AWS's answer to a dry run that would have succeeded."""
+    if call.parameters.get("DryRun"):
+        raise AwsError("DryRunOperation", "Request would have succeeded, but DryRun flag is set.", status=412)
+
+
+def made(call: Call, token: str, inputs: Properties, *, has_tags: bool = True, waits: bool = True) -> Record:
+    """The new resource, with the tags of an EC2 request. Raises AwsError.
+
+    `waits`: until a file system is available.
+    """
+    refuse_dry_run(call)
+    tags = {} if not has_tags else {"tags": {**tags_of(call), **(inputs.get("tags") or {})}}
+    given = {key: value for key, value in inputs.items() if value is not None}
+    return call.region.create(
+        token,
+        {**given, **tags},
+        region=call.region_name,
+        request=str(call.parameters.get("ClientToken", "")) if has_tags else "",
+        machines="none",
+        progress=lambda _: None,
+        waits=waits,
+    )
+
+
+def tags_of(call: Call) -> dict[str, str]:
+    """The tags in an EC2 request's specifications."""
+    specifications = call.parameters.get("TagSpecifications") or []
+    return {tag["Key"]: tag["Value"] for row in specifications for tag in row.get("Tags", [])}
+
+
+def retag(call: Call, row: Record, tags: Mapping[str, str]) -> Record:
+    """The resource with these tags and no others."""
+    known = {"tags": dict(tags)}
+    changed = dataclasses.replace(
+        row, inputs={**row.inputs, **known}, outputs={**row.outputs, **known, "tagsAll": dict(tags)}
+    )
+    return call.region.store.put(changed)
+
+
+def named_tags(rows: list[dict[str, Any]] | None, key: str = "Key", value: str = "Value") -> dict[str, str]:
+    """Tags as a service writes them, as a dictionary."""
+    return {row[key]: row.get(value, "") for row in rows or []}
