@@ -7,6 +7,7 @@ pytest-xdist has `xdist_group` for this; 3.8 writes the group into an attribute 
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -52,6 +53,7 @@ LONGEST = (
     "test_job_campaign.py",
     "lifecycle/test_kept_storage.py",
     "lifecycle/test_lost_reservation.py",
+    "jobs/test_frameworks.py",
     "bootstrap/test_torchrun.py",
     "lifecycle/test_deadline_from_outside.py",
     "lifecycle/test_storage_and_scripts.py",
@@ -112,6 +114,19 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """After `-m` and `-k` have left out what is not meant; each worker comes to the same order."""
     items[:] = [items[place] for place in longest_first([item.nodeid for item in items])]
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Writes down which frameworks the chosen tests need, for scripts/test, which then installs these."""
+    if path := os.environ.get("CLUSTERCTL_NEEDED_FRAMEWORKS"):
+        Path(path).write_text("".join(f"{name}\n" for name in needed_frameworks(session.items)))
+
+
+def needed_frameworks(items: Sequence[pytest.Item]) -> list[str]:
+    """What their marks name, torch first."""
+    named = {str(mark.args[0]) for item in items for mark in item.iter_markers("framework")}
+    has_torch = any(item.get_closest_marker("torch") for item in items)
+    return [*(["torch"] if has_torch else []), *sorted(named)]
 
 
 @pytest.hookimpl(optionalhook=True)

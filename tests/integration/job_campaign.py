@@ -246,6 +246,7 @@ def main(argv: Sequence[str]) -> int:
     """Runs a campaign and prints its table; 1 when a job did not end right."""
     parser = argparse.ArgumentParser(prog="scripts/campaign jobs", description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=100, help="how many jobs")
+    parser.add_argument("--first", type=int, default=0, help="the first of them: a long run in parts")
     parser.add_argument("--seed", type=int, default=1, help="the same seed draws the same mishaps")
     asked = parser.parse_args(argv)
     print(
@@ -258,7 +259,8 @@ def main(argv: Sequence[str]) -> int:
     ):
         cluster.up()
         work = write_programs(Path(folder) / "work")
-        for number, mishap in enumerate(mishaps(asked.seed, runs=asked.runs)):
+        chosen = mishaps(asked.seed, runs=asked.first + asked.runs)[asked.first :]
+        for number, mishap in enumerate(chosen, start=asked.first):
             took, result = _result(cluster, work, mishap, f"job-{number}")
             wrong += result != "right"
             nodes = ",".join(map(str, mishap.slots))

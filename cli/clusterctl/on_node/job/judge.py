@@ -23,8 +23,10 @@ VICTIMS_SAY = (
     "watchdog caught collective operation timeout",
     "failed to recv",
     "gloo/transport",
+    "another task died",
+    "collective ops is aborted by",
 )
-"""What ranks say whose peer has gone: torch with NCCL and gloo, 2.2 to 2.15."""
+"""What ranks say whose peer has gone: torch with NCCL and gloo, 2.2 to 2.15; at last JAX 0.10, and TensorFlow 2.21."""
 
 
 def is_victim(failure: Mapping[str, Any]) -> bool:

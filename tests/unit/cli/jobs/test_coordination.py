@@ -75,9 +75,18 @@ def test_a_culprit_stops_all_at_once_and_its_code_is_the_job_s() -> None:
     assert outcome["cause"] == "Node 3 (train-3): rank 3 (local rank 0) exited with code 7"
 
 
-def test_a_victim_waits_a_moment_for_its_culprit() -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        "RuntimeError: Connection closed by peer [10.0.8.3]:1",
+        "ValueError: UNKNOWN: Gloo all-reduce failed: [external/gloo/gloo/transport/tcp/pair.cc:538] Read error",
+        "the JAX distributed service detected fatal errors. This most likely indicates that another task died",
+        "Collective ops is aborted by: Error reported from /job:worker/task:1: The following tasks are unhealthy",
+    ],
+)
+def test_a_victim_waits_a_moment_for_its_culprit(line: str) -> None:
     coordination = running()
-    victim = failure(1, at_s=4.0, lines=("RuntimeError: Connection closed by peer [10.0.8.3]:1",))
+    victim = failure(1, at_s=4.0, lines=(line,))
     coordination.heard(1, {"phase": "running", "failures": [victim]})
     assert coordination.look(2.0, WALL_S, None)["do"] == "start"
     coordination.heard(3, {"phase": "running", "failures": [failure(3, at_s=4.2, code=9)]})
