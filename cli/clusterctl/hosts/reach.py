@@ -31,7 +31,7 @@ def look_at_hosts(inventory: Inventory, keys: LoginKeys) -> Mapping[int, HostLoo
     results = run_on_nodes(
         inventory,
         inventory.nodes,
-        Command(line=LOOK.command, timeout_s=LOOK.limit_s),
+        Command(line=f"exec sh -c {shlex.quote(LOOK.command)}", timeout_s=LOOK.limit_s),
         keys=keys,
         deadlines=Deadlines.within(CONNECT_S),
     )

@@ -6,13 +6,16 @@ import time
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from clusterctl_infra.config.hosts import HostsConfig
 from clusterctl_infra.errors import HostsUnfit, SomeNodesFailed, UsageError
+from clusterctl_infra.names import HOSTS_SUFFIX
 from clusterctl_infra.outputs import Inventory
 
+from clusterctl.engine.known_clusters import inventory_here
 from clusterctl.home import Home
-from clusterctl.hosts.folder import HostsFolder
+from clusterctl.hosts.folder import HostsFolder, hosts_folder
 from clusterctl.hosts.look import HostLook, hindrances
 from clusterctl.hosts.meaning import addresses, hosts_inventory, install_request, with_membership
 from clusterctl.hosts.reach import change_hosts, look_at_hosts, remove_request
@@ -57,6 +60,7 @@ def bring_up_hosts(request: HostsUp, output: Output, home: Home) -> None:
     """Makes the hosts nodes, and tells them of each other. Raises HostsUnfit before anything is changed."""
     config = request.folder.config()
     with held(config.name, home, verb="up"):
+        _refuse_other_folder(request.folder, config.name, home)
         before = read_record(config.name, home)
         record = wanted_record(config, before or new_record(config, now=datetime.now(UTC)))
         inventory = hosts_inventory(config, record, folder=request.folder.path)
@@ -73,6 +77,16 @@ def bring_up_hosts(request: HostsUp, output: Output, home: Home) -> None:
         inventory = hosts_inventory(config, record, folder=request.folder.path)
         _keep(record, inventory, home)
         _wait(request, config, record, inventory, home, output)
+
+
+def _refuse_other_folder(folder: HostsFolder, name: str, home: Home) -> None:
+    """Raises UsageError where another folder has a cluster of this name: its hosts would leave."""
+    known = inventory_here(home, name + HOSTS_SUFFIX)
+    if known is None or known.stack_dir in (None, str(folder.path)):
+        return
+    if hosts_folder(Path(known.stack_dir)) is not None:
+        told_other = f"{known.cluster} is the cluster of {known.stack_dir}, whose hosts would leave it"
+        raise UsageError(f"{told_other}: choose another name", hint=f"clusterctl nodes --cluster {known.cluster}")
 
 
 def _refuse_unfit(config: HostsConfig, record: HostsRecord, inventory: Inventory, keys: LoginKeys) -> None:

@@ -22,9 +22,11 @@ KNOWN_HOSTS_BYTES = 4 * 1024 * 1024
 def is_for_hosts(file: Path) -> bool:
     """Whether the cluster.yaml says `target: hosts`; False where it cannot be read, which its own reader tells."""
     try:
-        tree = read_document(read_text(file, str(file))).tree
+        text = read_text(file, str(file))
     except ConfigError:
         return False
+    # Files for AWS seldom name a target, and to read YAML takes longer than to look for the word.
+    tree = read_document(text).tree if "target" in text else None
     return isinstance(tree, dict) and tree.get("target") == TARGET
 
 
@@ -43,7 +45,7 @@ def load_hosts(file: Path, *, source: str) -> HostsConfig:
         problems += problems_of(e, HostsConfig)
     if config is not None:
         config, more = with_host_keys(config, file.parent)
-        problems += [*more, *_contradictions(config)]
+        problems += [*more, *_contradictions(config), *_without_key_file(config, file.parent)]
     if config is None or problems:
         raise config_error(source, problems, read, {})
     return config if config.owner is not None else config.model_copy(update={"owner": login_name()})
@@ -69,6 +71,17 @@ def with_host_keys(config: HostsConfig, folder: Path) -> tuple[HostsConfig, list
     if problems:
         return config, problems
     return config.model_copy(update={"hosts": tuple(hosts)}), []
+
+
+def _without_key_file(config: HostsConfig, folder: Path) -> Iterator[ConfigProblem]:
+    named = config.ssh.key_file
+    try:
+        if named is None or (folder / Path(named).expanduser()).is_file():
+            return
+        why = "no such file"
+    except (OSError, RuntimeError, ValueError) as e:
+        why = str(getattr(e, "strerror", None) or e)
+    yield ConfigProblem(path=("ssh", "key_file"), message=f"{shown(named)}: {why}")
 
 
 def _known_hosts(config: HostsConfig, folder: Path) -> tuple[str, ConfigProblem | None]:

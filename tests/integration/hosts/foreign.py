@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,11 +73,8 @@ class Foreign:
         )
 
     def wait_for_ssh(self, number: int) -> None:
-        until = time.monotonic() + ANSWER_S
-        while (done := self.ssh(number, "cloud-init status --wait >/dev/null 2>&1; true")).returncode:
-            if time.monotonic() > until:
-                pytest.fail(f"gpu-{number}: {done.stderr}\n{self.driver.console_tail(self.name, f'gpu-{number}', 30)}")
-            time.sleep(0.3)
+        """Returns when the machine is as its owner set it up."""
+        wait_until(lambda: self.ssh(number, "cloud-init status --wait >/dev/null 2>&1; true").returncode == 0)
 
     def ssh(self, number: int, command: str) -> subprocess.CompletedProcess[str]:
         """A command as the owner's user, by system ssh."""
@@ -139,3 +136,12 @@ def foreign_network(folder: Path) -> Iterator[Foreign]:
 
 def address(number: int) -> str:
     return f"10.0.8.{number}"
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Returns when it is; fails the test after ANSWER_S."""
+    until = time.monotonic() + ANSWER_S
+    while not is_so():
+        if time.monotonic() > until:
+            pytest.fail(f"not within {ANSWER_S:g} s")
+        time.sleep(0.3)

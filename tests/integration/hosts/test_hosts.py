@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from clusterctl_infra.keys import host_key
 
-from tests.integration.hosts.foreign import SEED, USER, Foreign, address, foreign_network
+from tests.integration.hosts.foreign import SEED, USER, Foreign, address, foreign_network, wait_until
 
 BOTH = f"  - {address(1)}\n  - {address(2)}\n"
 ENV = 'env: {GREETING: "it\'s me"}\ncaps: {runtime: 2h}\nprice_usd_per_hour: 12.5\n'
@@ -61,12 +61,26 @@ def test_hosts_become_nodes_run_a_job_and_are_as_before_after_down(net: Foreign,
 
     ok(net, "up", stack, "--yes")
     assert json.loads(ok(net, "status", "--json"))["generation"] == 1, "nothing new, nothing is told anew"
+    ok(net, "cp", f"{stack}/cluster.yaml", "all:/tmp/")
+    assert ok(net, "ssh", "--node", "all", "head -n 1 /tmp/cluster.yaml").count("target: hosts") == 2
     ok(net, "down", "--cluster", "lab@hosts", "--yes")
     assert [net.snapshot(number) for number in (1, 2)] == before
     assert (
         net.ssh(1, "systemctl list-unit-files 'clusterctl*' --no-legend; systemctl is-active ssh").stdout == "active\n"
     )
     assert net.clusterctl("nodes").returncode == 3
+
+
+def test_a_host_that_boots_again_is_a_node_again(net: Foreign, tmp_path: Path) -> None:
+    stack = str(net.write_stack(tmp_path / "lab", hosts=BOTH))
+    ok(net, "up", stack, "--yes")
+    booted = net.ssh(1, "cat /run/clusterctl/boot-id").stdout
+    net.driver.reboot(net.name, "gpu-1")
+    wait_until(lambda: net.ssh(1, "cat /run/clusterctl/boot-id").stdout not in ("", booted))
+    ok(net, "up", stack, "--yes")
+    status = json.loads(ok(net, "status", "--json"))
+    assert [(node["state"], node["membership"]) for node in status["nodes"]] == [("ready", None)] * 2
+    ok(net, "down", stack, "--yes")
 
 
 def test_bad_hosts_are_all_named_and_nothing_is_changed_on_good_ones(net: Foreign, tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ class Refused(Exception):
 
 def main(verb: str, told: Dict[str, Any]) -> Dict[str, Any]:
     """The answer: `ok`, whether anything `changed`, or the `error`."""
+    os.umask(0o022)  # root's may keep others from the folders that are made
     try:
         return {"ok": True, "changed": install(told) if verb == "install" else remove(told)}
     except (Refused, OSError, KeyError, subprocess.SubprocessError) as e:
@@ -70,8 +71,7 @@ def remove(told: Dict[str, Any]) -> bool:
     if not found:
         return False
     stop_units()
-    home = Path(pwd.getpwnam(found["user"]).pw_dir)
-    for path in (*found["files"], *WRITTEN_LATER, str(home / ".ssh/environment")):
+    for path in (*found["files"], *WRITTEN_LATER, *of_user(found["user"])):
         if path not in (BIRTH, RECEIPT):
             Path(path).unlink(missing_ok=True)
     without_names(Path("/etc/hosts"))
@@ -81,6 +81,14 @@ def remove(told: Dict[str, Any]) -> bool:
         if os.path.isdir(folder):
             shutil.rmtree(folder)
     return True
+
+
+def of_user(name: str) -> List[str]:
+    """What the agent wrote for the login user; nothing where there is no such user any more."""
+    try:
+        return [str(Path(pwd.getpwnam(name).pw_dir) / ".ssh/environment")]
+    except KeyError:
+        return []
 
 
 def refuse_another(cluster_id: str) -> None:

@@ -12,7 +12,9 @@ import pytest
 from clusterctl.home import Home
 from clusterctl.hosts.meaning import NO_END, hosts_inventory, install_request, with_membership
 from clusterctl.hosts.record import HostsRecord, KnownHost, new_record, read_record, wanted_record, write_record
+from clusterctl.ssh.request import end_line
 from clusterctl.text.headline import advice, ends, money
+from clusterctl.text.next_commands import replace_slot
 from clusterctl_infra.config.hosts import HostsConfig
 from clusterctl_infra.config.load_hosts import load_hosts
 from clusterctl_infra.errors import ClusterctlError
@@ -93,6 +95,8 @@ def test_the_inventory_survives_its_file_and_has_no_end_but_the_reminder() -> No
     assert datetime.fromisoformat(inventory.deadline) == NO_END
     assert inventory.advisory_end == (BORN + timedelta(days=7)).isoformat()
     assert ends(inventory, BORN) == "nothing ends hosts"
+    assert end_line(inventory, BORN) is None
+    assert replace_slot(inventory.cluster, 1).startswith("clusterctl status --cluster two-infiniband-hosts@hosts")
     assert money(inventory, None) == "cost unknown"
     assert "is meant to last until" in advice(inventory, BORN)[1]
     assert "was meant to end at" in advice(inventory, BORN + timedelta(days=8))[1]

@@ -67,6 +67,11 @@ def test_a_known_hosts_file_that_cannot_be_read_is_one_problem(tmp_path: Path) -
     assert "ssh.known_hosts: 'nowhere': cannot be read: No such file or directory" in problem
 
 
+def test_a_private_key_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
+    (problem,) = problems(tmp_path, LEAST.replace("user: ada", "user: ada, key_file: nowhere"))
+    assert "ssh.key_file: 'nowhere': no such file" in problem
+
+
 @pytest.mark.parametrize("key", ["storage", "packages", "scripts", "ranks"])
 def test_what_is_not_built_yet_says_so(tmp_path: Path, key: str) -> None:
     (problem,) = problems(tmp_path, f"{LEAST}{key}: []\n")
