@@ -40,6 +40,8 @@ def birth_json(node: NodePlan, *, agent: str) -> str:
         facts["packages"] = node.packages
     if node.scripts:
         facts["scripts"] = [_script_row(script) for script in node.scripts]
+    if node.host_user is not None:
+        facts |= {"user": node.host_user, "is_host": True}
     # YAML takes no control characters, and DEL is one that JSON leaves as it is.
     return json.dumps(facts, sort_keys=True).replace("\x7f", "\\u007f")
 

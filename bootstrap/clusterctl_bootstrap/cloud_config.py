@@ -39,14 +39,15 @@ def cloud_config(node: NodePlan, access: NodeAccess) -> str:
             # Keys near keys: gzip looks back no further than 32 KiB.
             *trust_files(node, access),
             *_node_files(node, agent_version(sources)),
-            *_agent_files(sources),
+            *agent_files(sources),
         ],
     }
     # YAML takes no control characters, and DEL is one that JSON leaves as it is.
     return "#cloud-config\n" + json.dumps(settings, indent=0).replace("\x7f", "\\u007f") + "\n"
 
 
-def _agent_files(sources: Mapping[str, str]) -> list[dict[str, str]]:
+def agent_files(sources: Mapping[str, str]) -> list[dict[str, str]]:
+    """Entries of write_files: the agent's modules, and the program that runs them."""
     modules = [{"path": f"{AGENT_FOLDER}/{name}", "content": text} for name, text in sources.items()]
     launcher = (files("clusterctl_bootstrap") / "shell" / "clusterctl-node").read_text(encoding="utf-8")
     return [*modules, {"path": AGENT, "permissions": "0755", "content": launcher}]

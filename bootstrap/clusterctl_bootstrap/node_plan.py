@@ -51,7 +51,7 @@ class NodePlan:
     nodes: int
     gpus_per_node: int
     slot_cidr: str
-    """Slot i has the address `network_address + i`."""
+    """Slot i has the address `network_address + i`; or all addresses, by slot, with commas between."""
     deadline: datetime
     """UTC."""
     imds: str = "root"
@@ -63,6 +63,8 @@ class NodePlan:
     mounts: tuple[MountPlan, ...] = ()
     packages: tuple[str, ...] = ()
     scripts: tuple[ScriptPlan, ...] = ()
+    host_user: str | None = None
+    """The login user of a machine that is somebody else's: nothing on it ends it. None: a machine that was made."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,6 +31,15 @@ def chosen_cluster(name: str | None) -> Inventory:
     return find_cluster(home_directory(os.environ), name=name, environ=os.environ)
 
 
+def made_cluster(name: str | None, *, verb: str, instead: str) -> Inventory:
+    """As `chosen_cluster`, for what machines of clusterctl's own alone have. Raises UsageError for hosts."""
+    inventory = chosen_cluster(name)
+    if inventory.is_hosts:
+        told = f"{verb} is not for {inventory.cluster}, whose machines are not clusterctl's: {instead}"
+        raise UsageError(told, hint=f"clusterctl status --cluster {inventory.cluster}")
+    return inventory
+
+
 def chosen_nodes(inventory: Inventory, text: str) -> tuple[int, ...]:
     """The slots that the text of `--node` means in this cluster."""
     slots = [node.slot for node in inventory.nodes]

@@ -15,6 +15,8 @@ NONCE_VARIABLE = "CLUSTERCTL_REHEARSAL_NONCE"
 
 REHEARSAL_SUFFIX = "@rehearsal"
 """Behind the name of every rehearsed cluster."""
+HOSTS_SUFFIX = "@hosts"
+"""Behind the name of every cluster of machines that exist: nothing of ours makes or ends them."""
 REHEARSAL_CREDENTIAL = "rehearsal"
 """AWS key id and secret of a rehearsal: no account has them."""
 REGION_PRIVATE = "/clusterctl/"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any  # JSON objects before they are checked
 
 from clusterctl_infra.errors import ClusterctlError
-from clusterctl_infra.names import USUAL_STACK_NAME
+from clusterctl_infra.names import HOSTS_SUFFIX, USUAL_STACK_NAME
 from clusterctl_infra.strict_json import Fields, NotAsExpected, moment, parsed, shortened
 
 VERSION = 1
@@ -101,11 +101,21 @@ class Inventory:
     """Or `spot`: the prices of machines are the most that they can cost, and nothing is reserved for them."""
     run_nodes_down: bool = False
     """True after `down` with retained storage: zero nodes on purpose."""
+    advisory_end: str | None = None
+    """Of hosts: until when their use was meant to last. Nothing ends them."""
+
+    @property
+    def is_hosts(self) -> bool:
+        """Its machines are somebody else's: no cloud is asked about them, and nothing ends them."""
+        return self.cluster.endswith(HOSTS_SUFFIX)
 
 
 def inventory_to_json(inventory: Inventory) -> dict[str, Any]:
     """A JSON-able dictionary with the version in it."""
-    return {"version": VERSION, **dataclasses.asdict(inventory)}
+    fields = dataclasses.asdict(inventory)
+    if inventory.advisory_end is None:  # so that what is kept of clusters on AWS stays as it was
+        del fields["advisory_end"]
+    return {"version": VERSION, **fields}
 
 
 def inventory_from_json(data: dict[str, Any], *, source: str) -> Inventory:

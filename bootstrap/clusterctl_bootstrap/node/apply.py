@@ -104,7 +104,7 @@ def _take(root: Path, offered: Dict[str, Any], outside: Outside) -> None:
     moment = facts_file.epoch(offered["deadline"])
     write_atomically(state / "deadline", "%s %d %d\n" % (offered["cluster_id"], offered["generation"], moment))
     write_atomically(state / "cluster.json", json.dumps(offered) + "\n", 0o600)
-    if guard.applies(root):
+    if guard.applies(root) and not guard.is_host(root):
         guard.arm(root, outside)
     known = facts_file.present(root)
     write_identity(root, known)

@@ -84,8 +84,11 @@ def processes(facts: Mapping[str, Any]) -> List[int]:
 
 
 def address(slot_cidr: str, slot: int) -> str:
-    """The private address of a slot: the range's first address plus the slot's number."""
-    return str(ip_network(slot_cidr)[slot])
+    """The private address of a slot: the range's first address plus the slot's number.
+
+    Hosts that somebody else numbered have their addresses listed instead, with commas between.
+    """
+    return slot_cidr.split(",")[slot] if "," in slot_cidr else str(ip_network(slot_cidr)[slot])
 
 
 def render_env(rows: List[Variable]) -> str:

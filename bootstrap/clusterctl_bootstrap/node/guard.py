@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from clusterctl_bootstrap.node.facts import birth
 from clusterctl_bootstrap.node.outside import Outside
 
 TIMERS = ("clusterctl-deadline.timer", "clusterctl-deadline-clock.timer")
@@ -16,9 +17,14 @@ def applies(root: Path) -> bool:
     return (root / "run/systemd/system").is_dir()
 
 
+def is_host(root: Path) -> bool:
+    """Whether this machine is somebody else's: nothing of ours ends it."""
+    return bool(birth(root).get("is_host"))
+
+
 def check(root: Path, outside: Outside) -> None:
     """Both guards stand, or are put up now where the boothook did not come to it. Raises GuardFailed."""
-    if not applies(root):
+    if not applies(root) or is_host(root):
         return
     if not (_is_armed(outside) and _rule(root)):
         arm(root, outside)

@@ -63,7 +63,12 @@ def asked_barrier(words: str) -> Optional[Tuple[str, int]]:
 
 
 def attend(root: Path, outside: Outside) -> None:
-    """What a node runs for as long as it lives does run, by the newest code and membership."""
+    """What a node runs for as long as it lives does run, by the newest code and membership.
+
+    On a host nothing does: it has no deadline to warn of, and nobody but its owner ends it.
+    """
+    if guard.is_host(root):
+        return
     _start("watch", "warns before the end of this machine", root, outside)
     if limit_s(root):
         _start("idle", "ends the cluster when nobody uses it", root, outside)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
 from clusterctl_bootstrap.node import environment, nccl
-from clusterctl_bootstrap.node.facts import FactsError
+from clusterctl_bootstrap.node.facts import FactsError, birth
 from clusterctl_bootstrap.node.files import write_atomically
 from clusterctl_bootstrap.node.outside import Outside
 
@@ -94,8 +94,9 @@ def _write_login(root: Path, name: str, text: str, outside: Outside) -> None:
 
 def login_user(root: Path) -> Tuple[int, int, Path]:
     """User id, group id and home of the account people log in to. Raises FactsError if cloud-init has not made it."""
+    user = birth(root).get("user", USER)
     for line in (root / "etc/passwd").read_text(encoding="utf-8", errors="replace").splitlines():
         fields = line.split(":")
-        if fields[0] == USER and len(fields) == 7:
+        if fields[0] == user and len(fields) == 7:
             return int(fields[2]), int(fields[3]), root / fields[5].lstrip("/")
-    raise FactsError("there is no user %s: cloud-init status --long" % USER)
+    raise FactsError("there is no user %s: cloud-init status --long" % user)

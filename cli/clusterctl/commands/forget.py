@@ -7,6 +7,7 @@ import os
 import click
 
 from clusterctl.home import home_directory
+from clusterctl.hosts.down import forget_hosts
 from clusterctl.lifecycle.forget import ForgetRequest, forget
 from clusterctl.options import chosen_cluster, complete_clusters
 from clusterctl.output import Output
@@ -14,7 +15,12 @@ from clusterctl.output import Output
 
 @click.command("forget")
 @click.argument("cluster", metavar="NAME", shell_complete=complete_clusters)
-@click.option("--yes", "-y", is_flag=True, help="Also where AWS does not say whether machines run.")
+@click.option(
+    "--yes",
+    "-y",
+    is_flag=True,
+    help="Also where AWS does not say whether machines run, or where hosts are nodes still.",
+)
 @click.pass_obj
 def command(output: Output, cluster: str, yes: bool) -> None:
     """Makes this computer forget the cluster NAME: its addresses and its login key.
@@ -28,4 +34,6 @@ def command(output: Output, cluster: str, yes: bool) -> None:
       clusterctl forget train
     """
     inventory = chosen_cluster(cluster)
+    if inventory.is_hosts:
+        return forget_hosts(inventory, home_directory(os.environ), is_agreed=yes)
     forget(ForgetRequest(inventory=inventory, is_agreed=yes), output, home_directory(os.environ), os.environ)

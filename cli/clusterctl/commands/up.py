@@ -10,6 +10,9 @@ from clusterctl_infra.errors import UsageError
 from clusterctl_infra.names import USUAL_STACK_NAME
 
 from clusterctl.engine.whereabouts import whereabouts_of_cluster
+from clusterctl.home import home_directory
+from clusterctl.hosts.folder import hosts_folder_of, refuse_flags
+from clusterctl.hosts.up import HostsUp, bring_up_hosts
 from clusterctl.lifecycle.retry_up import bring_up_in_time
 from clusterctl.lifecycle.up import bring_up
 from clusterctl.lifecycle.up_request import UpRequest
@@ -78,15 +81,22 @@ def command(
     With `capacity_block: {find: …}` a capacity block is bought after a question of its own, with the sum, which is not
     returned; --yes does not agree to that, --buy does. Until the block begins, --retry-until-up waits.
 
+    With `target: hosts` machines that exist become nodes: docs/hosts.md.
+
     \b
     Examples:
       clusterctl up stacks/train
       clusterctl up stacks/train --rehearse --nodes 2
     """
+    hosts = hosts_folder_of(stack_dir, cluster)
+    if hosts is not None:
+        refuse_flags(but=("stack_dir", "cluster", "yes", "is_forced", "ready_timeout", "as_json"))
+        asked = HostsUp(hosts, is_agreed=yes, is_forced=is_forced, as_json=as_json, ready_timeout_s=ready_timeout)
+        return bring_up_hosts(asked, output, home_directory(os.environ))
     if cluster is not None:
         stack_dir, stack_name, rehearse = _folder_of(cluster, stack_dir)
     request = UpRequest(
-        stack_dir=Path() if stack_dir is None else stack_dir,
+        stack_dir=stack_dir or Path(),
         stack_name=stack_name,
         rehearse=rehearse,
         nodes=nodes,
@@ -99,8 +109,12 @@ def command(
         is_forced=is_forced,
         replaces_failed=replace_failed,
     )
-    if retry_until_up:
-        bring_up_in_time(request, output, os.environ, for_s=for_s)
+    _bring_up(request, output, retries_s=for_s if retry_until_up else None)
+
+
+def _bring_up(request: UpRequest, output: Output, *, retries_s: float | None) -> None:
+    if retries_s is not None:
+        bring_up_in_time(request, output, os.environ, for_s=retries_s)
     else:
         bring_up(request, output, os.environ)
 

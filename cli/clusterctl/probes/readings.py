@@ -12,6 +12,7 @@ from clusterctl.probes.clock import ClockReading
 from clusterctl.probes.disk import FileSystem
 from clusterctl.probes.efa import EfaReading
 from clusterctl.probes.gpu import GpuReading
+from clusterctl.probes.infiniband import InfinibandReading
 from clusterctl.probes.kernel_log import KernelReading
 from clusterctl.probes.load import LoadReading
 from clusterctl.probes.nvlink import Links
@@ -28,6 +29,7 @@ class Readings:
     gpu: GpuReading | None = None
     nvlink: Mapping[int, Links] | None = None
     efa: EfaReading | None = None
+    infiniband: InfinibandReading | None = None
     kernel: KernelReading | None = None
     disk: tuple[FileSystem, ...] | None = None
     load: LoadReading | None = None

@@ -11,6 +11,7 @@ from clusterctl_infra.outputs import Inventory
 from clusterctl.probes.clock_findings import clock_findings, own_offset_s
 from clusterctl.probes.finding import Finding
 from clusterctl.probes.gpu_findings import Medians, gpu_findings, usual_of
+from clusterctl.probes.infiniband_findings import infiniband_findings, usual_infiniband
 from clusterctl.probes.node_findings import node_findings
 from clusterctl.probes.readings import NodeAnswer
 from clusterctl.probes.version_findings import usual_versions, version_findings
@@ -55,6 +56,7 @@ def judged(inventory: Inventory, answers: Sequence[NodeAnswer]) -> SweepReport:
     own_s = own_offset_s(answers)
     counts = Counter(each.efa.devices for each in readings if each.efa is not None)
     efa_devices = counts.most_common(1)[0][0] if counts else 0
+    usual_ports = usual_infiniband(readings)
     nodes = []
     for answer in answers:
         slot = answer.node.slot
@@ -63,6 +65,7 @@ def judged(inventory: Inventory, answers: Sequence[NodeAnswer]) -> SweepReport:
                 answer.readings, cluster=inventory.cluster, slot=slot, expected=inventory.gpus_per_node, usual=usual
             ),
             *node_findings(answer.readings, cluster=inventory.cluster, slot=slot, efa_devices=efa_devices),
+            *infiniband_findings(answer.readings.infiniband, usual_ports, cluster=inventory.cluster, slot=slot),
             *clock_findings(answer, own_s=own_s),
             *version_findings(answer.readings, versions),
         ]

@@ -18,6 +18,7 @@ from clusterctl.probes.clock import CLOCK
 from clusterctl.probes.disk import DISK
 from clusterctl.probes.efa import EFA
 from clusterctl.probes.gpu import GPU
+from clusterctl.probes.infiniband import INFINIBAND
 from clusterctl.probes.kernel_log import KERNEL
 from clusterctl.probes.load import LOAD
 from clusterctl.probes.nvlink import NVLINK
@@ -89,7 +90,7 @@ def _text(sweep: Sweep, report: SweepReport) -> str:
 
 
 PROBES: dict[str, Probe[Any]] = {
-    probe.name: probe for probe in (CLOCK, LOAD, SPOT, VERSIONS, EFA, KERNEL, DISK, GPU, NVLINK)
+    probe.name: probe for probe in (CLOCK, LOAD, SPOT, VERSIONS, EFA, INFINIBAND, KERNEL, DISK, GPU, NVLINK)
 }
 
 

@@ -142,6 +142,15 @@ def _efa(readings: Readings) -> str:
     return NONE if readings.efa is None or not readings.efa.devices else f"{readings.efa.active}/{readings.efa.devices}"
 
 
+def _infiniband(readings: Readings) -> str:
+    """`8/8 400`: active of all, and Gb/sec of the slowest that is active."""
+    found = readings.infiniband
+    if found is None or not found.ports:
+        return NONE
+    rates = [port.rate_gbps for port in found.ports if port.state == "ACTIVE"]
+    return f"{found.active}/{len(found.ports)}{f' {min(rates):g}' if rates else ''}"
+
+
 def _disk(readings: Readings) -> str:
     if not readings.disk:
         return NONE
@@ -182,6 +191,7 @@ COLUMNS = (
     Column(header="nvlinks", probe="nvlink", cell=_nvlinks, is_usual=False),
     Column(header="xid", probe="kernel", cell=_xids),
     Column(header="efa", probe="efa", cell=_efa, is_usual=False),
+    Column(header="ib", probe="infiniband", cell=_infiniband, is_usual=False),
     Column(header="load", probe="load", cell=_load, is_usual=False),
     Column(header="free memory", probe="load", cell=_free_memory, is_usual=False),
     Column(header="fullest disk", probe="disk", cell=_disk, is_usual=False),

@@ -25,7 +25,7 @@ def inventories_here(home: Home, *, rehearsal: bool) -> tuple[Inventory, ...]:
             found.append(read_inventory(home.inventory_file(name)))
         except (InventoryUnreadable, OSError):
             continue
-    return tuple(inventory for inventory in found if inventory.rehearsal == rehearsal)
+    return tuple(each for each in found if each.rehearsal == rehearsal and not each.is_hosts)
 
 
 def known_here(inventories: tuple[Inventory, ...], home: Home) -> dict[str, KnownHere]:

@@ -164,7 +164,7 @@ def log_in(request: SshRequest, caller: Caller, output: Output) -> NoReturn:
 
 def end_line(inventory: Inventory, now: datetime) -> str | None:
     """`train ends 17:22 UTC, in 4 h 31 m`: what whoever logs in should know; None after it, and without a deadline."""
-    if not inventory.cluster_id or not inventory.deadline:
+    if not inventory.cluster_id or not inventory.deadline or inventory.is_hosts:
         return None
     deadline = datetime.fromisoformat(inventory.deadline)
     if deadline <= now:

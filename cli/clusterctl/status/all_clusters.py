@@ -75,7 +75,7 @@ def _row(row: ClusterSeen) -> tuple[str, ...]:
         _state(row.seen, is_over=deadline <= now),
         f"{row.seen.ready}/{len(row.seen.nodes)}",
         usd(inventory.usd_per_hour),
-        "–" if row.seen.is_down else _end(deadline, now),
+        "–" if row.seen.is_down or inventory.is_hosts else _end(deadline, now),
     )
 
 

@@ -68,6 +68,8 @@ def gather(
     ssh_dir: Path,
 ) -> Facts:
     """The facts about the cluster; never raises for what does not answer."""
+    if inventory.is_hosts:
+        return _of_hosts(inventory, home, now=now, connect_timeout_s=connect_timeout_s, ssh_dir=ssh_dir)
     clocks: list[timedelta] = []
     api = Asked(lambda: ask_api(inventory, home, environ, note_wrong_clock=clocks.append))
     held = Asked(lambda: ask_reserved(inventory, home, environ))
@@ -96,6 +98,13 @@ def gather(
     )
     gone = _unless_heard(instances, answers)
     return _with_ends(facts, gone, inventory, home=home, environ=environ)
+
+
+def _of_hosts(inventory: Inventory, home: Home, *, now: datetime, connect_timeout_s: float, ssh_dir: Path) -> Facts:
+    """What the nodes say: no cloud knows of them."""
+    nodes = inventory.nodes
+    answers, trouble = asked_nodes(inventory, nodes, home, ssh_dir=ssh_dir, connect_timeout_s=connect_timeout_s)
+    return Facts(now=now, instances=None, answers=answers, ssh_trouble=trouble)
 
 
 def _with_ends(

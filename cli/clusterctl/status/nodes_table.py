@@ -12,12 +12,15 @@ NONE = "–"
 
 def nodes_text(inventory: Inventory) -> str:
     """The cluster's line and its table; columns that no node fills are left out."""
-    title = f"{inventory.name} · {inventory.zone} · {hardware(inventory)}"
+    place = "hosts" if inventory.is_hosts else inventory.zone
+    title = f"{inventory.name} · {place} · {hardware(inventory)}"
     title += rehearsed(inventory.rehearsal, inventory.gpus_per_node > 0)
     if not inventory.nodes or inventory.run_nodes_down:
         return f"{title}\n  no nodes now: the cluster is down"
     has_public = any(node.public_ip for node in inventory.nodes)
     header = ["node", "rank", "private ip", *(["public ip"] if has_public else []), "instance"]
+    if inventory.is_hosts:
+        header, has_public = ["node", "rank", "private ip", "host"], False
     rows = [_row(node, has_public) for node in inventory.nodes]
     return f"{title}\n\n{render_table(header, rows, right={'rank'})}"
 
@@ -29,7 +32,7 @@ def nodes_json(inventory: Inventory) -> dict[str, object]:
         "cluster_id": inventory.cluster_id,
         "rehearsal": inventory.rehearsal,
         "generation": inventory.generation,
-        "deadline": inventory.deadline,
+        "deadline": None if inventory.is_hosts else inventory.deadline,
         "down": inventory.run_nodes_down,
         "nodes": [
             {
@@ -47,4 +50,4 @@ def nodes_json(inventory: Inventory) -> dict[str, object]:
 
 def _row(node: InventoryNode, has_public: bool) -> list[str]:
     public = [node.public_ip or NONE] if has_public else []
-    return [node.name, str(node.rank), node.private_ip, *public, node.instance_id or NONE]
+    return [node.name, str(node.rank), node.private_ip, *public, node.instance_id or node.public_ip or NONE]

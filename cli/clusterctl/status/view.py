@@ -14,7 +14,7 @@ from clusterctl.status.idle import idle_json, idle_line
 from clusterctl.status.judge import NodeStatus
 from clusterctl.status.node_report import SpotNotice
 from clusterctl.status.overview import Overview
-from clusterctl.text.headline import ends, money, rehearsed
+from clusterctl.text.headline import advice, ends, money, rehearsed
 from clusterctl.text.next_commands import down_again, extend_again, go_on_with, replace_again, up_again
 from clusterctl.text.node_set import fold_names
 from clusterctl.text.quantities import clock, count, duration, usd
@@ -41,7 +41,7 @@ def status_json(seen: Overview) -> dict[str, object]:
         "down": seen.is_down,
         "ready": seen.ready,
         "started_at": inventory.started_at,
-        "deadline": inventory.deadline,
+        "deadline": None if inventory.is_hosts else inventory.deadline,
         "deadline_reason": inventory.deadline_reason,
         "usd_per_hour": inventory.usd_per_hour,
         "spent_usd": None if seen.spent_usd is None else round(seen.spent_usd, 4),
@@ -79,7 +79,9 @@ def remarks(seen: Overview) -> list[str]:
     """What no line of a node can say."""
     inventory, facts = seen.inventory, seen.facts
     told = []
-    if facts.instances is None:
+    if inventory.is_hosts:
+        told += advice(inventory, facts.now)
+    elif facts.instances is None:
         told.append(
             f"{cloud_name(inventory)} did not answer ({facts.cloud_trouble}): what is known comes from the nodes alone"
         )
@@ -111,7 +113,8 @@ def remarks(seen: Overview) -> list[str]:
     told += _what_is_gone(seen)
     told += _memberships(seen)
     if failed := {node.slot: node.name for node in seen.nodes if node.state == "failed"}:
-        told.append(f"{count(len(failed), 'node')} failed; next: {replace_again(inventory.cluster, failed)}")
+        again = up_again(inventory) if inventory.is_hosts else replace_again(inventory.cluster, failed)
+        told.append(f"{count(len(failed), 'node')} failed; next: {again}")
     return told
 
 

@@ -34,7 +34,9 @@ def rehearsed(is_rehearsal: bool, has_gpus: bool) -> str:
 
 
 def money(inventory: Inventory, spent_usd: float | None) -> str:
-    """`about $265.85 of $1000.00`; an unknown price is said to be unknown."""
+    """`about $265.85 of $1000.00`; an unknown price is said to be unknown. Of hosts the rate that was written."""
+    if inventory.is_hosts:
+        return "cost unknown" if inventory.usd_per_hour is None else f"{usd(inventory.usd_per_hour)}/h"
     told = "cost unknown" if spent_usd is None else f"{about(inventory)} {usd(spent_usd)}"
     return told if inventory.budget_usd is None else f"{told} of {usd(inventory.budget_usd)}"
 
@@ -44,8 +46,20 @@ def about(inventory: Inventory) -> str:
     return "at most" if inventory.capacity == "spot" else "about"
 
 
+def advice(inventory: Inventory, now: datetime) -> list[str]:
+    """Of hosts: that nothing ends them, and until when their use was meant to last."""
+    told = ["these hosts are not clusterctl's: no deadline and no cap ends them, or a job on them"]
+    if inventory.advisory_end is not None:
+        at = datetime.fromisoformat(inventory.advisory_end)
+        word = "is meant to last until" if at > now else "was meant to end at"
+        told.append(f"their use {word} {clock(at, now)} (caps.runtime, which is advice only)")
+    return told
+
+
 def ends(inventory: Inventory, now: datetime) -> str:
-    """`ends 17:22 UTC (in 3 h 19 m: budget)`, and afterwards `ended 17:22 UTC (4 m ago: budget)`."""
+    """`ends 17:22 UTC (in 3 h 19 m: budget)`, and afterwards `ended 17:22 UTC (4 m ago: budget)`; of hosts neither."""
+    if inventory.is_hosts:
+        return inventory.deadline_reason
     at = datetime.fromisoformat(inventory.deadline)
     left = at - now
     if left > timedelta(0):

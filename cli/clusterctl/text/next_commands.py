@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from clusterctl_infra.names import USUAL_STACK_NAME
+from clusterctl_infra.names import HOSTS_SUFFIX, USUAL_STACK_NAME
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.text.instant import typed_instant
@@ -79,7 +79,10 @@ def replace_again(cluster: str, names: Mapping[int, str]) -> str:
 
 
 def replace_slot(cluster: str, slot: int) -> str:
-    """`clusterctl replace --node 1 --cluster train`."""
+    """`clusterctl replace --node 1 --cluster train`; a host is its owner's to mend, or to take out of the list."""
+    if cluster.endswith(HOSTS_SUFFIX):
+        look = shlex.join(["clusterctl", "status", "--cluster", cluster])
+        return f"{look}  (mend the host, or write another one in cluster.yaml)"
     return shlex.join(["clusterctl", "replace", "--node", str(slot), "--cluster", cluster])
 
 

@@ -46,7 +46,7 @@ def load_cluster(
     wrong with the parts that are sound, so that a person need not mend these to hear of those.
     """
     source = source or str(path)
-    reading = _reading(_read(path, source), load_catalog(), overrides)
+    reading = _reading(read_text(path, source), load_catalog(), overrides)
     problems, sound = list(reading.problems), reading.sound
     if sound is not None:
         sound, script_problems = _with_scripts(sound, path.parent)
@@ -55,7 +55,7 @@ def load_cluster(
         return sound if sound.owner is not None else sound.model_copy(update={"owner": login_name()})
     if sound is not None:
         problems += further(sound, unsound_paths(problem.path for problem in problems))
-    raise _error(source, problems, reading.document, overrides)
+    raise config_error(source, problems, reading.document, overrides)
 
 
 def load_whereabouts(path: Path, *, overrides: Mapping[str, str], source: str) -> ClusterConfig:
@@ -63,10 +63,10 @@ def load_whereabouts(path: Path, *, overrides: Mapping[str, str], source: str) -
 
     Raises ConfigError with all problems when one of the two is wrong.
     """
-    reading = _reading(_read(path, source), load_catalog(), overrides)
+    reading = _reading(read_text(path, source), load_catalog(), overrides)
     unsound = unsound_paths(problem.path for problem in reading.problems)
     if reading.sound is None or not all(is_sound((key,), unsound) for key in ("name", "region")):
-        raise _error(source, list(reading.problems), reading.document, overrides)
+        raise config_error(source, list(reading.problems), reading.document, overrides)
     return reading.sound
 
 
@@ -74,7 +74,7 @@ def later_problems(
     path: Path, problems: Sequence[ConfigProblem], *, overrides: Mapping[str, str], source: str
 ) -> ConfigError:
     """The error for problems found later in a configuration that could be read, with their lines in the file."""
-    return _error(source, list(problems), read_document(_read(path, source)), overrides)
+    return config_error(source, list(problems), read_document(read_text(path, source)), overrides)
 
 
 def parse_cluster(
@@ -83,7 +83,7 @@ def parse_cluster(
     """The configuration in `text`; pure. Raises ConfigError with all problems, naming `source`."""
     reading = _reading(text, catalog, overrides)
     if reading.config is None:
-        raise _error(source, list(reading.problems), reading.document, overrides)
+        raise config_error(source, list(reading.problems), reading.document, overrides)
     return reading.config
 
 
@@ -161,7 +161,8 @@ def _not_a_cluster(tree: Tree) -> str:
     return "not a mapping: write key: value lines, such as name: train"
 
 
-def _read(path: Path, source: str) -> str:
+def read_text(path: Path, source: str) -> str:
+    """The text of a person's file, which messages call `source`. Raises ConfigError."""
     try:
         kind = path.stat().st_mode
         if stat.S_ISDIR(kind):
@@ -183,7 +184,8 @@ def _read(path: Path, source: str) -> str:
         raise ConfigError(f"{source}: not UTF-8 text (line {line}, byte {e.start}: 0x{data[e.start]:02x})") from e
 
 
-def _error(source: str, problems: list[ConfigProblem], read: Document, given: Mapping[str, str]) -> ConfigError:
+def config_error(source: str, problems: list[ConfigProblem], read: Document, given: Mapping[str, str]) -> ConfigError:
+    """One error for all problems, in the order of the file's lines; `given`: the stack's overrides."""
     placed = [_placed(problem, read, given) for problem in _without_repeats(problems)]
     placed.sort(key=lambda row: (row[0] is None, row[0] or 0))
     count = "1 problem" if len(placed) == 1 else f"{len(placed)} problems"

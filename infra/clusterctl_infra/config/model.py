@@ -61,12 +61,24 @@ def check_user(value: object) -> str:
     return LOGIN_USER
 
 
+def check_target(value: object) -> str:
+    """Raises ValueError for any but AWS: another target has another form of this file."""
+    if value == "hosts":
+        raise ValueError("hosts that exist are no matter of Pulumi: clusterctl up makes them nodes (docs/hosts.md)")
+    if value != "aws":
+        raise ValueError("allowed are aws, hosts")
+    return "aws"
+
+
 OneOrList = Annotated[
     str | tuple[str, ...],
     BeforeValidator(check_one_or_list),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
 ]
 User = Annotated[str, BeforeValidator(check_user), WithJsonSchema({"const": LOGIN_USER})]
+
+
+Target = Annotated[str, BeforeValidator(check_target), WithJsonSchema({"const": "aws"})]
 
 
 class AdoptConfig(BaseModel):
@@ -188,6 +200,9 @@ class ClusterConfig(BaseModel):
 
     model_config = ConfigDict(
         **STRICT, json_schema_extra={"oneOf": [{"required": ["gpus"]}, {"required": ["instance_type"]}]}
+    )
+    target: Target = Field(
+        default="aws", description="`aws`; a file with `hosts` has other keys, for machines that exist: docs/hosts.md."
     )
     name: Name = Field(description="Names the cluster and its nodes: `train` has `train-0`, `train-1`, …")
     region: Text = Field(description="The AWS region.", examples=["us-west-2"])

@@ -8,7 +8,7 @@ from typing import Any  # JSON Schema
 
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.config.overrides import OVERRIDES
-from clusterctl_infra.config.schema import json_schema
+from clusterctl_infra.config.schema import hosts_schema, json_schema
 
 EXAMPLE = """\
 name: train
@@ -43,22 +43,24 @@ def reference(catalog: Catalog) -> str:
     """The page's text."""
     schema = json_schema()
     parts = [HEAD.format(example=EXAMPLE), "## The keys\n\n" + _table(schema)]
-    for key, section in _sections(schema):
+    for key, section in _sections(schema, schema["$defs"]):
         parts.append(f"## {key}\n\n{section['description']}\n\n{_table(section)}")
-    parts += [_images(catalog), _overrides()]
+    parts += [_images(catalog), _overrides(), *_hosts()]
     return "\n".join(parts)
 
 
-def _sections(schema: dict[str, Any], start: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+def _sections(
+    schema: dict[str, Any], definitions: dict[str, dict[str, Any]], start: str = ""
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every mapping inside, with its path, in the order of the file."""
     for key, field in schema["properties"].items():
         name = _reference_in(field)
         if name is None:
             continue
-        section = _definitions()[name]
+        section = definitions[name]
         path = f"{start}{key}[]" if field.get("type") == "array" else f"{start}{key}"
         yield path, section
-        yield from _sections(section, f"{path}.")
+        yield from _sections(section, definitions, f"{path}.")
 
 
 def _table(section: dict[str, Any]) -> str:
@@ -112,11 +114,6 @@ def _reference_in(field: dict[str, Any]) -> str | None:
     return None if found is None else str(found).rpartition("/")[2]
 
 
-def _definitions() -> dict[str, dict[str, Any]]:
-    definitions: dict[str, dict[str, Any]] = json_schema()["$defs"]
-    return definitions
-
-
 def _images(catalog: Catalog) -> str:
     rows = [f"| `{name}` | {image.meaning} | {', '.join(image.parameters)} |" for name, image in catalog.images.items()]
     return "## Images\n\n| image | meaning | architectures |\n|---|---|---|\n" + "\n".join(rows) + "\n"
@@ -126,3 +123,12 @@ def _overrides() -> str:
     head = "## Overrides by a stack's Pulumi config\n\n`pulumi config set clusterctl:nodes 8` stands for `nodes: 8`."
     keys = ", ".join(f"`{key}`" for key in OVERRIDES)
     return f"{head} Keys: {keys}. `gpus` and `instance_type` take each other's place.\n"
+
+
+def _hosts() -> Iterator[str]:
+    """The keys of the other kind of file, for machines that exist."""
+    schema = hosts_schema()
+    head = "## With `target: hosts`\n\nMachines that exist have these keys instead of those above: [hosts](hosts.md)."
+    yield f"{head}\n\n{_table(schema)}"
+    for key, section in _sections(schema, schema["$defs"]):
+        yield f"### hosts: {key}\n\n{section['description']}\n\n{_table(section)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any  # JSON
 
 from clusterctl_infra.catalog.reader import Catalog
+from clusterctl_infra.config.hosts import HostsConfig
 from clusterctl_infra.config.model import ClusterConfig
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -16,6 +17,12 @@ def json_schema(catalog: Catalog | None = None) -> dict[str, Any]:
     if catalog is not None:
         schema["properties"]["region"]["enum"] = list(catalog.regions())
     return {"$schema": DIALECT, "title": "cluster.yaml", **schema}
+
+
+def hosts_schema() -> dict[str, Any]:
+    """The JSON Schema of a cluster.yaml with `target: hosts`."""
+    schema: dict[str, Any] = _without_titles(HostsConfig.model_json_schema(by_alias=True, mode="validation"))
+    return schema
 
 
 def _without_titles(schema: Any) -> Any:

@@ -7,7 +7,16 @@ from pathlib import Path
 import pytest
 from clusterctl.lifecycle.new_stack import PROGRAM
 
-from tests.unit.infra.components.example_clusters import EXAMPLES, NAMES, ROOT, config_of, golden_file, listed, recorded
+from tests.unit.infra.components.example_clusters import (
+    EXAMPLES,
+    HOSTS,
+    NAMES,
+    ROOT,
+    config_of,
+    golden_file,
+    listed,
+    recorded,
+)
 
 PAGE = (ROOT / "docs" / "example-clusters.md").read_text(encoding="utf-8")
 
@@ -29,9 +38,9 @@ def test_an_example_is_a_stack_folder_of_its_name_with_the_program_that_init_wri
 def test_the_page_has_a_section_for_each_example_and_for_nothing_else() -> None:
     headings = [line.removeprefix("## ") for line in PAGE.splitlines() if line.startswith("## ")]
     linked = {part.partition("/")[0] for part in PAGE.split("../examples/clusters/")[1:]}
-    assert linked == set(NAMES)
-    assert len(headings) == len(NAMES)
+    assert linked == {*NAMES, HOSTS} == {folder.name for folder in EXAMPLES.iterdir() if folder.is_dir()}
+    assert len(headings) == len(linked)
 
 
 def test_no_written_down_list_is_of_an_example_that_is_gone() -> None:
-    assert {path.stem for path in Path(golden_file("x")).parent.iterdir()} == set(NAMES)
+    assert {path.stem for path in Path(golden_file("x")).parent.iterdir()} == {*NAMES, HOSTS}

@@ -1,0 +1,114 @@
+"""What a host is given over SSH: the agent, its birth certificate, the cluster's keys, a unit and settings of SSH.
+
+A host is a machine that exists and is somebody else's. There is no cloud-init: `clusterctl up` writes these files, and
+`clusterctl down` removes them. All of them are new files; nothing that is there is changed by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from clusterctl_bootstrap.agent_source import agent_sources, agent_version, later_sources
+from clusterctl_bootstrap.birth import birth_json
+from clusterctl_bootstrap.cloud_config import BIRTH, agent_files
+from clusterctl_bootstrap.node.environment import Variable, slurm_variables, variables
+from clusterctl_bootstrap.node_plan import NodePlan
+from clusterctl_bootstrap.trust import BARRIER_SECRET, IDENTITIES, NODE_KEY
+
+UNIT_NAME = "clusterctl-node.service"
+UNIT = """\
+[Unit]
+Description=clusterctl: this machine is a node of a cluster
+Wants=network-online.target
+After=network-online.target
+[Service]
+Type=exec
+RemainAfterExit=yes
+ExecStart=/usr/local/bin/clusterctl-node boot
+Restart=on-abnormal
+[Install]
+WantedBy=multi-user.target
+"""
+KNOWN_HOSTS = "/etc/ssh/clusterctl/known_hosts"
+SSH_SETTINGS = "/etc/ssh/ssh_config.d/00-clusterctl.conf"
+COMPUTED = ("NCCL_DEBUG", "NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", "NCCL_IB_HCA")
+"""What the agent finds out on the machine itself (node/nccl.py)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostPeer:
+    """One host as the others know it."""
+
+    address: str
+    """By which the nodes reach each other."""
+    host_key: str
+    """`ssh-ed25519 AAAA…`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostTrust:
+    """By what the hosts of a cluster know each other; the node key and the barrier's secret are secrets."""
+
+    node_private_key: str
+    node_public_key: str
+    barrier_secret: str
+    peers: tuple[HostPeer, ...]
+    """By slot."""
+
+    def __repr__(self) -> str:
+        return f"HostTrust({len(self.peers)} hosts)"
+
+
+def host_files(node: NodePlan, trust: HostTrust) -> tuple[Mapping[str, str], ...]:
+    """path, content and, but for 0644, permissions of each file of this host; the same for the same plan."""
+    sources = {**agent_sources(), **later_sources()}
+    return (
+        *agent_files(sources),
+        _file(BIRTH, birth_json(node, agent=agent_version(agent_sources())) + "\n"),
+        _file(NODE_KEY, trust.node_private_key, "0600"),
+        _file(BARRIER_SECRET, f"{trust.barrier_secret}\n", "0600"),
+        _file(f"/etc/ssh/clusterctl/keys-{node.host_user}", _let_in(trust)),
+        _file(KNOWN_HOSTS, _known_hosts(node.cluster, trust.peers)),
+        _file(SSH_SETTINGS, _client(node, trust.peers)),
+        _file(f"/etc/systemd/system/{UNIT_NAME}", UNIT),
+    )
+
+
+def environment_names(node: NodePlan) -> tuple[str, ...]:
+    """Every variable that the host's sshd may take from the agent's file, sorted: no other, LD_PRELOAD for one."""
+    facts = {
+        "slot": node.slot,
+        "rank": node.rank,
+        "nodes": node.nodes,
+        "gpus_per_node": node.gpus_per_node,
+        "slot_cidr": node.slot_cidr,
+        "cluster": node.cluster,
+        "cluster_id": node.cluster_id,
+        "generation": node.generation,
+        "env": dict(node.env),
+    }
+    rows: Sequence[Variable] = (*variables(facts), *slurm_variables(facts))
+    return tuple(sorted({*(row.name for row in rows), *COMPUTED}))
+
+
+def _let_in(trust: HostTrust) -> str:
+    addresses = ",".join(peer.address for peer in trust.peers)
+    return f'from="{addresses}" {trust.node_public_key}\n'
+
+
+def _known_hosts(cluster: str, peers: Sequence[HostPeer]) -> str:
+    return "".join(f"{cluster}-{slot},{peer.address} {peer.host_key}\n" for slot, peer in enumerate(peers))
+
+
+def _client(node: NodePlan, peers: Sequence[HostPeer]) -> str:
+    """How the hosts reach each other: by name or address, the declared host key or nothing."""
+    names = " ".join(f"{node.cluster}-{slot} {peer.address}" for slot, peer in enumerate(peers))
+    return (
+        f"Host {names}\nUser {node.host_user}\n{IDENTITIES}"
+        f"GlobalKnownHostsFile {KNOWN_HOSTS} /etc/ssh/ssh_known_hosts\nStrictHostKeyChecking yes\n"
+    )
+
+
+def _file(path: str, content: str, permissions: str = "0644") -> dict[str, str]:
+    return {"path": path, "permissions": permissions, "content": content}

@@ -1,0 +1,104 @@
+"""The folder of a cluster of hosts: a cluster.yaml with `target: hosts`, and no Pulumi program."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+from clusterctl_infra.config.hosts import HostsConfig
+from clusterctl_infra.config.load_hosts import is_for_hosts, load_hosts
+from clusterctl_infra.errors import NothingMatched, UsageError
+from clusterctl_infra.names import HOSTS_SUFFIX
+from clusterctl_infra.outputs import Inventory
+
+from clusterctl.engine.known_clusters import VARIABLE, find_cluster, inventory_here
+from clusterctl.engine.stacks_near import CLUSTER_FILE
+from clusterctl.home import Home
+from clusterctl.options import chosen_cluster
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostsFolder:
+    """Where it is, and as it was typed."""
+
+    path: Path
+    typed: str
+
+    def config(self) -> HostsConfig:
+        """What its file says, every host with its key. Raises ConfigError with all problems."""
+        return load_hosts(self.path / CLUSTER_FILE, source=f"{self.typed}/{CLUSTER_FILE}")
+
+
+def hosts_folder(directory: Path) -> HostsFolder | None:
+    """The folder, where its cluster.yaml says `target: hosts`; None for any other."""
+    path = directory.expanduser().absolute()
+    if not (path / CLUSTER_FILE).is_file() or not is_for_hosts(path / CLUSTER_FILE):
+        return None
+    return HostsFolder(path=path, typed=shlex.quote(str(directory)))
+
+
+def folder_of(inventory: Inventory) -> HostsFolder:
+    """The folder from which a cluster of hosts was made. Raises UsageError where it is not there any more."""
+    found = None if inventory.stack_dir is None else hosts_folder(Path(inventory.stack_dir))
+    if found is None:
+        told = f"{inventory.stack_dir} has no {CLUSTER_FILE} with target: hosts any more; put it back"
+        raise UsageError(told, hint=f"clusterctl nodes --cluster {inventory.cluster}")
+    return found
+
+
+def hosts_folder_of(directory: Path | None, cluster: str | None) -> HostsFolder | None:
+    """What `up` and `down` are asked for, where that is hosts; None for anything else, both together too."""
+    if cluster is None:
+        return hosts_folder(Path() if directory is None else directory)
+    if directory is not None:
+        return None
+    inventory = chosen_cluster(cluster)
+    return folder_of(inventory) if inventory.is_hosts else None
+
+
+def known_hosts_cluster(directory: Path | None, cluster: str | None, home: Home) -> Inventory | None:
+    """The cluster of hosts that `down` is asked to end; None for anything else. Its file may be broken by now.
+
+    Raises NothingMatched for a folder of hosts none of which is a node.
+    """
+    if directory is None:
+        wanted = find_cluster(home, name=cluster, environ=os.environ) if _is_known(cluster, home) else None
+        return wanted if wanted is not None and wanted.is_hosts else None
+    folder = hosts_folder(directory)
+    here = str(directory.expanduser().absolute())
+    known = [each for name in home.cluster_names if (each := inventory_here(home, name)) is not None and each.is_hosts]
+    found = [each for each in known if each.stack_dir == here]
+    if cluster is None and found:
+        return found[0]
+    if folder is not None and cluster is None:
+        raise NothingMatched(f"{folder.typed}: none of its hosts is a node, by what this computer knows")
+    return None
+
+
+def _is_known(cluster: str | None, home: Home) -> bool:
+    """Whether the name, or the only cluster there is, has an inventory here: else the stack's state is asked."""
+    names = home.cluster_names
+    wanted = cluster or os.environ.get(VARIABLE)
+    return len(names) == 1 if wanted is None else wanted in names or wanted + HOSTS_SUFFIX in names
+
+
+def refuse_flags(*, but: Collection[str]) -> None:
+    """Raises UsageError for flags of the present verb that mean nothing where nothing is made; `but` names the rest."""
+    context = click.get_current_context()
+    given = [
+        parameter.opts[0]
+        for parameter in context.command.params
+        if parameter.name is not None
+        and parameter.name not in but
+        and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise UsageError(
+            f"{', '.join(given)}: not for target: hosts, whose machines exist: cluster.yaml lists them",
+            hint=f"{context.command_path} --help",
+        )

@@ -1,0 +1,167 @@
+"""What a host is like before anything is changed on it: one look over SSH, its parser, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from clusterctl_infra.config.hosts import HostsConfig
+
+from clusterctl.probes.probe import Probe, ProbeUnreadable, first_words
+
+LOOK_S = 30
+LEAST_ROOM_KIB = 512 * 1024
+"""The agent needs less than a MiB; jobs keep their output and the folder that they were started from beside it."""
+MOST_CLOCK_S = 30
+"""Of what this computer says: people compare times of logs, and jobs of deadlines, from several machines."""
+LEAST_PYTHON = (3, 9)
+COMMAND = r"""
+export LC_ALL=C
+say() { printf '%s %s\n' "$1" "$2"; }
+say clock "$(date +%s)"
+say kernel "$(uname -sr)"
+say python "$(/usr/bin/python3 -ISc 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)"
+said=$(sudo -n true 2>&1) && say sudo yes || say sudo "no $(printf %s "$said" | head -n 1)"
+case ":$(sudo -n sh -c 'echo $PATH' 2>/dev/null):" in *:/usr/local/bin:*) say path yes ;; *) say path no ;; esac
+[ -d /run/systemd/system ] && say systemd yes || say systemd no
+say room "$(df -Pk /var/lib 2>/dev/null | awk 'END { print $4 }')"
+grep -qiE '^[[:space:]]*include[[:space:]].*/sshd_config\.d/' /etc/ssh/sshd_config && say sshd yes || say sshd no
+grep -qiE '^[[:space:]]*include[[:space:]].*/ssh_config\.d/' /etc/ssh/ssh_config && say ssh yes || say ssh no
+birth=/var/lib/clusterctl/birth.json receipt=/var/lib/clusterctl/host.json
+for file in $receipt $birth; do
+  [ -r $file ] && say cluster "$(sed -n 's/.*"cluster_id": *"\([0-9a-f]*\)".*/\1/p' $file | head -n 1)"
+done
+if [ -e ~/.ssh/environment ] && ! [ -e $receipt ]; then say environment theirs; else say environment free; fi
+for each in $(ip -o -4 addr show 2>/dev/null | awk '{ sub("/.*", "", $4); print $4 }'); do say address "$each"; done
+say gpus "$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ')"
+for port in /sys/class/infiniband/*/ports/*; do
+  [ -r "$port/link_layer" ] || continue
+  device=${port#/sys/class/infiniband/}
+  say ib "${device%%/*}:${port##*/} $(cat "$port/link_layer") $(cut -d' ' -f2 "$port/state")"
+done
+say end yes
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostLook:
+    """What one host said."""
+
+    clock_s: int
+    """Seconds since 1970."""
+    kernel: str
+    python: tuple[int, int] | None
+    """Of /usr/bin/python3; None: there is none."""
+    sudo_refusal: str | None
+    """Why root's rights are not given without a password; None: they are."""
+    has_local_bin: bool
+    """sudo finds programs in /usr/local/bin."""
+    has_systemd: bool
+    room_kib: int | None
+    """Free below /var/lib."""
+    takes_sshd_files: bool
+    takes_ssh_files: bool
+    cluster_id: str | None
+    """Of the cluster whose node it is; None: of none."""
+    has_own_environment: bool
+    """The login user has a ~/.ssh/environment that is not clusterctl's."""
+    addresses: tuple[str, ...]
+    gpus: int
+    active_infiniband: tuple[str, ...]
+    """`mlx5_0:1`: ports whose link layer is InfiniBand and whose state is ACTIVE."""
+    infiniband: tuple[str, ...]
+    """All ports whose link layer is InfiniBand."""
+
+
+def parse_look(text: str) -> HostLook:
+    """The look that COMMAND printed. Raises ProbeUnreadable."""
+    rows = [line.partition(" ")[::2] for line in text.splitlines() if line.strip()]
+    said: Mapping[str, str] = dict(rows)
+    if said.get("end") != "yes":
+        raise ProbeUnreadable(f"the look at the host was cut short: {first_words(text)}")
+    ports = [value.split() for key, value in rows if key == "ib"]
+    infiniband = [words for words in ports if len(words) == 3 and words[1] == "InfiniBand"]
+    try:
+        return HostLook(
+            clock_s=int(said["clock"]),
+            kernel=said.get("kernel", ""),
+            python=_version(said.get("python", "")),
+            sudo_refusal=None if said["sudo"] == "yes" else said["sudo"].removeprefix("no ").strip() or "no sudo",
+            has_local_bin=said["path"] == "yes",
+            has_systemd=said["systemd"] == "yes",
+            room_kib=int(said["room"]) if said.get("room") else None,
+            takes_sshd_files=said["sshd"] == "yes",
+            takes_ssh_files=said["ssh"] == "yes",
+            cluster_id=next((value for key, value in rows if key == "cluster" and value), None),
+            has_own_environment=said["environment"] == "theirs",
+            addresses=tuple(value for key, value in rows if key == "address"),
+            gpus=int(said.get("gpus") or 0),
+            active_infiniband=tuple(words[0] for words in infiniband if words[2] == "ACTIVE"),
+            infiniband=tuple(words[0] for words in infiniband),
+        )
+    except (KeyError, ValueError) as e:
+        raise ProbeUnreadable(f"the look at the host cannot be read ({e}): {first_words(text)}") from e
+
+
+def _version(text: str) -> tuple[int, int] | None:
+    """Raises ValueError."""
+    if not text:
+        return None
+    major, minor = text.split(".")
+    return int(major), int(minor)
+
+
+LOOK = Probe(name="host", meaning="what a node needs of a host", command=COMMAND, limit_s=LOOK_S, parse=parse_look)
+
+
+def hindrances(look: HostLook, config: HostsConfig, slot: int, *, cluster_id: str, now_s: float) -> list[str]:
+    """Why this host cannot be node `slot`, each with what was seen and what helps; empty when it can. Pure."""
+    return [*_without_our_needs(look), *_taken(look, cluster_id), *_not_as_declared(look, config, slot, now_s)]
+
+
+def _without_our_needs(look: HostLook) -> list[str]:
+    found = []
+    least = ".".join(map(str, LEAST_PYTHON))
+    if look.python is None:
+        found.append(f"there is no /usr/bin/python3, and the agent needs Python {least} or newer: install python3")
+    elif look.python < LEAST_PYTHON:
+        found.append(f"/usr/bin/python3 is Python {look.python[0]}.{look.python[1]}, the agent needs {least} or newer")
+    if look.sudo_refusal is not None:
+        found.append(f"sudo -n true is refused ({look.sudo_refusal}): the user needs sudo without a password")
+    elif not look.has_local_bin:
+        found.append("sudo does not look in /usr/local/bin: add it to secure_path, by visudo")
+    if not look.has_systemd:
+        found.append("systemd does not run there, and the agent is a unit of it")
+    if look.room_kib is not None and look.room_kib < LEAST_ROOM_KIB:
+        found.append(f"/var/lib has {look.room_kib // 1024} MiB free, {LEAST_ROOM_KIB // 1024} are needed")
+    for takes, name in ((look.takes_sshd_files, "sshd_config"), (look.takes_ssh_files, "ssh_config")):
+        if not takes:
+            found.append(f"/etc/ssh/{name} does not include /etc/ssh/{name}.d/*.conf: add that line at its beginning")
+    return found
+
+
+def _taken(look: HostLook, cluster_id: str) -> list[str]:
+    if look.cluster_id not in (None, cluster_id):
+        ways = "clusterctl down where that was made, or docs/hosts.md, which says how to remove it by hand"
+        return [f"it is a node of another cluster (id {look.cluster_id}): {ways}"]
+    if look.has_own_environment:
+        return ["the user has a ~/.ssh/environment: move its variables to env: in cluster.yaml, and it away"]
+    return []
+
+
+def _not_as_declared(look: HostLook, config: HostsConfig, slot: int, now_s: float) -> list[str]:
+    found = []
+    wrong_by = look.clock_s - now_s
+    if abs(wrong_by) > MOST_CLOCK_S:
+        way = "ahead of" if wrong_by > 0 else "behind"
+        found.append(f"its clock is {abs(wrong_by):.0f} s {way} this computer's: timedatectl set-ntp true, on both")
+    address = config.private_ips[slot]
+    if look.addresses and address not in look.addresses:
+        has = ", ".join(each for each in look.addresses if not each.startswith("127.")) or "none"
+        found.append(f"no interface has the address {address}, it has {has}: write private_ip")
+    if config.gpus_per_node and look.gpus != config.gpus_per_node:
+        found.append(f"nvidia-smi -L lists {look.gpus} GPUs, cluster.yaml says {config.gpus_per_node}")
+    if config.fabric == "infiniband" and not look.active_infiniband:
+        seen = f"none of {', '.join(look.infiniband)} is ACTIVE" if look.infiniband else "there is no InfiniBand port"
+        found.append(f"fabric: infiniband, and {seen}: ibstat")
+    return found

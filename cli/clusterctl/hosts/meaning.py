@@ -1,0 +1,142 @@
+"""What a cluster of hosts comes to: its inventory, and each node's plan and files. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from clusterctl_bootstrap.host_files import HostPeer, HostTrust, environment_names, host_files
+from clusterctl_bootstrap.node_plan import NodePlan
+from clusterctl_infra.config.hosts import HostsConfig
+from clusterctl_infra.keys import barrier_secret, node_key
+from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh
+from clusterctl_infra.plan.inventory import BASTION_CONNECT_S
+
+from clusterctl.hosts.record import HostsRecord, KnownHost
+
+NO_END = datetime(2099, 12, 31, 23, 59, 59, tzinfo=UTC)
+"""Nodes, and all that reads of them, know a deadline: one that never comes warns nobody of an end that does not."""
+NO_END_REASON = "nothing ends hosts"
+
+
+def hosts_inventory(config: HostsConfig, record: HostsRecord, *, folder: Path) -> Inventory:
+    """The cluster as every verb sees it."""
+    price = config.price_usd_per_hour
+    return Inventory(
+        name=record.name,
+        cluster=record.cluster,
+        cluster_id=record.cluster_id,
+        run=1,
+        rehearsal=False,
+        region="",
+        zone="",
+        owner=config.owner or "",
+        image_id="",
+        instance_type="host",
+        gpus_per_node=config.gpus_per_node,
+        gpu_name=config.gpu_name,
+        started_at=record.started_at,
+        deadline=NO_END.isoformat(),
+        deadline_reason=NO_END_REASON,
+        usd_per_hour=None if price is None else round(price * len(record.hosts), 6),
+        budget_usd=None,
+        generation=record.generation,
+        ssh=_ssh(config, folder),
+        nodes=nodes_of(record.name, record.hosts),
+        stack_dir=str(folder),
+        capacity="hosts",
+        advisory_end=_advisory_end(config, record),
+    )
+
+
+def nodes_of(name: str, hosts: Sequence[KnownHost]) -> tuple[InventoryNode, ...]:
+    """The rows of the inventory for these machines."""
+    return tuple(_node(name, slot, host) for slot, host in enumerate(hosts))
+
+
+def node_plans(config: HostsConfig, record: HostsRecord) -> tuple[NodePlan, ...]:
+    """What each host is told, by slot."""
+    return tuple(
+        NodePlan(
+            cluster=record.name,
+            cluster_id=record.cluster_id,
+            run=1,
+            generation=0,
+            slot=slot,
+            rank=slot,
+            nodes=len(record.hosts),
+            gpus_per_node=config.gpus_per_node,
+            slot_cidr=addresses(record.hosts),
+            deadline=NO_END,
+            imds="users",
+            env=config.env,
+            host_user=config.ssh.user,
+        )
+        for slot in range(len(record.hosts))
+    )
+
+
+def install_request(config: HostsConfig, record: HostsRecord, slot: int) -> bytes:
+    """What `on_node/host` is given to make the slot's machine a node."""
+    plan = node_plans(config, record)[slot]
+    seed = bytes.fromhex(record.seed)
+    key = node_key(seed)
+    trust = HostTrust(
+        node_private_key=key.private_pem,
+        node_public_key=key.public,
+        barrier_secret=barrier_secret(seed).hex(),
+        peers=tuple(HostPeer(address=host.private_ip, host_key=host.host_key) for host in record.hosts),
+    )
+    told = {
+        "cluster_id": record.cluster_id,
+        "user": config.ssh.user,
+        "environment": environment_names(plan),
+        "files": host_files(plan, trust),
+    }
+    return json.dumps(told).encode()
+
+
+def with_membership(config: HostsConfig, record: HostsRecord) -> HostsRecord:
+    """The record with a generation more where its nodes are to be told something new."""
+    content = {"addresses": addresses(record.hosts), "env": dict(config.env), "gpus": config.gpus_per_node}
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    if digest == record.content:
+        return record
+    return replace(record, generation=record.generation + 1, content=digest)
+
+
+def addresses(hosts: Sequence[KnownHost]) -> str:
+    """The addresses of all slots as the agent takes them (node/environment.py, `address`)."""
+    return hosts[0].private_ip + "/32" if len(hosts) == 1 else ",".join(host.private_ip for host in hosts)
+
+
+def _ssh(config: HostsConfig, folder: Path) -> InventorySsh:
+    key_file, bastion = config.ssh.key_file, config.ssh.bastion
+    way = ("-W", "{host}:{port}", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={BASTION_CONNECT_S}")
+    return InventorySsh(
+        user=config.ssh.user,
+        key_file=None if key_file is None else str((folder / Path(key_file).expanduser()).absolute()),
+        proxy_command=None if bastion is None else ("ssh", *way, bastion),
+        address="public",
+    )
+
+
+def _node(name: str, slot: int, host: KnownHost) -> InventoryNode:
+    return InventoryNode(
+        slot=slot,
+        rank=slot,
+        name=f"{name}-{slot}",
+        private_ip=host.private_ip,
+        host_public_key=host.host_key,
+        public_ip=host.address,
+    )
+
+
+def _advisory_end(config: HostsConfig, record: HostsRecord) -> str | None:
+    if config.caps.runtime is None:
+        return None
+    return (datetime.fromisoformat(record.started_at) + config.caps.runtime).isoformat()

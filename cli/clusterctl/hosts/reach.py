@@ -1,0 +1,88 @@
+"""Looks at hosts, makes them nodes, and takes that back: each over SSH, by the declared host key, all at once."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
+
+from clusterctl_infra.outputs import Inventory, InventoryNode
+from clusterctl_infra.strict_json import NotAsExpected, parsed_object
+
+from clusterctl.hosts.look import LOOK, HostLook
+from clusterctl.probes.probe import ProbeUnreadable
+from clusterctl.ssh.command import Command
+from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.fanout.fan_out import run_on_nodes
+from clusterctl.ssh.fanout.libssh2 import load
+from clusterctl.ssh.keys.login_keys import LoginKeys
+from clusterctl.ssh.results import NodeResult
+
+CONNECT_S = 15.0
+CHANGE_S = 120.0
+"""Some files and a unit; stopping jobs takes longest."""
+MOST_AT_A_TIME = 16
+
+
+def look_at_hosts(inventory: Inventory, keys: LoginKeys) -> Mapping[int, HostLook | str]:
+    """Slot → what the host is like, or why that is not known. Nothing is changed on any."""
+    results = run_on_nodes(
+        inventory,
+        inventory.nodes,
+        Command(line=f"exec sh -c {shlex.quote(LOOK.command)}", timeout_s=LOOK.limit_s),
+        keys=keys,
+        deadlines=Deadlines.within(CONNECT_S),
+    )
+    return {slot: _looked(result) for slot, result in results.items()}
+
+
+def change_hosts(verb: str, inventory: Inventory, requests: Mapping[int, bytes], keys: LoginKeys) -> dict[int, str]:
+    """Slot → why `install` or `remove` did not succeed there; empty when all did. `requests`: what each is given."""
+    program = (files("clusterctl.on_node.host") / "__main__.py").read_text(encoding="utf-8")
+    line = shlex.join(["sudo", "-n", "/usr/bin/python3", "-ISc", program, verb])
+
+    def change(node: InventoryNode) -> str | None:
+        results = run_on_nodes(
+            inventory,
+            [node],
+            Command(line=line, timeout_s=CHANGE_S),
+            keys=keys,
+            deadlines=Deadlines.within(CONNECT_S),
+            stdin=requests[node.slot],
+        )
+        return _refusal(results[node.slot])
+
+    nodes = [node for node in inventory.nodes if node.slot in requests]
+    load()  # before there are threads
+    # Each is given something else, and a fan-out gives all the same: so there is one for each host.
+    with ThreadPoolExecutor(max_workers=MOST_AT_A_TIME) as pool:
+        answers = dict(zip((node.slot for node in nodes), pool.map(change, nodes), strict=True))
+    return {slot: why for slot, why in answers.items() if why is not None}
+
+
+def remove_request(cluster_id: str) -> bytes:
+    """What `on_node/host` is given to take back all that it wrote."""
+    return json.dumps({"cluster_id": cluster_id}).encode()
+
+
+def _looked(result: NodeResult) -> HostLook | str:
+    if result.failure is not None:
+        return result.failure.told_under(result.name)
+    try:
+        return LOOK.parse(result.stdout.decode(errors="replace"))
+    except ProbeUnreadable as e:
+        said = result.stderr.decode(errors="replace").strip().splitlines()
+        return f"{e}{f' ({said[-1]})' if said else ''}"
+
+
+def _refusal(result: NodeResult) -> str | None:
+    if result.failure is not None:
+        return result.failure.told_under(result.name)
+    try:
+        answer = parsed_object(result.stdout)
+        return None if answer.flag("ok") else answer.text("error")
+    except NotAsExpected:
+        said = (result.stderr or result.stdout).decode(errors="replace").strip().splitlines()
+        return said[-1] if said else f"the program ended with {result.exit_code} and said nothing"

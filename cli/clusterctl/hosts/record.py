@@ -1,0 +1,159 @@
+"""What this computer keeps of a cluster of hosts, beside its inventory: who it is, and whose machines are its nodes.
+
+There is no state of Pulumi's: nothing is made that a provider could make. The seed is a secret, so the file is its
+owner's alone. Without the file the hosts can be cleaned by hand only (docs/hosts.md).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import secrets
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from clusterctl_infra.config.hosts import HostsConfig
+from clusterctl_infra.errors import ClusterctlError, UsageError
+from clusterctl_infra.file_lock import try_lock
+from clusterctl_infra.names import HOSTS_SUFFIX
+from clusterctl_infra.outputs import Inventory, inventory_to_json
+from clusterctl_infra.private_home import make_private_folder, private_opener
+from clusterctl_infra.put_in_place import put_in_place
+from clusterctl_infra.strict_json import Fields, NotAsExpected, parsed_object
+
+from clusterctl.home import Home
+
+VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownHost:
+    """One slot's machine, as it was when it became a node."""
+
+    address: str
+    private_ip: str
+    host_key: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostsRecord:
+    """A cluster of hosts from its first `up` to its `down`."""
+
+    name: str
+    cluster_id: str
+    seed: str
+    """64 hex digits; from it the nodes' key and the barrier's secret derive."""
+    started_at: str
+    generation: int
+    """Of the membership that was last handed out; 0 before the first."""
+    content: str
+    """A hash of what that membership says but for its generation; the same content needs no new one."""
+    hosts: tuple[KnownHost, ...]
+    """By slot: every machine on which something of this cluster may be."""
+    leaving: tuple[KnownHost, ...] = ()
+    """Machines that were taken out of the list and have not been cleaned yet."""
+
+    @property
+    def cluster(self) -> str:
+        """`lab@hosts`."""
+        return self.name + HOSTS_SUFFIX
+
+    def __repr__(self) -> str:
+        return f"HostsRecord({self.cluster}, {self.cluster_id}, {len(self.hosts)} hosts)"
+
+
+def new_record(config: HostsConfig, *, now: datetime) -> HostsRecord:
+    """The record of a cluster that is yet to be made."""
+    return HostsRecord(
+        name=config.name,
+        cluster_id=secrets.token_hex(6),
+        seed=secrets.token_hex(32),
+        started_at=now.astimezone(UTC).isoformat(timespec="seconds"),
+        generation=0,
+        content="",
+        hosts=(),
+    )
+
+
+def known_host(config: HostsConfig, slot: int) -> KnownHost:
+    """The machine that the configuration has for the slot; its host key is declared by now."""
+    host = config.hosts[slot]
+    return KnownHost(
+        address=host.address, private_ip=config.private_ips[slot], host_key=" ".join((host.host_key or "").split()[:2])
+    )
+
+
+def wanted_record(config: HostsConfig, before: HostsRecord) -> HostsRecord:
+    """The record with the hosts that cluster.yaml has now; who was one before and is none now, leaves."""
+    hosts = tuple(known_host(config, slot) for slot in range(len(config.hosts)))
+    left = {host.host_key: host for host in (*before.leaving, *before.hosts)}
+    for host in hosts:
+        left.pop(host.host_key, None)
+    return replace(before, hosts=hosts, leaving=tuple(left.values()))
+
+
+def read_record(name: str, home: Home) -> HostsRecord | None:
+    """The record of the cluster called so; None without one. Raises ClusterctlError for one that cannot be read."""
+    path = _file(name, home)
+    try:
+        row = parsed_object(path.read_bytes())
+        return HostsRecord(
+            **{key: row.text(key) for key in ("name", "cluster_id", "seed", "started_at", "content")},
+            generation=row.whole("generation", high=2**53),
+            hosts=_hosts_in(row.objects("hosts", most=10_000)),
+            leaving=_hosts_in(row.objects("leaving", most=10_000)),
+        )
+    except FileNotFoundError:
+        return None
+    except (OSError, NotAsExpected) as e:
+        raise ClusterctlError(
+            f"{path}: cannot be read ({e}); it is all that is known of {name}{HOSTS_SUFFIX} here", hint=f"ls -l {path}"
+        ) from e
+
+
+def write_record(record: HostsRecord, home: Home) -> None:
+    """Keeps the record, on the disk when this returns."""
+    path = _file(record.name, home)
+    make_private_folder(path.parent)
+    put_in_place(path, json.dumps({"version": VERSION, **dataclasses.asdict(record)}, indent=1) + "\n")
+
+
+def keep_inventory(inventory: Inventory, home: Home) -> None:
+    """The file that every verb reads."""
+    make_private_folder(home.inventory_dir)
+    text = json.dumps(inventory_to_json(inventory), indent=1) + "\n"
+    put_in_place(home.inventory_file(inventory.cluster), text)
+
+
+def forget_record(name: str, home: Home) -> None:
+    """The cluster is no more: its record, inventory and known_hosts file go."""
+    cluster = name + HOSTS_SUFFIX
+    for path in (home.inventory_file(cluster), home.keys_dir / cluster / "known_hosts", _file(name, home)):
+        path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # something else lies in it
+        (home.keys_dir / cluster).rmdir()
+
+
+@contextlib.contextmanager
+def held(name: str, home: Home, *, verb: str) -> Iterator[None]:
+    """Nobody else changes the cluster from this computer meanwhile. Raises UsageError where somebody does."""
+    path = _file(name, home).with_suffix(".lock")
+    make_private_folder(path.parent)
+    with open(path, "a", opener=private_opener, encoding="utf-8") as lock:
+        try:
+            try_lock(lock.fileno())
+        except BlockingIOError as e:
+            told = f"another clusterctl changes {name}{HOSTS_SUFFIX} now; {verb} was not begun"
+            raise UsageError(told, hint=f"clusterctl status --cluster {name}{HOSTS_SUFFIX}") from e
+        yield
+
+
+def _file(name: str, home: Home) -> Path:
+    return home.path / "hosts" / f"{name}.json"
+
+
+def _hosts_in(rows: Iterable[Fields]) -> tuple[KnownHost, ...]:
+    return tuple(KnownHost(**{key: row.text(key) for key in ("address", "private_ip", "host_key")}) for row in rows)

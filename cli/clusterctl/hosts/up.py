@@ -1,0 +1,241 @@
+"""`clusterctl up` of `target: hosts`: machines that exist become nodes, once all of them can."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from clusterctl_infra.config.hosts import HostsConfig
+from clusterctl_infra.errors import HostsUnfit, SomeNodesFailed, UsageError
+from clusterctl_infra.names import HOSTS_SUFFIX
+from clusterctl_infra.outputs import Inventory
+
+from clusterctl.engine.known_clusters import inventory_here
+from clusterctl.home import Home
+from clusterctl.hosts.folder import HostsFolder, hosts_folder
+from clusterctl.hosts.look import HostLook, hindrances
+from clusterctl.hosts.meaning import addresses, hosts_inventory, install_request, with_membership
+from clusterctl.hosts.reach import change_hosts, look_at_hosts, remove_request
+from clusterctl.hosts.record import (
+    HostsRecord,
+    forget_record,
+    held,
+    keep_inventory,
+    new_record,
+    read_record,
+    wanted_record,
+    write_record,
+)
+from clusterctl.hosts.view import plan_lines
+from clusterctl.jobs.running import jobs_running_on, told
+from clusterctl.lifecycle.membership import membership_file
+from clusterctl.lifecycle.readiness import NodeWatch, Patience, ReadyWatch, why_not_ready
+from clusterctl.output import Output
+from clusterctl.ssh.keys.login_keys import LoginKeys
+from clusterctl.ssh.remote_command import usable_keys
+from clusterctl.status.nodes_table import nodes_json
+from clusterctl.text.next_commands import down_again, up_again
+from clusterctl.text.quantities import count
+
+READY_S = 120.0
+"""An agent's start on a machine that runs takes seconds."""
+
+
+@dataclass(frozen=True)
+class HostsUp:
+    """What was asked for."""
+
+    folder: HostsFolder
+    _: KW_ONLY
+    is_agreed: bool
+    is_forced: bool
+    as_json: bool
+    ready_timeout_s: float | None
+
+
+def bring_up_hosts(request: HostsUp, output: Output, home: Home) -> None:
+    """Makes the hosts nodes, and tells them of each other. Raises HostsUnfit before anything is changed."""
+    config = request.folder.config()
+    with held(config.name, home, verb="up"):
+        _refuse_other_folder(request.folder, config.name, home)
+        before = read_record(config.name, home)
+        record = wanted_record(config, before or new_record(config, now=datetime.now(UTC)))
+        inventory = hosts_inventory(config, record, folder=request.folder.path)
+        keys = usable_keys(inventory, home)
+        _refuse_unfit(config, record, inventory, keys)
+        _refuse_lost_jobs(request, before, record, home)
+        for line in plan_lines(inventory):
+            output.note(line)
+        _agree(request, before, record, output)
+        _keep(record, inventory, home)
+        record = _without_leaving(config, request, record, keys, output)
+        _install(request, config, before, record, keys, home)
+        record = with_membership(config, record)
+        inventory = hosts_inventory(config, record, folder=request.folder.path)
+        _keep(record, inventory, home)
+        _wait(request, config, record, inventory, home, output)
+
+
+def _refuse_other_folder(folder: HostsFolder, name: str, home: Home) -> None:
+    """Raises UsageError where another folder has a cluster of this name: its hosts would leave."""
+    known = inventory_here(home, name + HOSTS_SUFFIX)
+    if known is None or known.stack_dir in (None, str(folder.path)):
+        return
+    if hosts_folder(Path(known.stack_dir)) is not None:
+        told_other = f"{known.cluster} is the cluster of {known.stack_dir}, whose hosts would leave it"
+        raise UsageError(f"{told_other}: choose another name", hint=f"clusterctl nodes --cluster {known.cluster}")
+
+
+def _refuse_unfit(config: HostsConfig, record: HostsRecord, inventory: Inventory, keys: LoginKeys) -> None:
+    """Raises HostsUnfit with everything that keeps any host from being a node."""
+    seen = look_at_hosts(inventory, keys)
+    now_s = time.time()
+    why: dict[int, list[str]] = {}
+    for slot, look in seen.items():
+        if isinstance(look, HostLook):
+            why[slot] = hindrances(look, config, slot, cluster_id=record.cluster_id, now_s=now_s)
+        else:
+            why[slot] = [look]
+    unfit = [node for node in inventory.nodes if why[node.slot]]
+    if unfit:
+        raise HostsUnfit(
+            f"{record.cluster}: {len(unfit)} of {count(len(inventory.nodes), 'host')} cannot be a node, "
+            "nothing was changed on any",
+            problems=[f"  {node.name} ({node.public_ip}): {each}" for node in unfit for each in why[node.slot]],
+        )
+
+
+def _refuse_lost_jobs(request: HostsUp, before: HostsRecord | None, after: HostsRecord, home: Home) -> None:
+    """Raises UsageError where a job runs on a host that leaves, or gets another slot."""
+    if before is None or request.is_forced:
+        return
+    changed = {slot for slot, host in enumerate(before.hosts) if host not in after.hosts[slot : slot + 1]}
+    inventory = hosts_inventory(request.folder.config(), before, folder=request.folder.path)
+    jobs = jobs_running_on(inventory, [node for node in inventory.nodes if node.slot in changed], home)
+    if jobs:
+        told_jobs = f"{count(len(jobs), 'job')} would be lost, nothing was changed: {told(jobs)}"
+        raise UsageError(told_jobs, hint=f"{up_again(inventory)} --force")
+
+
+def _agree(request: HostsUp, before: HostsRecord | None, record: HostsRecord, output: Output) -> None:
+    """Returns when the person agrees to what is written on machines of somebody's. Raises UsageError."""
+    known = set() if before is None else {host.host_key for host in before.hosts}
+    new = [host for host in record.hosts if host.host_key not in known]
+    if request.is_agreed or not (new or record.leaving):
+        return
+    does = [f"make {count(len(new), 'host')} nodes"] if new else []
+    does += [f"remove the agent from {', '.join(host.address for host in record.leaving)}"] if record.leaving else []
+    hint = f"clusterctl up {request.folder.typed} --yes"
+    if not output.can_ask or request.as_json:
+        why = "--json never asks" if request.as_json else "there is no terminal to ask at"
+        raise UsageError(f"not agreed, since {why}; nothing was changed. It would {' and '.join(does)}", hint=hint)
+    if not output.confirm(f"{' and '.join(does).capitalize()}?"):
+        raise UsageError("not agreed, nothing was changed", hint=hint)
+
+
+def _keep(record: HostsRecord, inventory: Inventory, home: Home) -> None:
+    """Record and inventory, before any host is touched: a half-made cluster can be reached and ended."""
+    write_record(record, home)
+    keep_inventory(inventory, home)
+
+
+def _without_leaving(
+    config: HostsConfig, request: HostsUp, record: HostsRecord, keys: LoginKeys, output: Output
+) -> HostsRecord:
+    """The record without the hosts that left and are clean; the others stay in it, and the next command tries again."""
+    if not record.leaving:
+        return record
+    there = hosts_inventory(config, replace(record, hosts=record.leaving), folder=request.folder.path)
+    request_each = {node.slot: remove_request(record.cluster_id) for node in there.nodes}
+    failed = change_hosts("remove", there, request_each, keys)
+    for slot, why in failed.items():
+        output.note(f" {record.leaving[slot].address} has left and is not clean: {why}")
+    return replace(record, leaving=tuple(record.leaving[slot] for slot in failed))
+
+
+def _install(
+    request: HostsUp,
+    config: HostsConfig,
+    before: HostsRecord | None,
+    record: HostsRecord,
+    keys: LoginKeys,
+    home: Home,
+) -> None:
+    """The agent and its files on all hosts; where one fails, none that was none before is left a node."""
+    write_record(record, home)
+    inventory = hosts_inventory(config, record, folder=request.folder.path)
+    failed = change_hosts(
+        "install", inventory, {node.slot: install_request(config, record, node.slot) for node in inventory.nodes}, keys
+    )
+    if not failed:
+        return
+    problems = [f"  {inventory.nodes[slot].name} ({record.hosts[slot].address}): {why}" for slot, why in failed.items()]
+    were = () if before is None else before.hosts
+    begun = {slot: remove_request(record.cluster_id) for slot, host in enumerate(record.hosts) if host not in were}
+    left = change_hosts("remove", inventory, begun, keys)
+    problems += [f"  {record.hosts[slot].address}: what was begun is left there: {why}" for slot, why in left.items()]
+    kept = tuple(host for slot, host in enumerate(record.hosts) if slot in left or slot not in begun)
+    _after_failure(config, request, replace(record, hosts=kept), home)
+    what = "what was begun is removed" if not left else f"{count(len(left), 'host')} could not be cleaned"
+    raise HostsUnfit(
+        f"{record.cluster}: the agent was not installed on {count(len(failed), 'host')}; {what}",
+        problems=problems,
+        hint=down_again(inventory) if left else None,
+    )
+
+
+def _after_failure(config: HostsConfig, request: HostsUp, record: HostsRecord, home: Home) -> None:
+    """Only what has something of the cluster stays known."""
+    if not record.hosts and not record.leaving:
+        forget_record(record.name, home)
+        return
+    write_record(record, home)
+    keep_inventory(hosts_inventory(config, record, folder=request.folder.path), home)
+
+
+def _wait(
+    request: HostsUp, config: HostsConfig, record: HostsRecord, inventory: Inventory, home: Home, output: Output
+) -> None:
+    """Returns when all nodes are ready and have the membership. Raises SomeNodesFailed."""
+    watch = ReadyWatch(home.inventory_file(inventory.cluster), changed=_teller(output))
+    try:
+        for node in inventory.nodes:
+            watch.start(node.slot, node.name)
+        # Who may log in is the owner's matter, so the membership says nothing of that.
+        where = addresses(record.hosts)
+        watch.settle(membership_file(inventory, slot_cidr=where, env=config.env, authorized_keys=None))
+        patience = Patience(usual_s=request.ready_timeout_s or READY_S)
+        watches = watch.wait(patience, on_tick=lambda: None)
+    finally:
+        watch.stop()
+    bad = [each for each in watches if not each.is_ready]
+    for each in bad:
+        for line in why_not_ready(each, now=datetime.now(UTC)):
+            output.note(f" {line}")
+    ready = len(watches) - len(bad)
+    output.note(
+        f"{inventory.name} · {ready}/{len(watches)} ready · nothing ends these hosts · "
+        f"generation {inventory.generation}"
+    )
+    if request.as_json:
+        output.json(nodes_json(inventory))
+    if bad:
+        named = ", ".join(each.name for each in bad)
+        raise SomeNodesFailed(
+            f"{count(len(bad), 'node')} of {len(watches)} not ready: {named}",
+            hint=f"{up_again(inventory)}, or {down_again(inventory)}",
+        )
+
+
+def _teller(output: Output) -> Callable[[NodeWatch], None]:
+    said: set[tuple[str, str]] = set()
+
+    def tell(watch: NodeWatch) -> None:
+        if watch.phase in ("ready", "failed") and (watch.name, watch.phase) not in said:
+            said.add((watch.name, watch.phase))
+            output.note(f" {watch.name:<11} {watch.phase}")
+
+    return tell

@@ -1,0 +1,1 @@
+"""What runs on machines that are somebody else's, for a bare Python 3.9."""

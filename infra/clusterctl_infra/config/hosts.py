@@ -1,0 +1,213 @@
+"""What cluster.yaml may say with `target: hosts`: machines that exist, such as bare metal with InfiniBand."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema, model_validator
+
+from clusterctl_infra.config.fields import (
+    Bastion,
+    Duration,
+    Env,
+    Name,
+    NodePrice,
+    Owner,
+    PublicKey,
+    Text,
+    check_text,
+)
+from clusterctl_infra.config.storage import STRICT
+
+TARGET = "hosts"
+NOT_BUILT = {
+    "storage": "mounts are not built yet for target: hosts; mount it on the hosts yourself, at one path on all",
+    "packages": "packages are not built yet for target: hosts; install them on the hosts yourself",
+    "scripts": "scripts are not built yet for target: hosts; run them by clusterctl ssh --node all",
+    "ranks": "another order of ranks is not built yet for target: hosts; the rank is the place in hosts:",
+}
+"""Keys that clusters on AWS have, and hosts may have one day."""
+OF_AWS = (
+    *("region", "zone", "instance_type", "image", "root_disk", "placement", "capacity", "reservation"),
+    *("capacity_block", "network", "access", "imds", "kms_key", "permissions_boundary", "tags"),
+)
+BOUNDS_NOTHING = (
+    "nothing ends machines that are not clusterctl's, so it would bound nothing; runtime alone is kept, as advice"
+)
+CAPS = ("price_usd_per_hour", "total_usd_per_hour", "budget_usd", "idle", "dead_man")
+"""Caps of clusters on AWS that hosts have not."""
+
+
+def check_address(value: object) -> str:
+    """An IPv4 address or a host's name. Raises ValueError."""
+    text = check_text(value).strip()
+    if ":" in text:
+        raise ValueError("IPv6, or a port; write an IPv4 address or a host's name: nodes are reached at port 22")
+    if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?", text, re.ASCII):
+        raise ValueError("not an IPv4 address or a host's name")
+    if re.fullmatch(r"[0-9.]+", text) and not _is_ipv4(text):
+        raise ValueError("not an IPv4 address")
+    return text
+
+
+def check_private_ip(value: object) -> str:
+    """An IPv4 address. Raises ValueError."""
+    text = check_text(value).strip()
+    if not _is_ipv4(text):
+        raise ValueError("not an IPv4 address such as 10.1.0.5")
+    return text
+
+
+def check_login(value: object) -> str:
+    """The name of a user on Linux (useradd(8)). Raises ValueError."""
+    text = check_text(value).strip()
+    if not re.fullmatch(r"[a-z_][a-z0-9_-]{0,31}", text, re.ASCII):
+        raise ValueError("not a user's name: lower-case letters, digits, _ and -, at most 32")
+    return text
+
+
+def check_gpus(value: object) -> str:
+    """`8`, or `h100:8`. Raises ValueError."""
+    text = check_text(value).strip().lower()
+    if not re.fullmatch(r"([a-z0-9][a-z0-9.-]*:)?([1-9]|[1-9][0-9])", text, re.ASCII):
+        raise ValueError("write how many GPUs each host has, such as 8 or h100:8")
+    return text
+
+
+_ADDRESS = {"type": "string", "examples": ["10.1.0.5", "gpu-a.example.com"]}
+
+
+class HostConfig(BaseModel):
+    """One machine; a text is short for its address."""
+
+    model_config = STRICT
+    address: Annotated[str, BeforeValidator(check_address), WithJsonSchema(_ADDRESS)] = Field(
+        description="Where SSH reaches it: an IPv4 address or a name.", examples=["10.1.0.5", "gpu-a.example.com"]
+    )
+    private_ip: Annotated[str, BeforeValidator(check_private_ip)] | None = Field(
+        default=None,
+        description="By which the other hosts reach it; left out: `address`, which then has to be an IPv4 address.",
+        examples=["10.1.0.5"],
+    )
+    host_key: PublicKey | None = Field(
+        default=None,
+        description="The host's public key; left out: `ssh.known_hosts` declares it.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, value: Any) -> Any:
+        return {"address": value} if isinstance(value, str) else value
+
+
+class HostsSshConfig(BaseModel):
+    """How the hosts are reached."""
+
+    model_config = STRICT
+    user: Annotated[str, BeforeValidator(check_login)] = Field(
+        description="The login user, the same on all hosts, with sudo that asks for no password.", examples=["ada"]
+    )
+    key_file: Text | None = Field(
+        default=None,
+        description="The private key; left out: your agent's keys, then ~/.ssh/id_ed25519 and the other usual ones.",
+        examples=["~/.ssh/lab"],
+    )
+    known_hosts: Text | None = Field(
+        default=None,
+        description="A known_hosts file that declares the keys of hosts without `host_key`.",
+        examples=["~/.ssh/known_hosts"],
+    )
+    bastion: Bastion | None = Field(
+        default=None,
+        description="A host that leads to the others, by your own ssh settings.",
+        examples=["ada@bastion.example.com"],
+    )
+
+
+class HostsCapsConfig(BaseModel):
+    """What is only advice here: nobody ends machines that are somebody else's."""
+
+    model_config = STRICT
+    runtime: Duration | None = Field(
+        default=None,
+        description="Since the first `up`. Afterwards `status` reminds of it; nothing ends.",
+        examples=["7d"],
+    )
+
+
+def _or_addresses(schema: dict[str, Any]) -> None:
+    schema["items"] = {"anyOf": [schema["items"], {"type": "string"}]}
+
+
+class HostsConfig(BaseModel):
+    """One cluster of machines that exist, as its cluster.yaml describes it."""
+
+    model_config = STRICT
+    target: Literal["hosts"] = Field(description="Machines that exist, instead of AWS.")
+    name: Name = Field(description="Names the cluster `NAME@hosts`, and its nodes `NAME-0`, `NAME-1`, …")
+    hosts: tuple[HostConfig, ...] = Field(
+        description="The machines, in the order of their ranks.", json_schema_extra=_or_addresses
+    )
+    ssh: HostsSshConfig = Field(description="How they are reached.")
+    gpus: Annotated[str, BeforeValidator(check_gpus), WithJsonSchema({"type": "string"})] | None = Field(
+        default=None,
+        description="GPUs of each host, the same on all; `up` compares it with nvidia-smi. Left out: none.",
+        examples=["h100:8", "8"],
+    )
+    fabric: Literal["auto", "infiniband"] = Field(
+        default="auto",
+        description="`auto`: NCCL is told of InfiniBand where it is; `infiniband`: each host needs an ACTIVE port.",
+    )
+    env: Env = Field(
+        default_factory=dict,
+        description="Environment variables of every login and job.",
+        examples=[{"NCCL_DEBUG": "INFO"}],
+    )
+    price_usd_per_hour: NodePrice | None = Field(
+        default=None, description="What one host costs its owner, to be shown; left out: unknown."
+    )
+    caps: HostsCapsConfig = Field(default_factory=HostsCapsConfig, description="Advice: nothing ends the hosts.")
+    owner: Owner | None = Field(default=None, description="Whom to ask; left out: the login name of whoever ran `up`.")
+
+    @property
+    def private_ips(self) -> tuple[str, ...]:
+        """By which the nodes reach each other, by slot."""
+        return tuple(host.private_ip or host.address for host in self.hosts)
+
+    @property
+    def gpus_per_node(self) -> int:
+        """How many each host is said to have."""
+        return 0 if self.gpus is None else int(self.gpus.rpartition(":")[2])
+
+    @property
+    def gpu_name(self) -> str | None:
+        """`H100`; None where only the number was written."""
+        return None if self.gpus is None else self.gpus.rpartition(":")[0].upper() or None
+
+
+def misplaced_keys(tree: Mapping[str, object]) -> dict[tuple[str, ...], str]:
+    """Path → sentence for each key that clusters on AWS have, and hosts have not."""
+    found: dict[tuple[str, ...], str] = {(key,): why for key, why in NOT_BUILT.items() if key in tree}
+    found |= {(key,): "of AWS alone; hosts are as they are: leave it out" for key in OF_AWS if key in tree}
+    if "nodes" in tree:
+        found[("nodes",)] = "the list hosts says how many; leave it out"
+    caps = tree.get("caps")
+    if isinstance(caps, dict):
+        found |= {("caps", key): BOUNDS_NOTHING for key in CAPS if key in caps}
+    return found
+
+
+def _is_ipv4(text: str) -> bool:
+    try:
+        ipaddress.IPv4Address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def is_address(text: str) -> bool:
+    """Whether it is an IPv4 address rather than a name."""
+    return _is_ipv4(text)

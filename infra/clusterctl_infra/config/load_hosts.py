@@ -1,0 +1,131 @@
+"""cluster.yaml with `target: hosts` → HostsConfig with every host's key, or one ConfigError with every problem."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from clusterctl_infra.config.document import Tree, read_document
+from clusterctl_infra.config.hosts import TARGET, HostsConfig, is_address, misplaced_keys
+from clusterctl_infra.config.known_hosts import host_key_in
+from clusterctl_infra.config.load import config_error, login_name, read_text
+from clusterctl_infra.config.problems import ConfigProblem, problems_of, shown
+from clusterctl_infra.config.ssh_keys import check_public_key
+from clusterctl_infra.errors import ConfigError
+
+KNOWN_HOSTS_BYTES = 4 * 1024 * 1024
+
+
+def is_for_hosts(file: Path) -> bool:
+    """Whether the cluster.yaml says `target: hosts`; False where it cannot be read, which its own reader tells."""
+    try:
+        text = read_text(file, str(file))
+    except ConfigError:
+        return False
+    # Files for AWS seldom name a target, and to read YAML takes longer than to look for the word.
+    tree = read_document(text).tree if "target" in text else None
+    return isinstance(tree, dict) and tree.get("target") == TARGET
+
+
+def load_hosts(file: Path, *, source: str) -> HostsConfig:
+    """The configuration, with an owner, and with a host key of every host. Raises ConfigError with all problems."""
+    read = read_document(read_text(file, source))
+    problems = [ConfigProblem(path=each.path, message=each.message, line=each.line) for each in read.problems]
+    if not isinstance(read.tree, dict):
+        raise config_error(source, problems or [ConfigProblem(path=(), message="not a mapping")], read, {})
+    misplaced = misplaced_keys(read.tree)
+    problems += [ConfigProblem(path=path, message=message) for path, message in misplaced.items()]
+    config = None
+    try:
+        config = HostsConfig.model_validate(_without(read.tree, misplaced))
+    except ValidationError as e:
+        problems += problems_of(e, HostsConfig)
+    if config is not None:
+        config, more = with_host_keys(config, file.parent)
+        problems += [*more, *_contradictions(config), *_without_key_file(config, file.parent)]
+    if config is None or problems:
+        raise config_error(source, problems, read, {})
+    return config if config.owner is not None else config.model_copy(update={"owner": login_name()})
+
+
+def with_host_keys(config: HostsConfig, folder: Path) -> tuple[HostsConfig, list[ConfigProblem]]:
+    """The configuration with the keys that its known_hosts file declares, and what is wrong with that."""
+    if all(host.host_key is not None for host in config.hosts):
+        return config, []
+    text, problem = _known_hosts(config, folder)
+    if problem is not None:
+        return config, [problem]
+    hosts, problems = [], []
+    for index, host in enumerate(config.hosts):
+        key = host.host_key or host_key_in(text, host.address)
+        if key is None:
+            problems.append(ConfigProblem(path=("hosts", index), message=_undeclared(host.address, config)))
+            continue
+        try:
+            hosts.append(host.model_copy(update={"host_key": check_public_key(key)}))
+        except ValueError as e:
+            problems.append(ConfigProblem(path=("ssh", "known_hosts"), message=f"{host.address}: {e}"))
+    if problems:
+        return config, problems
+    return config.model_copy(update={"hosts": tuple(hosts)}), []
+
+
+def _without_key_file(config: HostsConfig, folder: Path) -> Iterator[ConfigProblem]:
+    named = config.ssh.key_file
+    try:
+        if named is None or (folder / Path(named).expanduser()).is_file():
+            return
+        why = "no such file"
+    except (OSError, RuntimeError, ValueError) as e:
+        why = str(getattr(e, "strerror", None) or e)
+    yield ConfigProblem(path=("ssh", "key_file"), message=f"{shown(named)}: {why}")
+
+
+def _known_hosts(config: HostsConfig, folder: Path) -> tuple[str, ConfigProblem | None]:
+    """The text of the file that is named; empty where none is."""
+    named = config.ssh.known_hosts
+    if named is None:
+        return "", None
+    try:
+        file = (folder / Path(named).expanduser()).resolve()
+        with file.open("rb") as opened:
+            data = opened.read(KNOWN_HOSTS_BYTES)
+    except (OSError, RuntimeError, ValueError) as e:
+        why = getattr(e, "strerror", None) or e
+        return "", ConfigProblem(path=("ssh", "known_hosts"), message=f"{shown(named)}: cannot be read: {why}")
+    return data.decode("utf-8", "replace"), None
+
+
+def _undeclared(address: str, config: HostsConfig) -> str:
+    where = "no host_key is declared" if config.ssh.known_hosts is None else "ssh.known_hosts has no key of it"
+    return (
+        f"{address}: {where}, and clusterctl trusts no key that it merely meets: write host_key, from what "
+        f"ssh-keyscan -t ed25519 {address} prints once you have compared it with the host's own"
+    )
+
+
+def _contradictions(config: HostsConfig) -> Iterator[ConfigProblem]:
+    if not config.hosts:
+        yield ConfigProblem(path=("hosts",), message="an empty list; a cluster has at least 1 host")
+    for index, host in enumerate(config.hosts):
+        if host.private_ip is None and not is_address(host.address):
+            told = f"{shown(host.address)}: a name, so write private_ip: the address by which the others reach it"
+            yield ConfigProblem(path=("hosts", index, "address"), message=told)
+    for name, values in (("address", [host.address for host in config.hosts]), ("private_ip", [*config.private_ips])):
+        for value, number in Counter(values).items():
+            if number > 1:
+                index = len(values) - 1 - values[::-1].index(value)
+                told = f"{shown(value)}: {number} hosts have it as their {name}"
+                yield ConfigProblem(path=("hosts", index), message=told)
+
+
+def _without(tree: dict[str, Tree], misplaced: dict[tuple[str, ...], str]) -> dict[str, Tree]:
+    """The tree without the keys that are told of already."""
+    kept = {key: value for key, value in tree.items() if (key,) not in misplaced}
+    caps = kept.get("caps")
+    if isinstance(caps, dict):
+        kept["caps"] = {key: value for key, value in caps.items() if ("caps", key) not in misplaced}
+    return kept

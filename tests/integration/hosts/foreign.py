@@ -1,0 +1,147 @@
+"""Machines that somebody else set up, as tests of `target: hosts` find them: a user, a key, sshd; nothing of ours."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from clusterctl_infra.keys import host_key, login_key
+from clusterctl_rehearsal.machines.driver import MachineSpec
+from clusterctl_rehearsal.machines.names import cluster_namespace
+from clusterctl_rehearsal.machines.nspawn import NspawnDriver
+
+SEED = bytes(reversed(range(32)))
+USER = "ada"
+ANSWER_S = 60.0
+SNAPSHOT = (
+    "sudo find /etc /usr/local /var/lib/clusterctl /run/clusterctl* /home /var/log/clusterctl* "
+    "-xdev ! -type d ! -name '*.journal' -printf '%p %s %m %l\\n' 2>/dev/null | "
+    "grep -v -e /etc/resolv.conf -e /home/ada/.cache -e .bash_history | sort; sudo cat /etc/hosts"
+)
+"""Every file that an install could add or change, with its size and mode."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Foreign:
+    """A network with machines at 10.0.8.i."""
+
+    driver: NspawnDriver
+    name: str
+    folder: Path
+
+    @property
+    def key_file(self) -> Path:
+        return self.folder / "login"
+
+    def boot(self, number: int) -> None:
+        """Starts the machine; returns at once."""
+        key = host_key(SEED, number)
+        config = {
+            "hostname": f"gpu-{number}",
+            "ssh_deletekeys": True,
+            "ssh_keys": {"ed25519_private": key.private_pem, "ed25519_public": key.public},
+            "users": [
+                {
+                    "name": USER,
+                    "shell": "/bin/bash",
+                    "sudo": "ALL=(ALL) NOPASSWD:ALL",
+                    "lock_passwd": True,
+                    "ssh_authorized_keys": [login_key(SEED).public],
+                }
+            ],
+        }
+        self.driver.boot(
+            MachineSpec(
+                cluster=self.name,
+                node=f"gpu-{number}",
+                instance_id=f"i-{time.time_ns():x}",
+                private_ip=address(number),
+                prefix_length=20,
+                gateway_ip="10.0.0.1",
+                mac=f"02:00:00:00:00:{number:02x}",
+                user_data=("#cloud-config\n" + json.dumps(config)).encode(),
+                files={},
+            )
+        )
+
+    def wait_for_ssh(self, number: int) -> None:
+        """Returns when the machine is as its owner set it up."""
+        wait_until(lambda: self.ssh(number, "cloud-init status --wait >/dev/null 2>&1; true").returncode == 0)
+
+    def ssh(self, number: int, command: str) -> subprocess.CompletedProcess[str]:
+        """A command as the owner's user, by system ssh."""
+        options = ("BatchMode=yes", "StrictHostKeyChecking=yes", f"UserKnownHostsFile={self.folder}/known_hosts")
+        words = [word for option in (*options, "ConnectTimeout=5", "LogLevel=ERROR") for word in ("-o", option)]
+        argv = ["ssh", "-F", "none", "-i", str(self.key_file), *words, f"{USER}@{address(number)}", command]
+        return self._inside(argv)
+
+    def snapshot(self, number: int) -> str:
+        """All files that an install could add or change."""
+        done = self.ssh(number, SNAPSHOT)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def clusterctl(self, *words: str, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
+        """The command line, on a computer in the machines' network."""
+        return self._inside([sys.executable, "-m", "clusterctl", *words], timeout_s=timeout_s)
+
+    def _inside(self, argv: list[str], *, timeout_s: float = 60) -> subprocess.CompletedProcess[str]:
+        environ = {**os.environ, "CLUSTERCTL_HOME": str(self.folder / "home"), "CLUSTERCTL_WARM": "off"}
+        return subprocess.run(
+            ["ip", "netns", "exec", cluster_namespace(self.name), *argv],
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            stdin=subprocess.DEVNULL,
+            env=environ,
+            check=False,
+        )
+
+    def write_stack(self, folder: Path, *, hosts: str, more: str = "") -> Path:
+        """A cluster.yaml in a new folder; `hosts`: lines of the list."""
+        folder.mkdir(exist_ok=True)
+        (folder / "cluster.yaml").write_text(
+            f"target: hosts\nname: lab\nhosts:\n{hosts}ssh: {{user: {USER}, key_file: {self.key_file}, "
+            f"known_hosts: {self.folder}/known_hosts}}\n{more}"
+        )
+        return folder
+
+
+@contextlib.contextmanager
+def foreign_network(folder: Path) -> Iterator[Foreign]:
+    """A network without machines. Needs root; whatever happens, nothing of it is left."""
+    default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "clusterctl"
+    driver = NspawnDriver(root=folder / "machines", cache=Path(os.environ.get("CLUSTERCTL_CACHE", default)))
+    if (problem := driver.unusable()) is not None:
+        pytest.fail(problem)
+    driver.prepare(print)
+    (folder / "login").write_text(login_key(SEED).private_pem)
+    (folder / "login").chmod(0o600)
+    (folder / "known_hosts").write_text("".join(f"{address(n)} {host_key(SEED, n).public}\n" for n in range(1, 9)))
+    name = f"f{os.getpid()}-{time.time_ns() % 10**6}"
+    driver.create_network(name, "10.0.0.0/16", "10.0.0.1")
+    try:
+        yield Foreign(driver=driver, name=name, folder=folder)
+    finally:
+        driver.clean(name)
+
+
+def address(number: int) -> str:
+    return f"10.0.8.{number}"
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Returns when it is; fails the test after ANSWER_S."""
+    until = time.monotonic() + ANSWER_S
+    while not is_so():
+        if time.monotonic() > until:
+            pytest.fail(f"not within {ANSWER_S:g} s")
+        time.sleep(0.3)

@@ -1,0 +1,163 @@
+"""`target: hosts` on booted machines that somebody else set up: from `up` to `down`, and what is refused before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from clusterctl_infra.keys import host_key
+
+from tests.integration.hosts.foreign import SEED, USER, Foreign, address, foreign_network, wait_until
+
+BOTH = f"  - {address(1)}\n  - {address(2)}\n"
+ENV = 'env: {GREETING: "it\'s me"}\ncaps: {runtime: 2h}\nprice_usd_per_hour: 12.5\n'
+
+
+@pytest.fixture(scope="module")
+def net(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Foreign]:
+    """Two machines; nobody is at the third address."""
+    with foreign_network(tmp_path_factory.mktemp("foreign")) as made:
+        for number in (1, 2):
+            made.boot(number)
+        for number in (1, 2):
+            made.wait_for_ssh(number)
+        yield made
+
+
+def ok(net: Foreign, *words: str) -> str:
+    done = net.clusterctl(*words)
+    assert done.returncode == 0, f"{words}: exit {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def test_hosts_become_nodes_run_a_job_and_are_as_before_after_down(net: Foreign, tmp_path: Path) -> None:
+    before = [net.snapshot(number) for number in (1, 2)]
+    stack = str(net.write_stack(tmp_path / "lab", hosts=BOTH, more=ENV))
+    planned = ok(net, "plan", stack)
+    assert "lab@hosts · 2 × host · $25.00/h · nothing ends these hosts" in planned
+    assert "no deadline and no cap ends them" in planned
+    assert "(caps.runtime, which is advice only)" in planned
+
+    ok(net, "up", stack, "--yes")
+    status = json.loads(ok(net, "status", "--json"))
+    assert [node["state"] for node in status["nodes"]] == ["ready", "ready"]
+    assert (status["deadline"], status["generation"], status["cluster"]) == (None, 1, "lab@hosts")
+    # By ssh's own environment, by name over the declared keys, and as the hosts' own user.
+    said = ok(net, "ssh", "--node", "all", 'echo "$GREETING $NODE_RANK $MASTER_ADDR"; ssh lab-1 id -un')
+    assert sorted(said.splitlines()) == sorted(
+        [f"[lab-{slot}] it's me {slot} {address(1)}" for slot in (0, 1)] + [f"[lab-{slot}] {USER}" for slot in (0, 1)]
+    )
+    assert "NODE_RANK='1'" in ok(net, "env", "--node", "1")
+    assert "membership of generation 1: 2 nodes" in ok(net, "logs", "--node", "0")
+    job = ok(net, "run", "--node", "all", "--yes", "--", "sh", "-c", "echo rank $NODE_RANK of $NNODES")
+    assert "rank 0 of 2" in job
+    assert "rank 1 of 2" in job
+    for verb in (["extend", "1h"], ["replace", "--node", "0"], ["cost"]):
+        refused = net.clusterctl(*verb, "--cluster", "lab")
+        assert refused.returncode == 2, verb
+        assert f"{verb[0]} is not for lab@hosts" in refused.stderr
+
+    ok(net, "up", stack, "--yes")
+    assert json.loads(ok(net, "status", "--json"))["generation"] == 1, "nothing new, nothing is told anew"
+    ok(net, "cp", f"{stack}/cluster.yaml", "all:/tmp/")
+    assert ok(net, "ssh", "--node", "all", "head -n 1 /tmp/cluster.yaml").count("target: hosts") == 2
+    ok(net, "down", "--cluster", "lab@hosts", "--yes")
+    assert [net.snapshot(number) for number in (1, 2)] == before
+    assert (
+        net.ssh(1, "systemctl list-unit-files 'clusterctl*' --no-legend; systemctl is-active ssh").stdout == "active\n"
+    )
+    assert net.clusterctl("nodes").returncode == 3
+
+
+def test_a_host_that_boots_again_is_a_node_again(net: Foreign, tmp_path: Path) -> None:
+    stack = str(net.write_stack(tmp_path / "lab", hosts=BOTH))
+    ok(net, "up", stack, "--yes")
+    booted = net.ssh(1, "cat /run/clusterctl/boot-id").stdout
+    net.driver.reboot(net.name, "gpu-1")
+    wait_until(lambda: net.ssh(1, "cat /run/clusterctl/boot-id").stdout not in ("", booted))
+    ok(net, "up", stack, "--yes")
+    status = json.loads(ok(net, "status", "--json"))
+    assert [(node["state"], node["membership"]) for node in status["nodes"]] == [("ready", None)] * 2
+    ok(net, "down", stack, "--yes")
+
+
+def test_bad_hosts_are_all_named_and_nothing_is_changed_on_good_ones(net: Foreign, tmp_path: Path) -> None:
+    before = net.snapshot(1)
+    other = " ".join(host_key(SEED, 7).public.split()[:2])
+    hosts = f"  - {address(1)}\n  - {{address: {address(2)}, host_key: {other}}}\n  - {address(3)}\n"
+    stack = str(net.write_stack(tmp_path / "lab", hosts=hosts))
+    done = net.clusterctl("up", stack, "--yes")
+    assert done.returncode == 1, done.stderr
+    assert "2 of 3 hosts cannot be a node, nothing was changed on any" in done.stderr
+    assert f"lab-1 ({address(2)}): " in done.stderr
+    assert "shows the host key SHA256:" in done.stderr
+    assert f"lab-2 ({address(3)}): " in done.stderr
+    assert net.snapshot(1) == before
+    assert net.clusterctl("nodes").returncode == 3, "a cluster that was never begun is not known"
+
+
+def test_a_host_without_python_sudo_or_its_address_is_told_before_anything(net: Foreign, tmp_path: Path) -> None:
+    stack = str(net.write_stack(tmp_path / "lab", hosts=f"  - {{address: {address(1)}, private_ip: 10.0.8.77}}\n"))
+    hide = "sudo mv /usr/bin/python3 /usr/bin/python3.away"
+    assert net.ssh(1, hide).returncode == 0
+    try:
+        done = net.clusterctl("up", stack, "--yes")
+    finally:
+        assert net.ssh(1, "sudo mv /usr/bin/python3.away /usr/bin/python3").returncode == 0
+    assert done.returncode == 1
+    assert "there is no /usr/bin/python3, and the agent needs Python 3.9 or newer" in done.stderr
+    assert f"no interface has the address 10.0.8.77, it has {address(1)}: write private_ip" in done.stderr
+
+
+def test_an_install_that_fails_on_one_host_is_taken_back_on_all(net: Foreign, tmp_path: Path) -> None:
+    """Somebody's own file lies where one of ours would: it is left, and the other host is as before, too."""
+    assert net.ssh(2, "sudo touch /etc/ssh/sshd_config.d/00-clusterctl.conf").returncode == 0
+    before = [net.snapshot(number) for number in (1, 2)]
+    stack = str(net.write_stack(tmp_path / "lab", hosts=BOTH))
+    done = net.clusterctl("up", stack, "--yes")
+    after = [net.snapshot(number) for number in (1, 2)]
+    net.ssh(2, "sudo rm /etc/ssh/sshd_config.d/00-clusterctl.conf")
+    assert done.returncode == 1, done.stderr
+    assert "00-clusterctl.conf is there already and is not clusterctl's" in done.stderr
+    assert "what was begun is removed" in done.stderr
+    assert after == before
+    assert net.clusterctl("nodes").returncode == 3
+
+
+def test_a_host_that_down_does_not_reach_stays_known_until_it_is_clean(net: Foreign, tmp_path: Path) -> None:
+    before = [net.snapshot(number) for number in (1, 2)]
+    stack = str(net.write_stack(tmp_path / "lab", hosts=BOTH))
+    ok(net, "up", stack, "--yes")
+    net.driver.unplug(net.name, "gpu-2")
+    try:
+        done = net.clusterctl("down", stack, "--yes")
+    finally:
+        net.driver.plug(net.name, "gpu-2")
+    assert done.returncode == 4, done.stderr
+    assert f"1 host could not be cleaned: {address(2)}; lab@hosts stays known" in done.stderr
+    assert net.snapshot(1) == before[0]
+    assert [row["public_ip"] for row in json.loads(ok(net, "nodes", "--json"))["nodes"]] == [address(2)]
+    ok(net, "down", stack, "--yes")
+    assert net.snapshot(2) == before[1]
+    assert net.clusterctl("nodes").returncode == 3
+
+
+def test_a_node_of_one_cluster_is_refused_to_another(net: Foreign, tmp_path: Path) -> None:
+    stack = str(net.write_stack(tmp_path / "lab", hosts=BOTH))
+    ok(net, "up", stack, "--yes")
+    other = net.write_stack(tmp_path / "other", hosts=f"  - {address(1)}\n")
+    text = (other / "cluster.yaml").read_text()
+    (other / "cluster.yaml").write_text(text.replace("name: lab", "name: other"))
+    done = net.clusterctl("up", str(other), "--yes")
+    assert done.returncode == 1
+    assert "it is a node of another cluster" in done.stderr
+    # One host fewer: what leaves is cleaned, the one that stays is told.
+    net.write_stack(tmp_path / "lab", hosts=f"  - {address(1)}\n")
+    ok(net, "up", stack, "--yes")
+    assert ok(net, "ssh", "--cluster", "lab", "--node", "0", "echo $NNODES; cat /etc/clusterctl/hostfile") == (
+        "1\nlab-0 slots=1\n"
+    )
+    assert net.ssh(2, "ls /etc/clusterctl").returncode == 2
+    ok(net, "down", stack, "--yes")

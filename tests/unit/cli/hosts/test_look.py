@@ -1,0 +1,88 @@
+"""What a host says of itself, and what keeps it from being a node."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from clusterctl.hosts.look import HostLook, hindrances, parse_look
+from clusterctl.probes.probe import ProbeUnreadable
+from clusterctl_infra.config.hosts import HostsConfig
+
+OWN = "0123456789ab"
+NOW_S = 1_795_000_000
+SAID = f"""\
+clock {NOW_S}
+kernel Linux 5.15.0-1063-generic
+python 3.10
+sudo yes
+path yes
+systemd yes
+room 73400320
+sshd yes
+ssh yes
+environment free
+address 127.0.0.1
+address 10.1.0.5
+gpus 8
+ib mlx5_0:1 InfiniBand ACTIVE
+ib mlx5_1:1 InfiniBand DOWN
+ib mlx5_2:1 Ethernet ACTIVE
+end yes
+"""
+LOOK = parse_look(SAID)
+CONFIG = HostsConfig.model_validate(
+    {"target": "hosts", "name": "lab", "hosts": ["10.1.0.5"], "ssh": {"user": "ada"}, "gpus": "h100:8"}
+)
+
+
+def why(look: HostLook, config: HostsConfig = CONFIG) -> list[str]:
+    return hindrances(look, config, 0, cluster_id=OWN, now_s=NOW_S)
+
+
+def test_a_sound_host_has_no_hindrance() -> None:
+    assert why(LOOK) == []
+    assert (LOOK.active_infiniband, LOOK.infiniband) == (("mlx5_0:1",), ("mlx5_0:1", "mlx5_1:1"))
+
+
+@pytest.mark.parametrize(
+    ("line", "other", "told"),
+    [
+        ("python 3.10", "python 3.6", "/usr/bin/python3 is Python 3.6, the agent needs 3.9 or newer"),
+        ("python 3.10", "python ", "there is no /usr/bin/python3"),
+        ("sudo yes", "sudo no sudo: a password is required", "refused (sudo: a password is required)"),
+        ("path yes", "path no", "sudo does not look in /usr/local/bin"),
+        ("systemd yes", "systemd no", "systemd does not run there"),
+        ("room 73400320", "room 2048", "/var/lib has 2 MiB free, 512 are needed"),
+        ("sshd yes", "sshd no", "/etc/ssh/sshd_config does not include"),
+        ("ssh yes", "ssh no", "/etc/ssh/ssh_config does not include"),
+        ("environment free", "environment theirs", "the user has a ~/.ssh/environment"),
+        ("environment free", "cluster ffffffffffff\nenvironment free", "a node of another cluster (id ffffffffffff)"),
+        (f"clock {NOW_S}", f"clock {NOW_S - 90}", "its clock is 90 s behind this computer's"),
+        ("address 10.1.0.5", "address 10.9.9.9", "no interface has the address 10.1.0.5, it has 10.9.9.9"),
+        ("gpus 8", "gpus 7", "nvidia-smi -L lists 7 GPUs, cluster.yaml says 8"),
+    ],
+)
+def test_each_hindrance_is_told_with_what_was_seen(line: str, other: str, told: str) -> None:
+    (found,) = why(parse_look(SAID.replace(f"{line}\n", f"{other}\n", 1)))
+    assert told in found
+
+
+def test_its_own_cluster_is_no_hindrance() -> None:
+    assert why(replace(LOOK, cluster_id=OWN)) == []
+
+
+def test_infiniband_that_is_wanted_has_to_be_active() -> None:
+    wanted = CONFIG.model_copy(update={"fabric": "infiniband"})
+    assert why(LOOK, wanted) == []
+    down = replace(LOOK, active_infiniband=(), infiniband=("mlx5_1:1",))
+    assert "none of mlx5_1:1 is ACTIVE" in why(down, wanted)[0]
+    assert "there is no InfiniBand port" in why(replace(LOOK, active_infiniband=(), infiniband=()), wanted)[0]
+
+
+@pytest.mark.parametrize(
+    "text", ["", SAID.replace("end yes\n", ""), SAID.replace("sudo yes\n", ""), "clock x\nend yes"]
+)
+def test_a_look_that_was_cut_short_is_no_look(text: str) -> None:
+    with pytest.raises(ProbeUnreadable):
+        parse_look(text)

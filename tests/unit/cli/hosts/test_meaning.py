@@ -1,0 +1,119 @@
+"""What a cluster of hosts comes to: its nodes, the files that each is given, and the membership's number."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any  # parsed JSON
+
+import pytest
+from clusterctl.home import Home
+from clusterctl.hosts.meaning import NO_END, hosts_inventory, install_request, with_membership
+from clusterctl.hosts.record import HostsRecord, KnownHost, new_record, read_record, wanted_record, write_record
+from clusterctl.ssh.request import end_line
+from clusterctl.text.headline import advice, ends, money
+from clusterctl.text.next_commands import replace_slot
+from clusterctl_infra.config.hosts import HostsConfig
+from clusterctl_infra.config.load_hosts import load_hosts
+from clusterctl_infra.errors import ClusterctlError
+from clusterctl_infra.outputs import inventory_from_json, inventory_to_json
+
+from tests.unit.infra.components.example_clusters import EXAMPLES, HOSTS, golden_file
+
+FOLDER = EXAMPLES / HOSTS
+BORN = datetime(2026, 11, 26, 6, tzinfo=UTC)
+
+
+def config() -> HostsConfig:
+    return load_hosts(FOLDER / "cluster.yaml", source="cluster.yaml").model_copy(update={"owner": "ada"})
+
+
+def record(of: HostsConfig | None = None) -> HostsRecord:
+    made = replace(new_record(of or config(), now=BORN), cluster_id="0123456789ab", seed="5e" * 32)
+    return wanted_record(of or config(), made)
+
+
+def request(slot: int, of: HostsConfig | None = None) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(install_request(of or config(), record(of), slot))
+    return told
+
+
+def listed() -> str:
+    """Each file of the example's second host, with its mode; the content of those that are not the agent's."""
+    lines = []
+    for file in request(1)["files"]:
+        lines.append(f"{file['path']} {file.get('permissions', '0644')}")
+        if "/ssh/" in file["path"]:
+            lines += [f"    {line}" for line in file["content"].splitlines()]
+    return "\n".join(lines) + "\n"
+
+
+def test_the_example_s_hosts_are_given_what_is_written_down() -> None:
+    assert listed() == golden_file(HOSTS).read_text(encoding="utf-8"), f"if it is meant, write anew: {listed()}"
+
+
+def test_a_host_is_told_its_place_the_addresses_and_that_nothing_ends_it() -> None:
+    (birth,) = (json.loads(file["content"]) for file in request(1)["files"] if file["path"].endswith("birth.json"))
+    assert (birth["slot"], birth["nodes"], birth["slot_cidr"]) == (1, 2, "10.1.0.5,10.1.0.6")
+    assert (birth["user"], birth["is_host"], birth["deadline"]) == ("ada", True, "2099-12-31T23:59:59Z")
+
+
+def test_no_secret_is_in_a_representation_and_none_is_readable_by_others() -> None:
+    secret = {"/etc/clusterctl/ssh_key", "/etc/clusterctl/barrier"}
+    assert {file["path"] for file in request(0)["files"] if file.get("permissions") == "0600"} == secret
+    assert record().seed not in repr(record())
+
+
+def test_sshd_takes_the_cluster_s_variables_and_no_others() -> None:
+    names = request(0, config().model_copy(update={"env": {"GREETING": "hi"}}))["environment"]
+    assert {"MASTER_ADDR", "GREETING", "NCCL_IB_HCA"} <= set(names)
+    assert "LD_PRELOAD" not in names
+
+
+def test_the_membership_s_number_grows_with_its_content_alone() -> None:
+    first = with_membership(config(), record())
+    assert first.generation == 1
+    assert with_membership(config(), first) == first
+    other = config().model_copy(update={"env": {"A": "b"}})
+    assert with_membership(other, first).generation == 2
+
+
+def test_a_host_that_is_taken_out_leaves_and_one_that_comes_back_does_not() -> None:
+    both = record()
+    shorter = config().model_copy(update={"hosts": config().hosts[1:]})
+    after = wanted_record(shorter, both)
+    assert (after.hosts, after.leaving) == (both.hosts[1:], both.hosts[:1])
+    assert wanted_record(config(), after) == both
+
+
+def test_the_inventory_survives_its_file_and_has_no_end_but_the_reminder() -> None:
+    inventory = hosts_inventory(config(), record(), folder=FOLDER)
+    assert inventory_from_json(json.loads(json.dumps(inventory_to_json(inventory))), source="x") == inventory
+    assert (inventory.cluster, inventory.is_hosts) == (f"{HOSTS}@hosts", True)
+    assert datetime.fromisoformat(inventory.deadline) == NO_END
+    assert inventory.advisory_end == (BORN + timedelta(days=7)).isoformat()
+    assert ends(inventory, BORN) == "nothing ends hosts"
+    assert end_line(inventory, BORN) is None
+    assert replace_slot(inventory.cluster, 1).startswith("clusterctl status --cluster two-infiniband-hosts@hosts")
+    assert money(inventory, None) == "cost unknown"
+    assert "is meant to last until" in advice(inventory, BORN)[1]
+    assert "was meant to end at" in advice(inventory, BORN + timedelta(days=8))[1]
+
+
+def test_an_inventory_of_aws_is_written_as_before(make_inventory: Any) -> None:
+    assert "advisory_end" not in inventory_to_json(make_inventory(size=1))
+
+
+def test_a_record_is_read_as_it_was_written_and_a_torn_one_is_told(tmp_path: Path) -> None:
+    home = Home(path=tmp_path)
+    assert read_record(HOSTS, home) is None
+    kept = replace(record(), leaving=(KnownHost(address="a", private_ip="10.0.0.1", host_key="ssh-ed25519 A"),))
+    write_record(kept, home)
+    assert read_record(HOSTS, home) == kept
+    file = tmp_path / "hosts" / f"{HOSTS}.json"
+    assert file.stat().st_mode & 0o777 == 0o600
+    file.write_text("{")
+    with pytest.raises(ClusterctlError, match="all that is known of"):
+        read_record(HOSTS, home)

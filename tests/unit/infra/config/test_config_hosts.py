@@ -1,0 +1,135 @@
+"""cluster.yaml with `target: hosts`: what it may say, and everything that is wrong with it at once."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from pathlib import Path
+
+import pytest
+from clusterctl_infra.config.hosts import HostsConfig
+from clusterctl_infra.config.known_hosts import host_key_in
+from clusterctl_infra.config.load import load_cluster
+from clusterctl_infra.config.load_hosts import is_for_hosts, load_hosts
+from clusterctl_infra.errors import ConfigError
+from clusterctl_infra.keys import host_key
+
+KEYS = [host_key(bytes(32), slot).public for slot in range(3)]
+DECLARED = "".join(f"10.1.0.{slot} {key}\n" for slot, key in enumerate(KEYS))
+LEAST = "target: hosts\nname: lab\nhosts: [10.1.0.0, 10.1.0.1]\nssh: {user: ada, known_hosts: known_hosts}\n"
+
+
+def loaded(folder: Path, text: str, known: str = DECLARED) -> HostsConfig:
+    (folder / "cluster.yaml").write_text(text)
+    (folder / "known_hosts").write_text(known)
+    return load_hosts(folder / "cluster.yaml", source="lab/cluster.yaml")
+
+
+def problems(folder: Path, text: str, known: str = DECLARED) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        loaded(folder, text, known)
+    return [line.strip() for line in caught.value.problems]
+
+
+def test_a_text_is_short_for_an_address_and_its_key_comes_from_the_file_that_is_named(tmp_path: Path) -> None:
+    config = loaded(tmp_path, LEAST)
+    assert [host.host_key for host in config.hosts] == [" ".join(key.split()[:2]) for key in KEYS[:2]]
+    assert config.private_ips == ("10.1.0.0", "10.1.0.1")
+    assert (config.gpus_per_node, config.gpu_name, config.owner is not None) == (0, None, True)
+
+
+def test_a_name_needs_the_address_by_which_the_others_reach_it(tmp_path: Path) -> None:
+    row = f"{{address: gpu-a.example.com, host_key: {KEYS[0]}}}"
+    text = f"target: hosts\nname: lab\nhosts: [{row}]\nssh: {{user: ada}}\n"
+    (problem,) = problems(tmp_path, text)
+    assert "hosts[0].address: 'gpu-a.example.com': a name, so write private_ip" in problem
+    named = text.replace("host_key", "private_ip: 10.1.0.7, host_key")
+    assert loaded(tmp_path, named).private_ips == ("10.1.0.7",)
+
+
+def test_gpus_are_a_number_or_a_name_with_it(tmp_path: Path) -> None:
+    assert loaded(tmp_path, LEAST + "gpus: h100:8\n").gpu_name == "H100"
+    assert loaded(tmp_path, LEAST + "gpus: 8\n").gpus_per_node == 8
+    assert "write how many GPUs" in problems(tmp_path, LEAST + "gpus: h100\n")[0]
+
+
+def test_a_host_without_a_declared_key_is_refused_and_never_trusted_on_first_use(tmp_path: Path) -> None:
+    (problem,) = problems(tmp_path, LEAST, DECLARED.splitlines()[0] + "\n")
+    assert "hosts[1]: 10.1.0.1: ssh.known_hosts has no key of it" in problem
+    assert "ssh-keyscan -t ed25519 10.1.0.1" in problem
+    (problem, _) = problems(tmp_path, LEAST.replace(", known_hosts: known_hosts", ""))
+    assert "no host_key is declared" in problem
+
+
+def test_a_known_hosts_file_that_cannot_be_read_is_one_problem(tmp_path: Path) -> None:
+    (problem,) = problems(tmp_path, LEAST.replace("known_hosts: known_hosts", "known_hosts: nowhere"))
+    assert "ssh.known_hosts: 'nowhere': cannot be read: No such file or directory" in problem
+
+
+def test_a_private_key_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
+    (problem,) = problems(tmp_path, LEAST.replace("user: ada", "user: ada, key_file: nowhere"))
+    assert "ssh.key_file: 'nowhere': no such file" in problem
+
+
+@pytest.mark.parametrize("key", ["storage", "packages", "scripts", "ranks"])
+def test_what_is_not_built_yet_says_so(tmp_path: Path, key: str) -> None:
+    (problem,) = problems(tmp_path, f"{LEAST}{key}: []\n")
+    assert f"{key}: " in problem
+    assert "not built yet for target: hosts" in problem
+
+
+def test_keys_of_aws_and_caps_are_refused_all_at_once(tmp_path: Path) -> None:
+    found = problems(
+        tmp_path, LEAST + "region: us-west-2\nnodes: 2\ncaps: {budget_usd: 10, runtime: 2h}\nfabric: efa\n"
+    )
+    assert len(found) == 4
+    assert any("region: of AWS alone" in line for line in found)
+    assert any("nodes: the list hosts says how many" in line for line in found)
+    assert any("caps.budget_usd: nothing ends machines that are not clusterctl's" in line for line in found)
+    assert any("fabric: 'efa': allowed are auto, infiniband" in line for line in found)
+
+
+def test_two_hosts_cannot_be_one(tmp_path: Path) -> None:
+    found = problems(tmp_path, LEAST.replace("10.1.0.1]", "10.1.0.0]"))
+    assert any("'10.1.0.0': 2 hosts have it as their address" in line for line in found)
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ("'fd00::1'", "IPv6, or a port"),
+        ("10.1.0", "not an IPv4 address"),
+        ("-x", "not an IPv4 address or a host's name"),
+        ("{address: 10.1.0.0, private_ip: gpu-a}", "not an IPv4 address such as"),
+        ("{address: 10.1.0.0, hostkey: x}", "unknown key (did you mean host_key?)"),
+    ],
+)
+def test_an_address_that_is_none_is_refused(tmp_path: Path, row: str, why: str) -> None:
+    assert why in problems(tmp_path, LEAST.replace("[10.1.0.0, 10.1.0.1]", f"[{row}]"))[0]
+
+
+def test_the_loader_for_aws_says_who_does_hosts(tmp_path: Path) -> None:
+    (tmp_path / "cluster.yaml").write_text(LEAST)
+    assert is_for_hosts(tmp_path / "cluster.yaml")
+    with pytest.raises(ConfigError) as caught:
+        load_cluster(tmp_path / "cluster.yaml")
+    assert any("target: 'hosts': hosts that exist are no matter of Pulumi" in line for line in caught.value.problems)
+
+
+def test_a_hashed_name_a_pattern_and_the_best_kind_of_key_are_found() -> None:
+    salt = bytes(range(20))
+    digest = hmac.new(salt, b"gpu-a", hashlib.sha1).digest()
+    hashed = f"|1|{base64.b64encode(salt).decode()}|{base64.b64encode(digest).decode()}"
+    assert host_key_in(f"{hashed} ssh-ed25519 AAAA\n", "gpu-a") == "ssh-ed25519 AAAA"
+    assert host_key_in(f"{hashed} ssh-ed25519 AAAA\n", "gpu-b") is None
+    text = "# a comment\ngpu-*,!gpu-b ssh-rsa RRRR\ngpu-a ssh-ed25519 EEEE\n"
+    assert host_key_in(text, "gpu-a") == "ssh-ed25519 EEEE"
+    assert host_key_in(text, "gpu-b") is None
+    assert host_key_in("[gpu-a]:22 ssh-rsa RRRR\n", "gpu-a") == "ssh-rsa RRRR"
+    assert host_key_in("[gpu-a]:2222 ssh-rsa RRRR\n", "gpu-a") is None
+
+
+def test_a_revoked_key_is_nobody_s_and_an_authority_declares_none() -> None:
+    assert host_key_in("gpu-a ssh-ed25519 EEEE\n@revoked * ssh-ed25519 EEEE\n", "gpu-a") is None
+    assert host_key_in("@cert-authority * ssh-ed25519 EEEE\n", "gpu-a") is None
