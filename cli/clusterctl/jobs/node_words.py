@@ -107,6 +107,11 @@ def _check_facts(row: Fields) -> None:
     row.text("engine")
     row.text_or_none("shared")
     row.text_or_none("missing_program")
+    if row.has("mounts"):
+        for mount in row.objects("mounts"):
+            for name in ("path", "kind", "source"):
+                mount.text(name)
+            mount.flag("writable")
     _refuse_missing(row, "is_name_taken", may_be_null=False)
     row.flag("is_name_taken")
     _check_numbers(row, "ports_in_use", MOST_PORT)

@@ -11,11 +11,11 @@ from clusterctl_infra.nearest import did_you_mean
 
 from clusterctl.on_node.job.launch import owned_names
 from clusterctl.workflows import tokens
+from clusterctl.workflows.buckets import NOT_BUILT, url_problem
 from clusterctl.workflows.model import DEFAULT, Group, Input, Output, Resources, Task, Workflow
 from clusterctl.workflows.order import circle, upstream
 
 MOST_TASKS = 1000
-NOT_BUILT = "not built yet"
 ROOT: Path = ("workflow",)
 FILE_ROOT = "/tmp/"
 """Below it a task's files go: a folder of the task's own. All else on a node belongs to everybody on it."""
@@ -140,8 +140,8 @@ def _variable_faults(path: Path, task: Task) -> Iterator[Fault]:
 
 
 def _input_faults(path: Path, each: Input, group: Group, names: set[str]) -> Iterator[Fault]:
-    if each.url is not None:
-        yield Fault((*path, "url"), f"{each.url!r}: URLs are {NOT_BUILT}; datasets and tasks are")
+    if each.url is not None and (problem := url_problem(each.url)) is not None:
+        yield Fault((*path, "url"), problem)
     if each.regex is not None or (each.dataset is not None and each.dataset.regex is not None):
         yield Fault(path, f"regex is {NOT_BUILT}")
     if each.dataset is not None and each.dataset.localpath is not None:
@@ -155,8 +155,8 @@ def _input_faults(path: Path, each: Input, group: Group, names: set[str]) -> Ite
 
 
 def _output_faults(path: Path, output: Output) -> Iterator[Fault]:
-    if output.url is not None:
-        yield Fault((*path, "url"), f"{output.url!r}: URLs are {NOT_BUILT}; datasets are")
+    if output.url is not None and (problem := url_problem(output.url)) is not None:
+        yield Fault((*path, "url"), problem)
     if output.update_dataset is not None:
         yield Fault((*path, "update_dataset"), f"{NOT_BUILT}; each upload is a new version")
     if output.regex is not None:
@@ -186,9 +186,13 @@ def texts(task: Task) -> Iterator[tuple[Path, str]]:
         if output.dataset is not None:
             yield ("outputs", index, "dataset", "name"), output.dataset.name
             yield ("outputs", index, "dataset", "path"), output.dataset.path or ""
+        if output.url is not None:
+            yield ("outputs", index, "url"), output.url
     for index, each in enumerate(task.inputs):
         if each.dataset is not None:
             yield ("inputs", index, "dataset", "name"), each.dataset.name
+        if each.url is not None:
+            yield ("inputs", index, "url"), each.url
 
 
 def token_faults(text: str, task: Task, group: Group) -> Iterator[str]:

@@ -21,6 +21,7 @@ from clusterctl.jobs.known import job_nodes, known_jobs
 from clusterctl.jobs.node_answers import JobNodes, refuse_errors
 from clusterctl.jobs.start import started_by
 from clusterctl.output import Output
+from clusterctl.workflows.buckets import BucketMount, bucket_mounts
 from clusterctl.workflows.course import plans_json, plans_of
 from clusterctl.workflows.jobs_of_tasks import known_workflow, workflow_json
 from clusterctl.workflows.loading import LoadedWorkflow
@@ -31,6 +32,7 @@ from clusterctl.workflows.submit_checks import (
     credentials_of,
     refuse_odd_images,
     refuse_unfit,
+    refuse_unmounted,
     refuse_unshared,
 )
 from clusterctl.workflows.task_job import Run, values_of
@@ -69,10 +71,11 @@ def submit(loaded: LoadedWorkflow, inventory: Inventory, flags: SubmitFlags, out
     if not flags.is_on_host:
         refuse_odd_images(loaded)
     nodes = job_nodes(inventory, connect_timeout_s=flags.connect_timeout_s)
-    share = shared_storage(nodes, has_containers=not flags.is_on_host)
+    storage = node_storage(nodes, has_containers=not flags.is_on_host)
     _say_where(loaded, flags, output)
-    refuse_unshared(loaded, share, where=inventory.cluster)
-    run = _run(loaded, inventory, share, has_containers=not flags.is_on_host)
+    refuse_unshared(loaded, storage.share, where=inventory.cluster)
+    refuse_unmounted(loaded, storage.buckets, where=inventory.cluster)
+    run = _run(loaded, inventory, storage, has_containers=not flags.is_on_host)
     if flags.is_dry_run:
         _show_plan(run, inventory, output, as_json=flags.as_json)
         return 0
@@ -91,8 +94,17 @@ def submit(loaded: LoadedWorkflow, inventory: Inventory, flags: SubmitFlags, out
     return code
 
 
-def shared_storage(nodes: JobNodes, *, has_containers: bool) -> str | None:
-    """Where all nodes have storage that takes files, as the lowest slot says; None: nowhere.
+@dataclass(frozen=True, kw_only=True)
+class NodeStorage:
+    """What every node has mounted."""
+
+    share: str | None
+    """The first file system that takes files; None: there is none."""
+    buckets: tuple[BucketMount, ...]
+
+
+def node_storage(nodes: JobNodes, *, has_containers: bool) -> NodeStorage:
+    """What all nodes have, as the lowest slot says.
 
     Raises ClusterctlError; also where containers are wanted and the node has nothing that runs them.
     """
@@ -103,8 +115,7 @@ def shared_storage(nodes: JobNodes, *, has_containers: bool) -> str | None:
     if has_containers and not said["engine"]:
         told = f"Node {first.slot} ({first.name}) has neither docker nor podman, so tasks cannot run in their images"
         raise ConfigError(f"{told}; nothing was started", hint=ON_HOST_HINT)
-    found: str | None = said["shared"]
-    return found
+    return NodeStorage(share=said["shared"], buckets=bucket_mounts(said.get("mounts") or ()))
 
 
 def _watched(submission: Submission, output: Output) -> int:
@@ -140,14 +151,15 @@ def _rooms(inventory: Inventory) -> tuple[Room, ...]:
     return rooms_of(inventory, load_catalog().types.get(inventory.instance_type))
 
 
-def _run(loaded: LoadedWorkflow, inventory: Inventory, share: str | None, *, has_containers: bool) -> Run:
+def _run(loaded: LoadedWorkflow, inventory: Inventory, storage: NodeStorage, *, has_containers: bool) -> Run:
     name = re.sub(r"[^a-z0-9]+", "-", loaded.workflow.name.lower())[:NAME_LENGTH].strip("-")
     return Run(
         id=f"{name}-{token_hex(2)}",
         uuid=uuid.uuid4().hex,
         loaded=loaded,
         inventory=inventory,
-        share=share,
+        share=storage.share,
+        buckets=storage.buckets,
         plans=plans_json(plans_of(loaded.workflow)),
         has_containers=has_containers,
         by=started_by(),

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from clusterctl_infra.errors import ConfigError
 
 from clusterctl.jobs.spec import IMAGE
+from clusterctl.workflows.buckets import BucketMount, unmounted
 from clusterctl.workflows.loading import LoadedWorkflow
 from clusterctl.workflows.placement import Room, unfit
 from clusterctl.workflows.task_job import needs_share
@@ -49,6 +50,16 @@ def refuse_unshared(loaded: LoadedWorkflow, share: str | None, *, where: str) ->
             f"{loaded.source}: {where} has no shared storage, nothing was started",
             problems=[f"  {each} lie there" for each in found],
             hint="storage: in cluster.yaml (docs/config.md)",
+        )
+
+
+def refuse_unmounted(loaded: LoadedWorkflow, mounts: Sequence[BucketMount], *, where: str) -> None:
+    """Raises ConfigError for URLs in buckets that nodes have no mount of, nor rights to."""
+    if found := list(unmounted(loaded.workflow, mounts)):
+        raise ConfigError(
+            f"{loaded.source}: URLs are read and written where {where} mounts their bucket, nothing was started",
+            problems=[f"  {each}" for each in found],
+            hint="storage: [{mount: /data, s3: {bucket: …, writable: true}}] in cluster.yaml (docs/config.md)",
         )
 
 

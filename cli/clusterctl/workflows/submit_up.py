@@ -11,7 +11,7 @@ from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.names import REHEARSAL_SUFFIX, USUAL_STACK_NAME
 from clusterctl_infra.outputs import Inventory, InventoryNode, read_inventory
 from clusterctl_infra.plan.model import ClusterPlan
-from clusterctl_infra.plan.storage_model import EfsPlan, LustrePlan
+from clusterctl_infra.plan.storage_model import BucketPlan, EfsPlan, LustrePlan
 
 from clusterctl.engine.stack import read_stack
 from clusterctl.engine.stack_plan import plan_stack, refuse_problems
@@ -21,10 +21,17 @@ from clusterctl.lifecycle.up_request import UpRequest
 from clusterctl.output import Output
 from clusterctl.text.next_commands import down_again
 from clusterctl.text.quantities import clock, count, duration, usd
+from clusterctl.workflows.buckets import BucketMount
 from clusterctl.workflows.loading import LoadedWorkflow
 from clusterctl.workflows.placement import Room, room_of
 from clusterctl.workflows.submit import StackToBringUp, SubmitFlags, submit
-from clusterctl.workflows.submit_checks import credentials_of, refuse_odd_images, refuse_unfit, refuse_unshared
+from clusterctl.workflows.submit_checks import (
+    credentials_of,
+    refuse_odd_images,
+    refuse_unfit,
+    refuse_unmounted,
+    refuse_unshared,
+)
 
 
 def submit_on_stack(loaded: LoadedWorkflow, stack: StackToBringUp, flags: SubmitFlags, output: Output) -> int:
@@ -50,6 +57,7 @@ def planned_cluster(loaded: LoadedWorkflow, stack: StackToBringUp, *, home: Home
     rooms = rooms_of_plan(planned.plan, planned.instance_type)
     refuse_unfit(loaded, rooms, where=read.source, type_name=planned.plan.instance_type)
     refuse_unshared(loaded, shared_mount(planned.plan), where=read.source)
+    refuse_unmounted(loaded, planned_buckets(planned.plan), where=read.source)
     return planned.plan.name + (REHEARSAL_SUFFIX if planned.is_rehearsal else "")
 
 
@@ -72,6 +80,15 @@ def shared_mount(plan: ClusterPlan) -> str | None:
     """Where the first file system is that all nodes will write to; None: there is none."""
     shared = (each.mount for each in plan.storage if isinstance(each, LustrePlan | EfsPlan) and each.writable)
     return next(shared, None)
+
+
+def planned_buckets(plan: ClusterPlan) -> tuple[BucketMount, ...]:
+    """The buckets that all nodes will have mounted."""
+    return tuple(
+        BucketMount(path=each.mount, bucket=each.bucket, prefix=each.prefix, is_writable=each.writable)
+        for each in plan.storage
+        if isinstance(each, BucketPlan)
+    )
 
 
 def goes_on(inventory: Inventory, *, now: datetime) -> str:

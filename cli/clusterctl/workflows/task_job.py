@@ -19,8 +19,9 @@ from clusterctl.jobs.spec import JobRequest
 from clusterctl.on_node.job.launchers import PLAIN
 from clusterctl.on_node.workflow import barrier, task
 from clusterctl.workflows import tokens
+from clusterctl.workflows.buckets import BucketMount, mounted_path
 from clusterctl.workflows.loading import LoadedWorkflow
-from clusterctl.workflows.model import Group, Task
+from clusterctl.workflows.model import Group, Output, Task
 from clusterctl.workflows.placement import Placed
 
 PACKAGE = "clusterctl.on_node.workflow"
@@ -42,6 +43,8 @@ INPUT_FOLDER = "/tmp/clusterctl-input"
 BARRIER_S = 900.0
 """How long the tasks of a group wait for each other: their files are sent to one after the other."""
 GRACE_S = 30.0
+STARTED_AGAIN = ("RESTART", "RESCHEDULE")
+"""Exit actions after which the task begins anew."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +58,8 @@ class Run:
     share: str | None
     """Where the cluster's shared storage is on every node; None: it has none."""
     plans: Sequence[Mapping[str, Any]]
+    buckets: tuple[BucketMount, ...] = ()
+    """Mounted on every node."""
     has_containers: bool
     """Whether tasks run in containers of their images; else on the nodes as they are."""
     by: str
@@ -102,8 +107,10 @@ def needs_share(run: LoadedWorkflow) -> list[str]:
     """What of the workflow cannot be done without shared storage."""
     found = []
     for each in run.workflow.all_tasks():
-        found += [f"task {each.name}: inputs" for _ in each.inputs[:1]]
-        found += [f"task {each.name}: outputs" for _ in each.outputs[:1]]
+        if any(own.url is None for own in each.inputs):
+            found.append(f"task {each.name}: inputs")
+        if any(own.url is None for own in each.outputs):
+            found.append(f"task {each.name}: outputs")
     return found
 
 
@@ -171,30 +178,36 @@ def _task_words(
     """What the task's main program reads."""
     words = [*own.command, *own.args]
     rank = 0 if gate is None else gate.names.index(own.name)
-    inputs = []
+    inputs: list[dict[str, str | None]] = []
     for index, each in enumerate(own.inputs):
         link = f"{INPUT_FOLDER}/{index}"
         if each.dataset is not None:
             name, _, version = tokens.resolve(each.dataset.name, values).partition(":")
             inputs.append({"link": link, "dataset": dataset_folder(run, name), "version": version})
+        elif each.url is not None:
+            url = tokens.resolve(each.url, values)
+            inputs.append({"link": link, "path": mounted_path(url, run.buckets, is_written=False), "url": url})
         else:
             inputs.append({"link": link, "path": output_folder(run, str(each.task), "")})
-    outputs = [
-        {
-            "path": tokens.resolve(each.dataset.path or "", values),
-            "dataset": dataset_folder(run, tokens.resolve(each.dataset.name, values)),
-        }
-        for each in own.outputs
-        if each.dataset is not None
-    ]
     waits = {} if gate is None else {"names": list(gate.names), "rank": rank, "connect": gate.connect}
     return {
         "command": [tokens.resolve(word, values) for word in words],
         "files": list(rows),
         "output": values["output"],
         "inputs": inputs,
-        "outputs": outputs,
+        "outputs": [_output_words(run, each, values) for each in own.outputs],
+        "again": [[first, last] for action, first, last in own.exit_actions if action in STARTED_AGAIN],
         "barrier": {**waits, "port": gate.port, "timeout_s": BARRIER_S} if gate is not None else {},
+    }
+
+
+def _output_words(run: Run, output: Output, values: Mapping[str, str]) -> dict[str, str | None]:
+    if output.dataset is None:
+        url = tokens.resolve(str(output.url), values)
+        return {"url": url, "folder": mounted_path(url, run.buckets, is_written=True)}
+    return {
+        "path": tokens.resolve(output.dataset.path or "", values),
+        "dataset": dataset_folder(run, tokens.resolve(output.dataset.name, values)),
     }
 
 

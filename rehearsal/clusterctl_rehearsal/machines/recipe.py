@@ -25,6 +25,7 @@ PACKAGES = (
     "fuse3",
     "bindfs",  # stands for the clients of FSx and EFS
     "s3fs",  # stands for mountpoint-s3, of which there is no Debian package
+    "bind9-dnsutils",  # nslookup, which Ubuntu's images have
     "iputils-ping",
     "netcat-openbsd",
     "procps",

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any  # JSON
 
 import pytest
+from clusterctl_rehearsal.home import rehearsal_home
 
 from tests.integration.rehearsed import ROOT, Rehearsed, rehearsed, wait_until
 
@@ -37,6 +38,7 @@ workflow:
         contents: |
           echo gpus $CUDA_VISIBLE_DEVICES, in tmp $(ls /tmp), there $(ls {{output}})
           touch /tmp/mine-{{i}} {{output}}/was-here
+          [ "$(command -v nslookup)" = /usr/bin/nslookup ] || echo not the real nslookup
           nslookup {{host:t3}} | grep -oP 'Address: \\K\\d[0-9]{1,3}\\.[0-9]{1,3}\\.[0-9]{1,3}\\.[0-9]{1,3}' | head -n1
           [ {{i}} != 0 ] || [ -e {{output}}/again ] || { touch {{output}}/again; exit 7; }
     {% endfor %}
@@ -68,19 +70,33 @@ workflow:
       image: test/tools:1
       command: [bash, /tmp/run.sh]
       credentials: {h: {HF_TOKEN: t}}
-      outputs: [{dataset: {name: "of-{{name}}", path: kept}}]
+      inputs: [{url: s3://words/in/}]
+      outputs: [{dataset: {name: "of-{{name}}", path: kept}}, {url: "s3://models/{{workflow_id}}/{{name}}"}]
       files:
       - path: /tmp/run.sh
         contents: |
           token=$(echo -n $HF_TOKEN | wc -c)
-          echo "in $container as $EUID: $(echo /tmp/*), token of $token, $(nslookup {{host:b}} | tail -n1)"
+          found="$(command -v nslookup), $(nslookup {{host:b}} | tail -n2)"
+          echo "in $container as $EUID: $(echo /tmp/*), token of $token, $found"
           [ -e /etc/clusterctl/ssh_key ] || echo no key
+          echo "read $(<{{input:0}}/a.txt)"
           echo $HF_TOKEN >{{output}}/kept
           {% if name == "b" %}until [ -e {{output}}/go ]; do sleep 0.1; done{% endif %}
     {% endfor %}
 """
+BUCKETS = """\
+workflow:
+  name: buckets
+  tasks:
+  - name: make
+    image: any
+    command: [sh, -c]
+    args: ["cat {{input:0}}/a.txt {{input:1}}/a.txt; mkdir {{output}}/deep; echo made >{{output}}/deep/model; WORK"]
+    inputs: [{url: s3://words/in/}, {url: s3://words/in/a.txt}]
+    outputs: [{url: "s3://models/{{workflow_id}}"}]
+"""
 MAKE_IMAGE = (
-    "set -e; cd /; for program in bash tail wc sleep env; do set -- $* usr/bin/$program; done; "
+    "set -e; cd /; for program in bash tail wc sleep env nslookup; do set -- $* usr/bin/$program; done; "
     "tar --no-recursion -cf /root/image.tar tmp; tar -rf /root/image.tar bin lib lib64 usr/lib64 usr/bin/python3*"
     " usr/lib/python3* usr/lib/*-linux-gnu $*; podman import -q - test/tools:1 </root/image.tar;"
     " podman save -q -o /shared/image.tar test/tools:1"
@@ -91,8 +107,15 @@ MAKE_IMAGE = (
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
     """Two booted machines that are up, with a file system that both have."""
-    storage = [{"mount": "/shared", "efs": {}}]
+    storage = [
+        {"mount": "/shared", "efs": {}},
+        {"mount": "/words", "s3": {"bucket": "words", "prefix": "in/"}},
+        {"mount": "/models", "s3": {"bucket": "models", "writable": True}},
+    ]
     with rehearsed(tmp_path_factory.mktemp("workflows"), machines="nspawn", nodes=2, storage=storage) as cluster:
+        words = rehearsal_home(cluster.env).buckets / "words" / "in"
+        words.mkdir(parents=True)
+        (words / "a.txt").write_text("a word\n")
         cluster.up("--yes")
         yield cluster
 
@@ -146,6 +169,10 @@ def test_tasks_share_nodes_by_gpus_each_with_its_own_tmp_and_one_that_asks_is_st
     assert "there again was-here" in said.replace("\n", " ")
     address = cluster.inventory()["nodes"][1]["private_ip"]
     assert said.count(f" {address}\n") == 4, said
+    assert "not the real nslookup" not in said
+    # What the tasks had is not the node's own, and their name servers have ended with them.
+    look = ("ssh", "--node", "all", "--command", "cat /etc/resolv.conf; pgrep -f serve-name[s] || true")
+    wait_until(lambda: cluster.ok(*look).strip() == "", what="no name server of a task is left", timeout_s=30)
 
 
 @pytest.mark.parametrize("work", ["exit 3", "sleep 600"])
@@ -180,6 +207,43 @@ def test_a_task_that_fails_or_is_cancelled_stops_its_group_and_what_waits_for_it
     assert json.loads(cluster.ok("workflow", "show", newest(cluster)["id"], "--json"))["state"] != "completed"
 
 
+@pytest.mark.parametrize("work", ["true", "sleep 600"])
+def test_a_task_reads_and_fills_buckets_that_nodes_mount_even_if_it_is_cancelled(
+    cluster: Rehearsed, tmp_path: Path, work: str
+) -> None:
+    (tmp_path / "w.yaml").write_text(BUCKETS.replace("WORK", work))
+    with submitting(cluster, tmp_path / "w.yaml", "--on-host") as submitted:
+        if work != "true":
+            wait_until(
+                lambda: (
+                    newest(cluster).get("workflow") == "buckets"
+                    and newest(cluster)["state"] == "running"
+                    and "a word" in cluster.run("workflow", "logs", newest(cluster)["id"]).stdout
+                ),
+                what="the task has made something",
+                timeout_s=60,
+            )
+            cluster.ok("workflow", "cancel", newest(cluster)["id"])
+        _, said = submitted.communicate(timeout=90)
+    assert submitted.returncode == (0 if work == "true" else 130), said
+    name = newest(cluster)["id"]
+    told = cluster.ok("workflow", "logs", name)
+    assert told.count("a word") == 2, told
+    assert f"{{{{output}}}} is in s3://models/{name}: 1 file" in told
+    assert cluster.ok("ssh", "--node", "1", "--command", f"cat /models/{name}/deep/model") == "made\n"
+
+
+def test_a_bucket_that_is_not_mounted_or_only_read_is_refused_before_anything_starts(
+    cluster: Rehearsed, tmp_path: Path
+) -> None:
+    text = BUCKETS.replace("s3://words/in/a.txt", "s3://elsewhere/a").replace("s3://models", "s3://words/in")
+    (tmp_path / "w.yaml").write_text(text)
+    done = cluster.run("workflow", "submit", str(tmp_path / "w.yaml"), "--on-host")
+    assert done.exit_code == 2, done.text
+    assert "task make: s3://elsewhere/a is not mounted" in done.stderr
+    assert "task make: s3://words/in/{{workflow_id}} is mounted read-only" in done.stderr
+
+
 def test_tasks_run_in_their_images_with_names_storage_and_secrets_and_without_the_nodes_keys(
     cluster: Rehearsed, tmp_path: Path
 ) -> None:
@@ -201,10 +265,13 @@ def test_tasks_run_in_their_images_with_names_storage_and_secrets_and_without_th
     assert submitted.returncode == 0, said
     told = cluster.ok("workflow", "logs", name)
     address = cluster.inventory()["nodes"][1]["private_ip"]
-    assert told.count(f"in podman as 1000: /tmp/run.sh, token of 11, Address: {address}") == 2, told
+    own_tmp = "in podman as 1000: /tmp/clusterctl-input /tmp/run.sh"
+    assert told.count(f"{own_tmp}, token of 11, /usr/bin/nslookup, Address: {address}") == 2, told
     assert told.count("no key") == 2
     assert "very-secret" not in told
     assert "of-b/1" in told
+    assert told.count("read a word") == 2, told
+    assert cluster.ok("ssh", "--node", "0", "--command", f"cat /models/{name}/*/kept").split() == ["very-secret"] * 2
     left = cluster.ok("ssh", "--node", "all", "--sudo", "--command", "podman ps --all --quiet")
     assert left.strip() == ""
 

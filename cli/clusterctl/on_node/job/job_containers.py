@@ -15,6 +15,7 @@ from clusterctl.on_node.job.layout import Layout, read_json, write_json
 from clusterctl.on_node.job.own_python import environments
 from clusterctl.on_node.job.processes import adopt_orphans
 from clusterctl.on_node.job.shared_storage import present_paths
+from clusterctl.on_node.job.task_names import RESOLV_CONF
 
 OWN = ("PATH", "HOME")
 """The image's search path holds, and its user has no home in the image: its home is the job's folder to keep things."""
@@ -102,13 +103,14 @@ class JobContainers:
         """The job's folder, of which it may change what it may change on the node itself."""
         job = self._spec["job"]
         theirs = (self._layout.code(job), self._layout.work(job), self._layout.ranks(job, self._spec["attempt"]))
-        secrets = self._layout.secrets(job)
+        secrets, resolv_conf = self._layout.secrets(job), self._layout.resolv_conf(job)
         return (
             Bind(str(self._program)),
             Bind(str(self._layout.folder(job))),
             *(Bind(str(path), is_writable=True) for path in theirs),
             *([Bind(str(secrets))] if secrets.exists() else []),
             *self._environment_binds(),
+            *([Bind("/" + RESOLV_CONF, source=str(resolv_conf))] if resolv_conf.exists() else []),
         )
 
     def _account_binds(self) -> tuple[Bind, ...]:

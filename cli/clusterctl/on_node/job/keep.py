@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from clusterctl.on_node.job import job_containers, judge, lease
+from clusterctl.on_node.job import job_containers, judge, lease, task_names
 from clusterctl.on_node.job.events import note_event
 from clusterctl.on_node.job.layout import Layout, read_json, read_state, write_state
 from clusterctl.on_node.job.processes import adopt_orphans, end_all, itself
@@ -111,6 +111,7 @@ def keep(layout: Layout, job: str, program: Path) -> None:
     layout.in_use(job).write_text("%d %d\n" % tuple(itself()))
     signal.signal(signal.SIGTERM, lambda number, frame: layout.cancel(job).touch())
     try:
+        task_names.serve_task(layout, read_json(layout.spec(job)), program)
         supervisor = subprocess.Popen([sys.executable, "-I", str(program), "supervise", job])
         status = supervisor.wait()
         end_all(job, os.getpid(), KILLED_WITHIN_S)

@@ -97,6 +97,10 @@ class Layout:
         """The job's own /tmp, where it has one; gone when it has ended."""
         return self.folder(job) / "tmp"
 
+    def resolv_conf(self, job: str) -> Path:
+        """What a workflow's task has as /etc/resolv.conf, where its node's names are served to it."""
+        return self.folder(job) / "resolv.conf"
+
     def attempt(self, job: str, attempt: int) -> Path:
         """The output of one attempt."""
         return self.folder(job) / ("attempt-%d" % attempt)

@@ -40,6 +40,7 @@ def node_facts(layout: Layout, job: str, program: str = "") -> dict[str, Any]:
         "gpus": gpus(int(facts["gpus_per_node"])),
         "phase": _phase(layout),
         "shared": shared_storage.shared_mount(layout.root, facts),
+        "mounts": [_mount_words(mount) for mount in facts.get("mounts") or []],
         "holders": holders,
         "engine": present_engine(),
         "is_name_taken": layout.folder(job).exists(),
@@ -47,6 +48,10 @@ def node_facts(layout: Layout, job: str, program: str = "") -> dict[str, Any]:
         "ports_in_use": sorted({*ports_in_use(layout.root), *ports_of_jobs(layout, holders)}),
         "free_bytes": shutil.disk_usage(_existing(layout.jobs)).free,
     }
+
+
+def _mount_words(mount: dict[str, Any]) -> dict[str, Any]:
+    return {key: mount[key] for key in ("path", "kind", "source", "writable")}
 
 
 def missing_program(layout: Layout, program: str) -> str | None:

@@ -64,6 +64,11 @@ def hide(paths: Iterable[str], place: Path) -> None:
             _mount(libc, folder if os.path.isdir(path) else file, path, MS_BIND)
 
 
+def bind_file(source: Path, target: Path) -> None:
+    """Root's: this process, and all that shares its mounts, sees `source` at `target`. Raises OSError."""
+    _mount(ctypes.CDLL(None, use_errno=True), source, str(target), MS_BIND)
+
+
 def _mount(libc: ctypes.CDLL, source: Path | None, target: str, flags: int) -> None:
     what = None if source is None else os.fsencode(source)
     if libc.mount(what, os.fsencode(target), None, ctypes.c_ulong(flags), None):

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Dict, Mapping, Sequence
 
 from clusterctl.on_node.workflow import barrier
+from clusterctl.on_node.workflow.upload import NotUploaded, upload
 
 FOLDER = "clusterctl-task"
 WORDS = "task.json"
@@ -25,6 +26,10 @@ OWN_FAILURE = 125
 """As docker has it: what is around the command failed, not the command."""
 CANNOT_RUN, NOT_FOUND = 126, 127
 MOST_TRIES = 1000
+MOST_SHOWN = 10
+RESOLV_CONF = Path("/etc/resolv.conf")
+MARK = "# clusterctl:"
+"""How a task's own resolv.conf begins."""
 VERSION = re.compile(r"[1-9]\d{0,8}")
 
 
@@ -44,14 +49,29 @@ def main(folder: Path) -> int:
         print("clusterctl: %s" % e, flush=True)
         return OWN_FAILURE
     code = run(words["command"], folder)
+    begins_anew = any(first <= code <= last for first, last in words["again"])
+    failures = [keep_output(Path(words["output"]), output, begins_anew) for output in words["outputs"]]
+    return code or (OWN_FAILURE if any(failures) else 0)
+
+
+def keep_output(folder: Path, output: Mapping[str, Any], begins_anew: bool) -> bool:
+    """Whether it failed; either is told. A task that begins anew puts nothing into buckets: it could not change it."""
     try:
-        for output in words["outputs"]:
-            kept = keep(Path(words["output"], output["path"]), Path(output["dataset"]))
+        if "url" not in output:
+            kept = keep(folder / output["path"], Path(output["dataset"]))
             print("clusterctl: %s is kept as %s" % (output["path"] or "{{output}}", kept), flush=True)
-    except (OSError, TaskFailed) as e:
-        print("clusterctl: an output was not kept: %s" % e, flush=True)
-        return code or OWN_FAILURE
-    return code
+        elif begins_anew:
+            print("clusterctl: %s: left to the task's next start" % output["url"], flush=True)
+        else:
+            count, left_out = upload(folder, Path(output["folder"]))
+            told = "; left out, for they are no files: %s" % ", ".join(left_out[:MOST_SHOWN]) if left_out else ""
+            files = "1 file" if count == 1 else "%d files" % count
+            print("clusterctl: {{output}} is in %s: %s%s" % (output["url"], files, told), flush=True)
+    except (OSError, TaskFailed, NotUploaded) as e:
+        where = "%s: " % output["url"] if "url" in output else ""
+        print("clusterctl: an output was not kept: %s%s" % (where, e), flush=True)
+        return True
+    return False
 
 
 def put_files(files: Sequence[Mapping[str, str]], folder: Path) -> None:
@@ -64,13 +84,19 @@ def put_files(files: Sequence[Mapping[str, str]], folder: Path) -> None:
 
 
 def link_inputs(inputs: Sequence[Mapping[str, str]]) -> None:
-    """A link to each input, of a dataset to the version that is meant. Raises TaskFailed, OSError."""
+    """A link to each input, of a dataset to the version that is meant. Raises TaskFailed, OSError.
+
+    Of a URL that is one file: a folder with a link to that.
+    """
     for each in inputs:
         path = Path(each["path"]) if "path" in each else version_of(Path(each["dataset"]), each["version"])
-        if not path.is_dir():
-            raise TaskFailed("input %s: %s is not there" % (Path(each["link"]).name, path))
         link = Path(each["link"])
         link.parent.mkdir(parents=True, exist_ok=True)
+        if "url" in each and path.is_file():
+            link.mkdir()
+            link = link / path.name
+        elif not path.is_dir():
+            raise TaskFailed("input %s: %s is not there" % (link.name, each.get("url", path)))
         link.symlink_to(path)
 
 
@@ -97,7 +123,7 @@ def pass_barrier(words: Dict[str, Any], environment: Mapping[str, str]) -> None:
 def run(command: Sequence[str], folder: Path) -> int:
     """The command's exit code, or 128 + its signal."""
     environment = dict(os.environ)
-    environment["PATH"] = "%s:%s:%s" % (folder / BIN, environment.get("PATH", ""), folder / LAST_BIN)
+    environment["PATH"] = search_path(folder, environment.get("PATH", ""), has_names=has_name_server(RESOLV_CONF))
     # The command hears SIGTERM by itself, which goes to the whole process group; what it has put out is still kept.
     signal.signal(signal.SIGTERM, lambda number, frame: None)
     try:
@@ -107,6 +133,20 @@ def run(command: Sequence[str], folder: Path) -> int:
         return NOT_FOUND if isinstance(e, FileNotFoundError) else CANNOT_RUN
     status = child.wait()
     return 128 - status if status < 0 else status
+
+
+def search_path(folder: Path, path: str, *, has_names: bool) -> str:
+    """PATH, with ours behind all others; our nslookup stands first where no name server knows the nodes."""
+    own, last = str(folder / BIN), str(folder / LAST_BIN)
+    return os.pathsep.join([path, last, own] if has_names else [own, path, last])
+
+
+def has_name_server(resolv_conf: Path) -> bool:
+    """Whether programs that ask a name server learn the names of the nodes: the node's supervisor saw to it."""
+    try:
+        return resolv_conf.read_text(errors="replace").startswith(MARK)
+    except OSError:
+        return False
 
 
 def keep(source: Path, dataset: Path) -> Path:

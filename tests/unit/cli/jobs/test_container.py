@@ -238,6 +238,19 @@ def test_a_container_for_mpirun_s_daemon_stays_and_docker_s_knows_the_job_s_user
     assert len(names) == len(set(names))
 
 
+@pytest.mark.parametrize("has_names", [False, True])
+def test_a_task_for_which_nodes_names_are_served_has_a_resolv_conf_of_its_own(tmp_path: Path, has_names: bool) -> None:
+    layout = Layout(tmp_path)
+    layout.attempt("first", 1).mkdir(parents=True)
+    if has_names:
+        layout.resolv_conf("first").write_text("nameserver 127.83.0.1\n")
+    user = pwd.getpwuid(os.getuid()).pw_name
+    containers = JobContainers(layout, spec(user=user, image_id="sha256:01", shared=None), 0, tmp_path / "1.pyz")
+    argv = containers.argv(["a.py"], {"HOME": "/home/ada", "EPOCHS": "3"})
+    mount = f"type=bind,source={layout.resolv_conf('first')},target=/etc/resolv.conf,readonly"
+    assert (mount in argv) == has_names
+
+
 def test_an_image_that_differs_between_nodes_is_named_with_them() -> None:
     assert same_image("a:1", {0: "sha256:aa", 1: "sha256:aa"}) == "sha256:aa"
     with pytest.raises(

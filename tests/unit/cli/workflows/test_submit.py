@@ -7,7 +7,8 @@ from typing import Any  # JSON
 
 import pytest
 from clusterctl.jobs.node_answers import Answer
-from clusterctl.workflows.submit import shared_storage
+from clusterctl.workflows.buckets import BucketMount
+from clusterctl.workflows.submit import node_storage
 from clusterctl_infra.errors import ConfigError, NotReached
 from clusterctl_infra.outputs import InventoryNode
 
@@ -31,16 +32,27 @@ class ProbedNodes:
 def test_storage_is_shared_where_the_lowest_slot_has_it(path: str | None) -> None:
     for engine, has_containers in (("", False), ("podman", True)):
         nodes = ProbedNodes({"shared": path, "engine": engine})
-        assert shared_storage(nodes, has_containers=has_containers) == path  # type: ignore[arg-type]  # its only method
+        found = node_storage(nodes, has_containers=has_containers)  # type: ignore[arg-type]  # its only method
+        assert (found.share, found.buckets) == (path, ())
+
+
+def test_buckets_are_those_that_the_lowest_slot_has_mounted() -> None:
+    mounts = [
+        {"path": "/shared", "kind": "efs", "source": "fs-1", "writable": True},
+        {"path": "/data", "kind": "s3", "source": "words/in/", "writable": False},
+    ]
+    nodes = ProbedNodes({"shared": "/shared", "engine": "", "mounts": mounts})
+    found = node_storage(nodes, has_containers=False)  # type: ignore[arg-type]  # its only method
+    assert found.buckets == (BucketMount(path="/data", bucket="words", prefix="in/", is_writable=False),)
 
 
 def test_images_need_something_that_runs_them() -> None:
     nodes = ProbedNodes({"shared": None, "engine": ""})
     with pytest.raises(ConfigError, match=r"Node 0 \(train-0\) has neither docker nor podman") as refused:
-        shared_storage(nodes, has_containers=True)  # type: ignore[arg-type]  # its only method
+        node_storage(nodes, has_containers=True)  # type: ignore[arg-type]  # its only method
     assert refused.value.hint == "clusterctl workflow submit FILE --on-host"
 
 
 def test_a_node_that_is_not_reached_starts_nothing() -> None:
     with pytest.raises(NotReached, match=r"the workflow was not started: Node 0 \(train-0\): not reached"):
-        shared_storage(ProbedNodes(None), has_containers=False)  # type: ignore[arg-type]  # its only method
+        node_storage(ProbedNodes(None), has_containers=False)  # type: ignore[arg-type]  # its only method

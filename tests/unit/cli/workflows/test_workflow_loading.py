@@ -70,8 +70,8 @@ def test_all_problems_are_told_at_once_with_their_lines_and_what_a_loop_repeats_
         ("[echo]", "[echo]\n    checkpoint: [{}]", "line 7 workflow.tasks[0].checkpoint: not built yet"),
         (
             "[echo]",
-            "[echo]\n    inputs: [{url: s3://a}]",
-            "line 7 workflow.tasks[0].inputs[0].url: 's3://a': URLs are not",
+            "[echo]\n    inputs: [{url: gs://words/a}]",
+            "line 7 workflow.tasks[0].inputs[0].url: 'gs://words/a': gs:// is not built yet; write s3://BUCKET/PATH",
         ),
         ("[echo]", "[echo]\n    inputs: [{}]", "line 7 workflow.tasks[0].inputs[0]: write task or dataset or url"),
         (

@@ -1,0 +1,259 @@
+"""A name server for the tasks of a workflow on this node: it answers nodes' names, and passes all else on.
+
+Programs that ask a name server themselves (nslookup, dig, musl's resolver) do not read /etc/hosts, in which the nodes
+are. It listens on an address of the loopback network alone, as nobody, and keeps no answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import resource
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Dict, List, Optional, Sequence, Tuple
+
+from clusterctl.on_node.job import dns_message
+from clusterctl.on_node.job.processes import end_with_parent, give_up_privileges
+
+PORT = 53
+ADDRESSES = tuple("127.83.0.%d" % number for number in range(1, 255))
+"""One for each task on the node; the loopback network is 127.0.0.0/8, and nobody else's on a node."""
+NOBODY = 65534
+MOST_AT_ONCE, MOST_CONNECTIONS, MOST_FILES = 64, 16, 256
+MOST_ASKED = 3
+"""Name servers of a resolv.conf that are asked (resolv.conf(5), MAXNS)."""
+PATIENCE_S, CONNECTION_S = 3.0, 30.0
+MOST_HOSTS_BYTES = 1024 * 1024
+MARK = "# clusterctl: nodes' names are answered here, all others by the node's own resolvers"
+Names = Dict[str, List[str]]
+
+
+@dataclass(frozen=True)
+class Resolvers:
+    """What a resolv.conf says."""
+
+    servers: Tuple[str, ...]
+    domains: Tuple[str, ...]
+    """Which a resolver tries behind a short name."""
+
+
+def read_hosts(text: str) -> Names:
+    """Name → its IPv4 addresses in a hosts file, those of the loopback network left out."""
+    found: Names = {}
+    for line in text.splitlines():
+        address, *names = line.partition("#")[0].split() or [""]
+        try:
+            socket.inet_pton(socket.AF_INET, address)
+        except OSError:
+            continue
+        if not address.startswith("127."):
+            for name in names:
+                found.setdefault(name.lower().rstrip("."), []).append(address)
+    return found
+
+
+def read_resolvers(text: str) -> Resolvers:
+    """Its name servers and domains; the last line with domains counts (resolv.conf(5))."""
+    rows = [line.split() for line in text.splitlines() if line.split() and line[0] not in "#;"]
+    servers = [row[1] for row in rows if row[0] == "nameserver" and len(row) > 1]
+    domains: List[str] = []
+    for row in rows:
+        if row[0] in ("search", "domain"):
+            domains = [word.lower().strip(".") for word in row[1:]]
+    return Resolvers(tuple(servers[:MOST_ASKED]), tuple(domain for domain in domains if domain))
+
+
+def own_resolv_conf(text: str, address: str) -> str:
+    """The node's resolv.conf with this server in the place of its servers.
+
+    In the only place: some resolvers ask all at once, and take the first that says that there is no such name.
+    """
+    kept = [line for line in text.splitlines() if line.strip() and line.split()[0] != "nameserver"]
+    return "".join(line + "\n" for line in [MARK, "nameserver " + address, *kept])
+
+
+def addresses_of(name: str, names: Names, domains: Sequence[str]) -> Optional[List[str]]:
+    """A node's addresses, also with one of the resolver's domains behind its name; None for a name of others."""
+    if name in names:
+        return names[name]
+    short, _, domain = name.partition(".")
+    return names.get(short) if domain and domain in domains else None
+
+
+class NameServer:
+    """Answers one packet with one."""
+
+    def __init__(self, hosts: Path, resolvers: Resolvers, port: int = PORT) -> None:
+        self._hosts = hosts
+        self._resolvers = resolvers
+        self._port = port
+        self._at_once = 0
+
+    async def answer(self, packet: bytes, *, is_stream: bool) -> Optional[bytes]:
+        """None for what is no question."""
+        try:
+            question = dns_message.read_question(packet)
+        except ValueError:
+            return None
+        found = addresses_of(question.name, self._names(), self._resolvers.domains) if question.is_internet else None
+        if found is not None:
+            return dns_message.answered(question, found)
+        if self._at_once >= MOST_AT_ONCE:
+            return dns_message.failed(question)
+        self._at_once += 1
+        try:
+            return await self._passed_on(packet, is_stream=is_stream) or dns_message.failed(question)
+        finally:
+            self._at_once -= 1
+
+    async def _passed_on(self, packet: bytes, *, is_stream: bool) -> Optional[bytes]:
+        ask = ask_by_stream if is_stream else ask_by_packet
+        for server in self._resolvers.servers:
+            try:
+                said = await asyncio.wait_for(ask(server, self._port, packet), PATIENCE_S)
+            except (OSError, EOFError, asyncio.TimeoutError):
+                continue
+            if said[:2] == packet[:2]:
+                return said
+        return None
+
+    def _names(self) -> Names:
+        """As they are now: a replaced node's, too."""
+        try:
+            with self._hosts.open(errors="replace") as stream:
+                return read_hosts(stream.read(MOST_HOSTS_BYTES))
+        except OSError:
+            return {}
+
+
+class _Answer(asyncio.DatagramProtocol):
+    """What a name server says to one packet."""
+
+    def __init__(self) -> None:
+        self.said: "asyncio.Future[bytes]" = asyncio.get_running_loop().create_future()
+
+    def datagram_received(self, data: bytes, addr: object) -> None:
+        """The first that comes; the kernel lets nobody else's through."""
+        if not self.said.done():
+            self.said.set_result(data)
+
+    def error_received(self, exc: Exception) -> None:
+        """Nobody listens there."""
+        if not self.said.done():
+            self.said.set_exception(exc)
+
+
+async def ask_by_packet(server: str, port: int, packet: bytes) -> bytes:
+    """What the server says. Raises OSError."""
+    transport, answer = await asyncio.get_running_loop().create_datagram_endpoint(_Answer, remote_addr=(server, port))
+    try:
+        transport.sendto(packet)
+        return await answer.said
+    finally:
+        transport.close()
+
+
+async def ask_by_stream(server: str, port: int, packet: bytes) -> bytes:
+    """The same for what does not fit into a packet. Raises OSError, EOFError."""
+    reader, writer = await asyncio.open_connection(server, port)
+    try:
+        writer.write(len(packet).to_bytes(2, "big") + packet)
+        return await reader.readexactly(int.from_bytes(await reader.readexactly(2), "big"))
+    finally:
+        writer.close()
+
+
+class _Packets(asyncio.DatagramProtocol):
+    """Questions that come as packets."""
+
+    def __init__(self, server: NameServer) -> None:
+        self._server = server
+        self._tasks: "set[asyncio.Task[None]]" = set()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Kept, for the answers."""
+        self._transport = transport
+
+    def datagram_received(self, data: bytes, addr: object) -> None:
+        """Answered when its answer is there."""
+        if len(self._tasks) < 2 * MOST_AT_ONCE:
+            task = asyncio.get_running_loop().create_task(self._answer(data, addr))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _answer(self, data: bytes, address: object) -> None:
+        said = await self._server.answer(data, is_stream=False)
+        if said is not None:
+            self._transport.sendto(said, address)  # type: ignore[attr-defined]  # it is the datagrams' own
+
+
+async def serve(server: NameServer, packets: socket.socket, streams: socket.socket) -> None:
+    """For ever."""
+    open_now = 0
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal open_now
+        open_now += 1
+        try:
+            if open_now <= MOST_CONNECTIONS:
+                await asyncio.wait_for(_talk(server, reader, writer), CONNECTION_S)
+        except (OSError, EOFError, asyncio.TimeoutError):
+            pass  # it has gone, or has nothing more to ask
+        finally:
+            open_now -= 1
+            writer.close()
+
+    loop = asyncio.get_running_loop()
+    transport, _ = await loop.create_datagram_endpoint(lambda: _Packets(server), sock=packets)
+    try:
+        listening = await asyncio.start_server(talk, sock=streams)
+        await listening.serve_forever()
+    finally:
+        transport.close()
+
+
+async def _talk(server: NameServer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while True:
+        length = int.from_bytes(await reader.readexactly(2), "big")
+        if length > dns_message.MOST_BYTES:
+            return
+        said = await server.answer(await reader.readexactly(length), is_stream=True)
+        if said is None:
+            return
+        writer.write(len(said).to_bytes(2, "big") + said)
+        await writer.drain()
+
+
+def bound(addresses: Sequence[str] = ADDRESSES, port: int = PORT) -> Tuple[str, socket.socket, socket.socket]:
+    """The first address that is free, and its two sockets. Raises OSError where none is."""
+    for address in addresses:
+        packets = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        streams = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            packets.bind((address, port))
+            streams.bind((address, port))
+            return address, packets, streams
+        except OSError as e:
+            packets.close()
+            streams.close()
+            if e.errno != errno.EADDRINUSE:
+                raise
+    raise OSError(errno.EADDRINUSE, "no address of the loopback network is free")
+
+
+def serve_names(root: Path) -> None:
+    """For ever, once it has printed its address. Raises OSError."""
+    address, packets, streams = bound()
+    resolvers = read_resolvers((root / "etc/resolv.conf").read_text(errors="replace"))
+    os.setgroups([])
+    os.setgid(NOBODY)
+    os.setuid(NOBODY)
+    give_up_privileges()
+    end_with_parent()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (MOST_FILES, MOST_FILES))
+    print(address, flush=True)
+    os.close(1)
+    asyncio.run(serve(NameServer(root / "etc/hosts", resolvers), packets, streams))
