@@ -15,6 +15,11 @@ from pathlib import Path
 import pytest
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
+from tests.integration.processor_times import (  # noqa: F401 hooks of pytest's
+    pytest_runtest_makereport,
+    pytest_runtest_setup,
+    pytest_terminal_summary,
+)
 from tests.integration.quick import is_quick
 from tests.integration.recorded_stack import PRIVATE
 from tests.integration.rehearsed import Rehearsed, rehearsed

@@ -87,6 +87,10 @@ class _Package(ModuleType):
                 return sys.modules[f"{self.__name__}.{name}"]  # a module that is being loaded and asks for itself
         return getattr(self._whole(), name)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As a name: so Pulumi's dynamic providers, which travel as pickles, keep the modules that they use."""
+        return importlib.import_module, (self.__name__,)
+
     def __dir__(self) -> list[str]:
         return dir(self._whole())
 

@@ -57,7 +57,7 @@ def test_modules_are_not_taken_apart_at_the_end(tmp_path: Path) -> None:
 
 
 ASKED = """
-import json, sys
+import dill, json, sys
 import pulumi_aws as aws
 from pulumi_aws.ec2 import SecurityGroup, outputs
 from pulumi_aws import s3
@@ -67,6 +67,7 @@ found = [
 ]
 print(json.dumps([[each.__module__, each.__qualname__, type(each).__name__] for each in found]))
 print(outputs.__name__, aws.ec2.vpc is sys.modules["pulumi_aws.ec2.vpc"], hasattr(aws.ec2, "get_ami_id"))
+print(dill.loads(dill.dumps(aws.ec2, recurse=True)) is aws.ec2)
 """
 EVERYTHING = """
 import pulumi_aws as aws
