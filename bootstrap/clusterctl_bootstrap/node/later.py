@@ -8,6 +8,7 @@ from typing import List, Optional, Tuple
 
 from clusterctl_bootstrap.node import guard
 from clusterctl_bootstrap.node.barrier import barrier
+from clusterctl_bootstrap.node.facts import FactsError
 from clusterctl_bootstrap.node.files import write_atomically
 from clusterctl_bootstrap.node.idle_cluster import keep_watch, limit_s
 from clusterctl_bootstrap.node.idle_node import report
@@ -67,8 +68,9 @@ def attend(root: Path, outside: Outside) -> None:
 
     On a host nothing does: it has no deadline to warn of, and nobody but its owner ends it.
     """
-    if guard.is_host(root):
-        return
+    with contextlib.suppress(FactsError):  # the boot that is next says what is wrong with the birth certificate
+        if guard.is_host(root):
+            return
     _start("watch", "warns before the end of this machine", root, outside)
     if limit_s(root):
         _start("idle", "ends the cluster when nobody uses it", root, outside)

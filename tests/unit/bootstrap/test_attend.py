@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from clusterctl_bootstrap.node.facts import FactsError
 from clusterctl_bootstrap.node.later import attend
 
 from tests.unit.bootstrap.fake_outside import FakeOutside
@@ -50,3 +51,16 @@ def test_a_node_that_does_not_judge_watches_its_own_end_alone(tmp_path: Path) ->
     root = born(tmp_path, with_systemd=True, slot=2)
     (root / "var/lib/clusterctl/cluster.json").write_text(pushed(idle_s=1800))
     assert attended(root) == [RELOAD, restart("watch")]
+
+
+def test_on_a_host_nothing_watches_for_an_end_that_does_not_come(tmp_path: Path) -> None:
+    root = born(tmp_path, with_systemd=True, slot=2, host_user="ubuntu")
+    assert attended(root) == []
+
+
+def test_a_birth_certificate_that_cannot_be_read_keeps_no_watch_from_starting(tmp_path: Path) -> None:
+    root, outside = born(tmp_path, with_systemd=True, slot=2), FakeOutside()
+    (root / "var/lib/clusterctl/birth.json").write_text("{")
+    with pytest.raises(FactsError):
+        attend(root, outside)
+    assert restart("watch") in outside.commands

@@ -175,3 +175,22 @@ def test_a_machine_without_the_login_user_says_so(root: Path) -> None:
     (root / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/bash\n")
     phase, message = failed_in(root, FakeOutside())
     assert (phase, "ubuntu" in message) == ("environment", True)
+
+
+def test_a_host_is_a_node_without_guards_by_its_own_address_and_its_own_user(tmp_path: Path) -> None:
+    place = {"slot_cidr": "10.1.0.5,10.1.9.7", "nodes": 2, "slot": 1, "rank": 1}
+    root = born(tmp_path, with_systemd=True, host_user="ada", efa_interfaces=0, fabric="none", **place)
+    for name in ("guard", "imds"):
+        (root / "run/clusterctl" / name).unlink()
+    (root / "etc/passwd").write_text("ada:x:1000:1001::/home/ada:/bin/bash\n")
+    (root / "home/ada").mkdir()
+    outside = FakeOutside(addresses=("10.1.9.7",))
+    assert boot(root, outside) == 0, (root / "var/log/clusterctl.log").read_text()
+    assert "MASTER_ADDR=10.1.0.5\n" in (root / "home/ada/.ssh/environment").read_text()
+    assert "10.1.9.7 train-1\n" in (root / "etc/hosts").read_text()
+    addresses = pushed(nodes=3, slot_cidr="10.1.0.5,10.1.9.7,10.1.0.6")
+    assert apply(root, addresses, outside)["ok"]
+    assert "10.1.0.6 train-2\n" in (root / "etc/hosts").read_text()
+    assert not any("guard" in word for argv in outside.commands for word in argv), "nothing is armed that ends a host"
+    too_few = pushed(nodes=4, generation=9, slot_cidr="10.1.0.5,10.1.9.7")
+    assert not apply(root, too_few, outside)["ok"], "an address is missing"
