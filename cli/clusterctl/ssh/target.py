@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.shared_way.words import by_shared_way
+from clusterctl.ssh.shared_way.argv import by_shared_way
 from clusterctl.ssh.way_in import uses_session_manager
 
 

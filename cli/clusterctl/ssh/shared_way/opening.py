@@ -24,7 +24,7 @@ from clusterctl.ssh.fanout.many_files import allow_many_files
 from clusterctl.ssh.keys.login_keys import identities_for_ssh
 from clusterctl.ssh.keys.openssh_files import login_key_file, write_known_hosts
 from clusterctl.ssh.shared_way import relay
-from clusterctl.ssh.shared_way.words import own_session
+from clusterctl.ssh.shared_way.argv import own_session
 from clusterctl.ssh.single.system_ssh import login_argv
 from clusterctl.ssh.target import Target, target_of
 
