@@ -58,10 +58,14 @@ class Warnings:
                 left = in_words(float(heard["ends_s"]) - time.time())
                 who = "Node %s (%s)" % (heard["slot"], heard["name"])
                 self._say("clusterctl: %s ends in %s: %s; save what is to be kept" % (who, left, heard["why"]))
-        if heard is not None and (self._own is None or not is_same_end(heard, self._own)):
-            # Of its own end this node's watch tells its processes itself.
+        if is_passed_on(heard, self._own):
             here = of_job(self._job, os.getpid())
             self._told = signal_asking(self._layout.root, here, told=self._told, send=send)
+
+
+def is_passed_on(heard: Mapping[str, Any] | None, own: Mapping[str, Any] | None) -> bool:
+    """Whether the job's processes here are told of it: of its own end this node's watch tells them itself."""
+    return heard is not None and (own is None or not is_same_end(heard, own))
 
 
 def in_words(left_s: float) -> str:

@@ -9,7 +9,6 @@ from typing import Any  # rows as EC2 answers
 
 import pytest
 from botocore.exceptions import ClientError
-from clusterctl.cloud.clients import AwsClients
 from clusterctl.cloud.dry_runs import dry_runs
 from clusterctl.cloud.preflight import NOT_ASKED, ask_all, credentials, image_findings, region, subnet, vcpus
 from clusterctl.cloud.preflight_finding import Finding
@@ -17,8 +16,8 @@ from clusterctl.cloud.preflight_needs import Needs
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.names import ID_TAG
 
+from tests.unit.cli.cloud.fake_clients import FakeClients
 from tests.unit.cli.cloud.fake_session import clients_of
-from tests.unit.cli.cloud.moto_account import an_account
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 REGION = "us-west-2"
@@ -165,8 +164,13 @@ def test_credentials_that_end_soon_are_warned_of(left: timedelta, level: str) ->
 def test_a_region_that_the_account_has_not_enabled_is_told_from_one_that_there_is_not(
     name: str, level: str, value: str
 ) -> None:
-    with an_account():
-        (found,) = region(AwsClients(region=REGION, endpoint_url=None), replace(NEEDS, region=name), NOW)
+    class Regions:
+        def describe_regions(self, **asked: bool) -> dict[str, Any]:
+            """Without the flag AWS lists enabled ones alone (EC2 API, DescribeRegions; 2026-11-26)."""
+            closed = [{"RegionName": "ap-east-1", "OptInStatus": "not-opted-in"}] if asked.get("AllRegions") else []
+            return {"Regions": [OPEN, *closed]}
+
+    (found,) = region(FakeClients(ec2=Regions()), replace(NEEDS, region=name), NOW)
     assert (found.level, found.value) == (level, value)
 
 

@@ -10,7 +10,7 @@ from typing import Any  # JSON
 import pytest
 from clusterctl.on_node.job.coordination import LOST_AFTER_S, Coordination
 from clusterctl.on_node.job.layout import Layout
-from clusterctl.on_node.job.warned import Warnings, in_words, is_same, present_warning, signal_asking
+from clusterctl.on_node.job.warned import Warnings, in_words, is_passed_on, is_same, present_warning, signal_asking
 
 from tests.unit.cli.jobs.job_specs import spec
 
@@ -61,6 +61,20 @@ def test_a_node_without_a_watch_warns_of_nothing(tmp_path: Path) -> None:
 )
 def test_the_same_end_told_again_is_no_other_warning(first: Any, second: Any, expected: bool) -> None:
     assert is_same(first, second) is expected
+
+
+@pytest.mark.parametrize(
+    ("heard", "own", "expected"),
+    [
+        (None, None, False),
+        (BY_AWS, None, True),
+        (BY_AWS, BY_AWS, False),
+        (BY_AWS, {**BY_AWS, "ends_s": WALL_S + 900}, True),
+    ],
+    ids=["nothing", "another node's", "its own", "another node's, before its own"],
+)
+def test_a_nodes_processes_are_told_of_another_nodes_end(heard: Any, own: Any, expected: bool) -> None:
+    assert is_passed_on(heard, own) is expected
 
 
 def test_all_nodes_hear_of_the_first_end_and_of_its_going_away() -> None:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import io
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any  # what is written
 
 import pytest
 from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.clients import AwsClients
 from clusterctl.cloud.look import Look
 from clusterctl.cloud.resource import ResourceType
+from clusterctl.cost.sighting import SeenMachine
 from clusterctl.cost.sighting_file import read_seen
 from clusterctl.home import Home
 from clusterctl.output import Output
@@ -141,6 +142,19 @@ def test_with_a_clock_that_is_off_what_is_there_is_shown_and_nothing_ended(
     assert "terminate_instances" not in session.asked
 
 
+class Watched(io.BytesIO):
+    """A stderr, and what was known when each line was written to it."""
+
+    def __init__(self, look: Callable[[], Mapping[str, SeenMachine]]) -> None:
+        super().__init__()
+        self.look = look
+        self.lines: list[tuple[bytes, Mapping[str, SeenMachine]]] = []
+
+    def write(self, data: Any) -> int:
+        self.lines.append((bytes(data), self.look()))
+        return super().write(data)
+
+
 def test_what_aws_said_of_the_machines_of_a_known_cluster_is_written_down_before_they_end(
     tmp_path: Path, make_inventory: MakeInventory
 ) -> None:
@@ -154,10 +168,11 @@ def test_what_aws_said_of_the_machines_of_a_known_cluster_is_written_down_before
     clients = clients_of(rows, refused={("ec2", "terminate_instances"): "UnauthorizedOperation"})
     wish = Asked(grace=timedelta(minutes=10), clusters=frozenset({ID}))
     request = ReapRequest(asked=wish, region="us-west-2", all_regions=False, rehearse=False, acts=True, as_json=False)
-    told = io.BytesIO()
+    told = Watched(lambda: read_seen(home.observed_file(ID)))
     with pytest.raises(StillBills, match="not all could be ended"):
         look_and_end(request, lambda region: clients, Output(stdout=io.BytesIO(), stderr=told), home)
-    assert read_seen(home.observed_file(ID))["i-1"].launched_at == NOW - timedelta(hours=1)
+    (before_its_end,) = [seen for line, seen in told.lines if b"ending instance i-1" in line]
+    assert before_its_end["i-1"].launched_at == NOW - timedelta(hours=1)
     assert b"forgets it" not in told.getvalue(), "it bills on"
 
 

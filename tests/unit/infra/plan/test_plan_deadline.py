@@ -139,6 +139,18 @@ def test_run_time_counts_per_run_and_the_budget_over_all_runs() -> None:
     assert abs((deadline.at - BORN).total_seconds() / 3600 - 100 / (4 * (55.045 + DISK_USD_PER_HOUR))) < 0.001
 
 
+def test_where_nothing_was_written_down_yet_all_counts_from_the_start_of_the_run() -> None:
+    """An `up` that was cut off had made things by then: the sum errs on the high side."""
+    later = BORN + timedelta(hours=2)
+    flow = expenses(a_plan(access={"mode": "private"}).price, Ledger(), started_at=BORN, now=later, nodes=4)
+    assert flow is not None
+    assert {row.started_at for row in flow} == {BORN}
+    written = members({0: "i-0"}, at=BORN, beside={"disks": 0.0, "addresses": 0.0, "gateway": 0.0, "storage": 0.0})
+    after = expenses(a_plan(access={"mode": "private"}).price, written, started_at=BORN, now=later, nodes=4)
+    assert after is not None
+    assert {row.started_at for row in after if row.ended_at is None} == {BORN, later}
+
+
 def test_storage_that_stays_while_no_node_runs_counts_in_the_next_run() -> None:
     beside: Rates = {"disks": 0.0, "addresses": 0.0, "gateway": 0.0, "storage": 10.0}
     first = members({0: "i-0"}, at=BORN - timedelta(hours=30), beside=beside, born=BORN - timedelta(hours=30))

@@ -145,13 +145,16 @@ def test_another_maximum_replaces_no_machine_and_waits_for_the_next_one() -> Non
 
 
 def test_machines_that_run_with_a_higher_maximum_are_named() -> None:
-    span = Span(slot=0, instance_id="i-0", started_at=BORN, ended_at=None, price_usd_per_hour=30)
+    spans = tuple(
+        Span(slot=slot, instance_id=f"i-{slot}", started_at=BORN, ended_at=ended_at, price_usd_per_hour=price)
+        for slot, price, ended_at in ((0, 10, None), (1, 30, None), (2, 50, BORN))
+    )
     config = a_config(capacity="spot", caps={"price_usd_per_hour": 20})
-    made = plan(config, CATALOG, identity=IDENTITY, ledger=Ledger(spans=(span,)), now=BORN)
+    made = plan(config, CATALOG, identity=IDENTITY, ledger=Ledger(spans=spans), now=BORN)
     told = problems_of(made, "warning")["caps.price_usd_per_hour"]
     assert told.startswith("$20.00 holds for machines made from now on")
-    assert told.endswith("up to $30.00")
-    ended = Ledger(spans=(dataclasses.replace(span, ended_at=BORN),))
+    assert told.endswith("up to $30.00"), "the highest of those that run"
+    ended = Ledger(spans=tuple(dataclasses.replace(span, ended_at=BORN) for span in spans))
     assert plan(config, CATALOG, identity=IDENTITY, ledger=ended, now=BORN).problems == ()
 
 
