@@ -114,3 +114,15 @@ def test_an_up_that_was_killed_is_gone_on_with_and_a_script_that_fails_is_named(
 
 def has_machine(cluster: Rehearsed) -> bool:
     return any(row.token == "aws:ec2/instance:Instance" for row in cluster.resources())
+
+
+def test_extend_brings_scripts_too_with_the_new_deadline(booted: Rehearsed) -> None:
+    write_setup(booted, "echo extended >>/root/ran\n")
+    booted.write(machines="nspawn", scripts=["setup.sh"])
+    assert booted.pulumi("stack", "select", "--create", "dev").exit_code == 0
+    made = booted.pulumi("up", "--yes", "--skip-preview")
+    assert made.exit_code == 0, made.text
+    wait_until(lambda: set(phases(booted).values()) == {WAITING}, what="both nodes wait", timeout_s=120)
+    booted.ok("extend", "2h", "--yes")
+    wait_until(lambda: {row["state"] for row in booted.nodes().values()} == {"ready"}, what="ready", timeout_s=120)
+    assert on_each(booted, "sudo cat /root/ran") == ["extended\n"] * 2
