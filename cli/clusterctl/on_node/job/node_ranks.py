@@ -178,10 +178,15 @@ class NodeRanks:
             send_signal(pid, signal.SIGKILL)
 
     def wait_for_launcher(self, timeout_s: float) -> None:
-        """Until what we started has ended, at most for this time."""
+        """Until what we started has ended, and what that left in the background, at most for this time."""
         until = time.monotonic() + timeout_s
-        while not self.has_launcher_ended() and time.monotonic() < until:
+        while not self._is_all_over() and time.monotonic() < until:
             time.sleep(POLL_S)
+
+    def _is_all_over(self) -> bool:
+        if any(child.poll() is None for child in self._children):
+            return False
+        return not self._is_mpi or not of_job(self._spec["job"], os.getpid())
 
     def say(self, text: str) -> None:
         """A line of ours among what they say."""
