@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
 
+from clusterctl.jobs.member_filter import written_as
 from clusterctl.on_node.job.pack import OVER_LIMIT
 from clusterctl.text.quantities import thousands
 
@@ -95,6 +96,7 @@ def _members(unzipped: IO[bytes]) -> Iterator[tuple[tarfile.TarFile, tarfile.Tar
     metered = _Metered(unzipped)
     metered.allow(0)
     with tarfile.open(fileobj=cast(IO[bytes], metered), mode="r|") as tar:
+        tar.extraction_filter = lambda member, _: member  # each was looked at before
         for member in tar:
             if tar.pax_headers:
                 raise TooLarge("the archive has headers for all of its files, which a node of ours does not write")
@@ -114,11 +116,10 @@ def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> boo
         return False
     if member.issym() and not _is_plain(member.linkname):
         return False
-    try:
-        tar.extract(member, folder, filter="data")
-    except tarfile.FilterError:
-        return False
-    return True
+    written = written_as(member, folder)
+    if written is not None:
+        tar.extract(written, folder)
+    return written is not None
 
 
 def _is_plain(link: str) -> bool:
