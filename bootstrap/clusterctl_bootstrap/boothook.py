@@ -31,6 +31,9 @@ def guard(node: NodePlan) -> str:
 
 
 def shell_text(name: str) -> str:
-    """A script without its lines of comment, which only a reader here needs; the first line names the interpreter."""
+    """A script without its lines of comment and its indentation, which only a reader here needs.
+
+    The first line names the interpreter. No here-document among them needs its indentation.
+    """
     text = (files("clusterctl_bootstrap") / "shell" / name).read_text(encoding="utf-8")
-    return "".join(line for line in text.splitlines(keepends=True) if not COMMENT.match(line))
+    return "".join(line.lstrip(" ") for line in text.splitlines(keepends=True) if not COMMENT.match(line))

@@ -27,9 +27,15 @@ class Cut:
     end: tuple[int, int]
     instead: str = ""
 
+    def is_in(self, other: Cut) -> bool:
+        """Whether the other one takes it along."""
+        return other.start <= self.start and self.end <= other.end
+
 
 def shortened(source: str) -> str:
-    """The source without docstrings, comments and annotations, and with short names for variables inside functions.
+    """The source without what only a reader needs, and with short names for variables inside functions.
+
+    Docstrings, comments and annotations go, and methods that only say that a subclass has them.
 
     Raises ValueError for f-strings: before Python 3.12 the parser does not say where the names in them are.
     """
@@ -37,7 +43,9 @@ def shortened(source: str) -> str:
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             raise ValueError(f"line {node.lineno}: an f-string, which cannot be shortened")
-    cut = _cut(source, [*_docstrings(tree), *_annotations(tree)])
+    promised = list(_promised_methods(tree))
+    inside = [cut for cut in chain(_docstrings(tree), _annotations(tree)) if not any(map(cut.is_in, promised))]
+    cut = _cut(source, [*promised, *inside])
     return _tight(_renamed(_without_unused_typing(cut)))
 
 
@@ -45,9 +53,30 @@ def _docstrings(tree: ast.Module) -> Iterator[Cut]:
     for owner in ast.walk(tree):
         if isinstance(owner, BODY_OWNERS):
             for statement in owner.body:
-                if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+                if _is_text(statement):
                     is_all = len(owner.body) == 1 and not isinstance(owner, ast.Module)
                     yield _of(statement, instead="pass" if is_all else "")
+
+
+def _promised_methods(tree: ast.Module) -> Iterator[Cut]:
+    """Those of a base class that raise NotImplementedError and do nothing else."""
+    for owner in ast.walk(tree):
+        if isinstance(owner, ast.ClassDef):
+            promised = [each for each in owner.body if _is_promise(each)]
+            rest = [each for each in owner.body if each not in promised and not _is_text(each)]
+            for number, method in enumerate(promised):
+                yield _of(method, instead="pass" if number == 0 and not rest else "")
+
+
+def _is_promise(statement: ast.stmt) -> bool:
+    if not isinstance(statement, ast.FunctionDef) or statement.decorator_list:
+        return False
+    done = [each for each in statement.body if not _is_text(each)]
+    return len(done) == 1 and isinstance(done[0], ast.Raise) and ast.unparse(done[0]) == "raise NotImplementedError"
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _annotations(tree: ast.Module) -> Iterator[Cut]:

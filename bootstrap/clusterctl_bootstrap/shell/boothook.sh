@@ -3,7 +3,8 @@
 run=/run/clusterctl
 state=/var/lib/clusterctl
 mkdir -p $run $state /run/systemd/system
-[ -s $run/boot-id ] || cat /proc/sys/kernel/random/uuid >$run/boot-id # cloud-init has commands that run this again
+# cloud-init has commands that run this again.
+[ -s $run/boot-id ] || cat /proc/sys/kernel/random/uuid >$run/boot-id
 cat >$run/guard <<'CLUSTERCTL_GUARD'
 @GUARD@
 CLUSTERCTL_GUARD

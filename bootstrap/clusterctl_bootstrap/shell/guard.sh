@@ -27,7 +27,8 @@ aws_date() {
 printf "%s\r\n" "PUT /latest/api/token HTTP/1.1" "Host: 169.254.169.254" "Content-Length: 0" "Connection: close" \
     "X-aws-ec2-metadata-token-ttl-seconds: 60" "" >&3
 while read -r -t 2 name value <&3 && [ ${#name} -gt 1 ]; do
-    case $name in [Dd]ate:) echo "${value%?}" ;; esac # without the CR
+    # without the CR
+    case $name in [Dd]ate:) echo "${value%?}" ;; esac
 done' 2>/dev/null
 }
 read -r uptime _ <"$root/proc/uptime"
@@ -59,7 +60,8 @@ ExecStart=/bin/systemctl poweroff --force
 END
 # Counted, so that no wrong clock moves it, from the start of systemd: OnActiveSec begins anew at each daemon-reload.
 started=$(systemctl show --value --property UserspaceTimestampMonotonic)
-counter=$(python3 -ISc 'import time; print(int(time.monotonic()))' || echo "$uptime") # the uptime has sleep in it
+# The uptime has sleep in it.
+counter=$(python3 -ISc 'import time; print(int(time.monotonic()))' || echo "$uptime")
 case $started in
 '' | *[!0-9]*) when=OnActiveSec=$left ;;
 *) when=OnStartupSec=$((counter + left - started / 1000000)) ;;

@@ -16,4 +16,5 @@ pause 10
 echo 1 >/proc/sys/kernel/sysrq
 echo o >/proc/sysrq-trigger
 pause 10
-echo b >/proc/sysrq-trigger # the boothook of the next boot finds the deadline past
+# The boothook of the next boot finds the deadline past.
+echo b >/proc/sysrq-trigger

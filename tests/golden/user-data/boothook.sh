@@ -2,7 +2,7 @@
 run=/run/clusterctl
 state=/var/lib/clusterctl
 mkdir -p $run $state /run/systemd/system
-[ -s $run/boot-id ] || cat /proc/sys/kernel/random/uuid >$run/boot-id # cloud-init has commands that run this again
+[ -s $run/boot-id ] || cat /proc/sys/kernel/random/uuid >$run/boot-id
 cat >$run/guard <<'CLUSTERCTL_GUARD'
 #!/bin/sh
 CLUSTER_ID=3f9c0a51b7de
@@ -23,19 +23,19 @@ case $generation/$epoch in
 esac
 
 aws_date() {
-    # shellcheck disable=SC2016  # bash's variables, not ours
-    timeout 3 bash -c 'exec 3<>/dev/tcp/169.254.169.254/80 || exit
+# shellcheck disable=SC2016  # bash's variables, not ours
+timeout 3 bash -c 'exec 3<>/dev/tcp/169.254.169.254/80 || exit
 printf "%s\r\n" "PUT /latest/api/token HTTP/1.1" "Host: 169.254.169.254" "Content-Length: 0" "Connection: close" \
-    "X-aws-ec2-metadata-token-ttl-seconds: 60" "" >&3
+"X-aws-ec2-metadata-token-ttl-seconds: 60" "" >&3
 while read -r -t 2 name value <&3 && [ ${#name} -gt 1 ]; do
-    case $name in [Dd]ate:) echo "${value%?}" ;; esac # without the CR
+case $name in [Dd]ate:) echo "${value%?}" ;; esac
 done' 2>/dev/null
 }
 read -r uptime _ <"$root/proc/uptime"
 uptime=${uptime%%.*}
 counted=
 if date=$(aws_date) && [ -n "$date" ] && aws=$(date -u -d "$date" +%s 2>/dev/null); then
-    echo "$aws $uptime" >"$run/aws-clock"
+echo "$aws $uptime" >"$run/aws-clock"
 fi
 { read -r aws at <"$run/aws-clock" && counted=yes; } 2>/dev/null
 if [ "$counted" ]; then now=$((aws + uptime - at)); else now=$(date +%s); fi
@@ -49,11 +49,11 @@ uptime_s() { read -r up _ </proc/uptime && echo "${up%%.*}"; }
 pause() { end=$(($(uptime_s) + $1)) && while [ "$(uptime_s)" -lt "$end" ]; do sleep 1; done; }
 systemd-detect-virt --container --quiet && container=yes
 while :; do
-    read -r clock at </run/clusterctl/last-stage-at
-    [ "$at" ] || exit
-    if [ "$clock" = uptime ]; then now=$(uptime_s); else now=$(date +%s); fi
-    left=$((at - ${now:-0}))
-    if [ "$left" -le 0 ]; then break; elif [ "$left" -gt 30 ]; then sleep 30; else sleep 1; fi
+read -r clock at </run/clusterctl/last-stage-at
+[ "$at" ] || exit
+if [ "$clock" = uptime ]; then now=$(uptime_s); else now=$(date +%s); fi
+left=$((at - ${now:-0}))
+if [ "$left" -le 0 ]; then break; elif [ "$left" -gt 30 ]; then sleep 30; else sleep 1; fi
 done
 poweroff -ff &
 pause 10
@@ -61,7 +61,7 @@ pause 10
 echo 1 >/proc/sys/kernel/sysrq
 echo o >/proc/sysrq-trigger
 pause 10
-echo b >/proc/sysrq-trigger # the boothook of the next boot finds the deadline past
+echo b >/proc/sysrq-trigger
 CLUSTERCTL_LAST_STAGE
 
 unit() { { printf '[Unit]\nDescription=clusterctl: %s\nDefaultDependencies=no\n' "$2" && cat; } >"$units/clusterctl-$1"; }
@@ -72,7 +72,7 @@ Type=oneshot
 ExecStart=/bin/systemctl poweroff --force
 END
 started=$(systemctl show --value --property UserspaceTimestampMonotonic)
-counter=$(python3 -ISc 'import time; print(int(time.monotonic()))' || echo "$uptime") # the uptime has sleep in it
+counter=$(python3 -ISc 'import time; print(int(time.monotonic()))' || echo "$uptime")
 case $started in
 '' | *[!0-9]*) when=OnActiveSec=$left ;;
 *) when=OnStartupSec=$((counter + left - started / 1000000)) ;;
@@ -104,45 +104,45 @@ END
 systemctl daemon-reload
 systemctl start --no-block clusterctl-last-stage.service
 if [ "$left" -le 0 ]; then
-    systemctl start --no-block clusterctl-deadline.service || systemctl poweroff --force --force
+systemctl start --no-block clusterctl-deadline.service || systemctl poweroff --force --force
 else
-    systemctl restart clusterctl-deadline-clock.timer
-    [ "$counted" ] && systemctl restart clusterctl-deadline.timer
+systemctl restart clusterctl-deadline-clock.timer
+[ "$counted" ] && systemctl restart clusterctl-deadline.timer
 fi
 
 rule() {
-    refusal=$(nft -f - 2>&1 <<'END'
+refusal=$(nft -f - 2>&1 <<'END'
 table inet clusterctl_imds
 delete table inet clusterctl_imds
 table inet clusterctl_imds {
-    chain output {
-        type filter hook output priority 0
-        ip daddr 169.254.169.254 meta skuid != 0 reject
-        ip6 daddr fd00:ec2::254 meta skuid != 0 reject
-    }
-    chain forward {
-        type filter hook forward priority 0
-        ip daddr 169.254.169.254 reject
-        ip6 daddr fd00:ec2::254 reject
-    }
+chain output {
+type filter hook output priority 0
+ip daddr 169.254.169.254 meta skuid != 0 reject
+ip6 daddr fd00:ec2::254 meta skuid != 0 reject
+}
+chain forward {
+type filter hook forward priority 0
+ip daddr 169.254.169.254 reject
+ip6 daddr fd00:ec2::254 reject
+}
 }
 END
-    ) && echo root || echo "failed: nft: $refusal"
+) && echo root || echo "failed: nft: $refusal"
 }
 older_rule() { first filter OUTPUT -m owner ! --uid-owner 0 -j REJECT && first mangle FORWARD -j DROP; }
 first() {
-    table=$1 chain=$2 && shift 2
-    set -- "$chain" -d 169.254.169.254 "$@"
-    iptables -w 5 -t "$table" -C "$@" 2>/dev/null || iptables -w 5 -t "$table" -I "$@"
+table=$1 chain=$2 && shift 2
+set -- "$chain" -d 169.254.169.254 "$@"
+iptables -w 5 -t "$table" -C "$@" 2>/dev/null || iptables -w 5 -t "$table" -I "$@"
 }
 if [ "$IMDS" = users ]; then
-    echo users
+echo users
 elif nft -v >/dev/null 2>&1; then
-    rule
+rule
 elif iptables -V >/dev/null 2>&1; then
-    refusal=$(older_rule 2>&1) && echo root || echo "failed: iptables: $refusal"
+refusal=$(older_rule 2>&1) && echo root || echo "failed: iptables: $refusal"
 else
-    echo "failed: nft is missing; the image needs the package nftables"
+echo "failed: nft is missing; the image needs the package nftables"
 fi >"$run/imds"
 CLUSTERCTL_GUARD
 
@@ -164,8 +164,8 @@ systemctl start --no-block $node
 
 cmp -s $run/guard $state/guard || { cp $run/guard $state/guard.new && mv $state/guard.new $state/guard; }
 if ! cmp -s /run/systemd/system/$node /etc/systemd/system/$node; then
-    cp /run/systemd/system/$node /etc/systemd/system/$node
-    mkdir -p /etc/systemd/system/multi-user.target.wants
-    ln -sf ../$node /etc/systemd/system/multi-user.target.wants/$node
+cp /run/systemd/system/$node /etc/systemd/system/$node
+mkdir -p /etc/systemd/system/multi-user.target.wants
+ln -sf ../$node /etc/systemd/system/multi-user.target.wants/$node
 fi
 exit 0

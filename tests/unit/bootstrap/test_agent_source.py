@@ -30,12 +30,12 @@ PACKAGE = "agent_as_it_travels"
 
 
 class Unread(ast.NodeTransformer):
-    """A tree without texts that stand alone and without annotations outside classes."""
+    """A tree without texts that stand alone, promised methods, and annotations outside classes."""
 
     def visit(self, node: ast.AST) -> Any:
         self.generic_visit(node)
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-            left = [each for each in node.body if not is_text(each)]
+            left = [each for each in node.body if not is_text(each) and not is_promise(each)]
             node.body = left or ([] if isinstance(node, ast.Module) else [ast.Pass()])
         if isinstance(node, ast.arg):
             node.annotation = None
@@ -48,6 +48,11 @@ class Unread(ast.NodeTransformer):
 
 def is_text(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def is_promise(statement: ast.stmt) -> bool:
+    body = statement.body if isinstance(statement, ast.FunctionDef) else []
+    return len(body) == 1 and isinstance(body[0], ast.Raise) and ast.unparse(body[0]) == "raise NotImplementedError"
 
 
 def plain(statement: ast.stmt) -> ast.stmt:
@@ -140,6 +145,15 @@ SHORTENED = {
     "a docstring that is all": (
         'class A(Exception):\n    """Doc."""\n',
         "class A(Exception):\n pass\n",
+    ),
+    "methods that a class only promises": (
+        (
+            'class A:\n    def f(self) -> int:\n        """Doc."""\n        raise NotImplementedError\n\n'
+            "    def g(self) -> int:\n        raise NotImplementedError\n\n\n"
+            "class B(A):\n    def f(self) -> int:\n        return 1\n\n    def g(self) -> int:\n"
+            "        raise NotImplementedError\n"
+        ),
+        "class A:\n pass\nclass B(A):\n def f(self):\n  return 1\n",
     ),
     "annotations": (
         (
