@@ -163,7 +163,9 @@ def test_requirements_are_made_once_by_the_image_s_python_beside_what_the_image_
         own = "version 1.2 in podman True /usr/lib/python3/dist-packages/pip/__init__.py"
         assert done.stdout.count(own) == 2, done.text
         assert done.stdout.count("environment: Read-only file system") == 2, done.text
-    made = cluster.ok("ssh", "--node", "all", "--command", "ls /var/lib/clusterctl/environments/*/made-by-clusterctl")
+    made = cluster.ok(
+        "ssh", "--node", "all", "--command", "ls /var/lib/clusterctl/image-environments/*/made-by-clusterctl"
+    )
     assert made.count("made-by-clusterctl") == 2, made
     assert left(cluster) == ""
 

@@ -118,6 +118,7 @@ class Run:
         stdin: str | None = None,
         variables: Mapping[str, str] | None = None,
         is_contained: bool = False,
+        making: Path | None = None,
     ) -> tuple[int, str]:
         assert is_contained or argv[0] in ("head", "rm", "sh"), "an image's Python is not the node's"
         done = subprocess.run(

@@ -9,10 +9,9 @@ from typing import Any, Mapping, Optional, Tuple
 
 from clusterctl.on_node.job import container
 from clusterctl.on_node.job.container import Argv, Bind, ContainerRequest
-from clusterctl.on_node.job.job_environment import job_folder, own_folder, own_interpreter, python_folders
+from clusterctl.on_node.job.job_environment import job_folder, own_environment, own_folder, python_folders
 from clusterctl.on_node.job.launchers import MPI
 from clusterctl.on_node.job.layout import Layout, read_json, write_json
-from clusterctl.on_node.job.own_python import environments
 from clusterctl.on_node.job.processes import adopt_orphans
 from clusterctl.on_node.job.shared_storage import present_paths
 from clusterctl.on_node.job.task_names import RESOLV_CONF
@@ -45,14 +44,29 @@ class JobContainers:
         variables = variables_file(self._layout, job, attempt, self._count)
         return self._argv(argv, environment, name, variables, verb="attend" if is_daemon else "inside")
 
-    def ready_argv(self, argv: Argv, environment: Mapping[str, str]) -> Argv:
-        """The engine's argv for what comes before the job's start, as pip. Raises OSError, ValueError."""
+    def ready_argv(self, argv: Argv, environment: Mapping[str, str], *, making: Optional[Path] = None) -> Argv:
+        """The engine's argv for what comes before the job's start, as pip. Raises OSError, ValueError.
+
+        `making`: a folder of an environment, which the container can write; it is made here.
+        """
+        if making is not None:
+            making.parent.mkdir(parents=True, exist_ok=True)
+            making.mkdir(exist_ok=True)
+            os.chown(making, self._user.pw_uid, self._user.pw_gid)
         job, attempt = self._spec["job"], int(self._spec["attempt"])
         name = container.ready_name(job, attempt, self._count)
-        return self._argv(argv, environment, name, self._layout.attempt(job, attempt) / "environment-ready.json")
+        variables = self._layout.attempt(job, attempt) / "environment-ready.json"
+        return self._argv(argv, environment, name, variables, making=making)
 
     def _argv(
-        self, argv: Argv, environment: Mapping[str, str], name: str, variables: Path, verb: str = "inside"
+        self,
+        argv: Argv,
+        environment: Mapping[str, str],
+        name: str,
+        variables: Path,
+        *,
+        verb: str = "inside",
+        making: Optional[Path] = None,
     ) -> Argv:
         storage = self._present_storage()
         self._count += 1
@@ -68,7 +82,7 @@ class JobContainers:
             },
         )
         inside = [entry_python(self._spec), "-I", str(self._program), verb, str(variables), "--", *argv]
-        return container.run_argv(self._request(name, storage), inside)
+        return container.run_argv(self._request(name, storage, making), inside)
 
     def _present_storage(self) -> Tuple[str, ...]:
         """Where storage is mounted that answers. Raises ValueError, at once where it was looked at already."""
@@ -82,9 +96,13 @@ class JobContainers:
                 raise
         return self._storage
 
-    def _request(self, name: str, storage: Tuple[str, ...]) -> ContainerRequest:
+    def _request(self, name: str, storage: Tuple[str, ...], making: Optional[Path] = None) -> ContainerRequest:
         user, job, engine = self._user, self._spec["job"], container.present_engine() or container.DOCKER
-        own = [*self._own_binds(), *(self._account_binds() if engine == container.DOCKER else ())]
+        own = [
+            *self._own_binds(),
+            *self._environment_binds(making),
+            *(self._account_binds() if engine == container.DOCKER else ()),
+        ]
         return ContainerRequest(
             engine=engine,
             image_id=self._spec["image_id"],
@@ -109,7 +127,6 @@ class JobContainers:
             Bind(str(self._layout.folder(job))),
             *(Bind(str(path), is_writable=True) for path in theirs),
             *([Bind(str(secrets))] if secrets.exists() else []),
-            *self._environment_binds(),
             *([Bind("/" + RESOLV_CONF, source=str(resolv_conf))] if resolv_conf.exists() else []),
         )
 
@@ -127,14 +144,17 @@ class JobContainers:
         accounts.write_text("".join(line + "\n" for line in [*rows, ":".join([*row, "/bin/sh"])]))
         return (Bind("/etc/passwd", source=str(accounts)),)
 
-    def _environment_binds(self) -> tuple[Bind, ...]:
-        """The environment of its requirements, which is its own once it is made; on shared storage it is there."""
+    def _environment_binds(self, making: Optional[Path]) -> tuple[Bind, ...]:
+        """The environment of its requirements, which nobody writes once it is made; on shared storage it is there.
+
+        Only by names that are ours: the image says itself where its interpreter is, and root mounts what is named here.
+        """
         if not self._spec.get("requirements") or self._spec.get("shared"):
             return ()
-        interpreter = own_interpreter(self._layout, self._spec["job"])
-        if interpreter is None:
-            return (Bind(str(environments(self._layout, self._spec)), is_writable=True),)
-        return (Bind(str(interpreter.parent.parent)),)
+        if making is not None:
+            return (Bind(str(making), is_writable=True),)
+        environment = own_environment(self._layout, self._spec["job"])
+        return () if environment is None else (Bind(str(environment)),)
 
     def _gpu_indices(self) -> tuple[int, ...] | None:
         if not container.has_nvidia(self._layout.root):

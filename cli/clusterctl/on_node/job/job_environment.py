@@ -51,6 +51,14 @@ def own_interpreter(layout: Layout, job: str) -> Path | None:
         return None
 
 
+def own_environment(layout: Layout, job: str) -> Path | None:
+    """The folder of the environment that was made for the job; None: there is none, or not yet."""
+    try:
+        return Path(read_json(layout.folder(job) / PYTHON_FILE)["environment"])
+    except (OSError, ValueError, LookupError):
+        return None
+
+
 def _by_python(layout: Layout, job: str, path: str) -> dict[str, str]:
     """What tells programs which environment they are in, where the job has an interpreter of its own.
 

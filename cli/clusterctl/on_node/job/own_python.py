@@ -9,7 +9,7 @@ import re
 import shlex
 import shutil
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from clusterctl.on_node.job.index_logins import without_logins
 from clusterctl.on_node.job.job_environment import PYTHON_FILE, job_folder
@@ -19,7 +19,10 @@ from clusterctl.on_node.job.lease import holders
 Run = Callable[..., Tuple[int, str]]
 """Runs argv as the job's user with a log: its exit code, and the end of what it printed.
 
-With `is_contained` it runs in a container of the job's image, where the job has one."""
+With `is_contained` it runs in a container of the job's image, where the job has one; that can write the folder
+`making`, which is made for it."""
+IMAGE_ENVIRONMENTS = "var/lib/clusterctl/image-environments"
+"""Root's folder: what an image's programs make has a folder of its own there, and they see no other."""
 CONDA = "conda:"
 CONDA_PLACES = ("~/miniconda3", "~/anaconda3", "~/miniforge3", "/opt/conda", "/opt/miniconda3", "/opt/anaconda3")
 LOOK = "import json, platform, sys; print(json.dumps([sys.executable, platform.python_version(), platform.platform()]))"
@@ -51,9 +54,9 @@ def find_python(wanted: str | None, home: str) -> str:
     raise ValueError("--python %s: no such environment; looked in %s" % (wanted, ", ".join(places)))
 
 
-def facts_of(python: str, run: Run) -> List[str]:
+def facts_of(python: str, run: Run, *, making: Optional[Path] = None) -> List[str]:
     """Its path, version and platform. Raises ValueError where it cannot be run."""
-    code, said = run([python, "-I", "-c", LOOK], keeps_output=True, is_contained=True)
+    code, said = run([python, "-I", "-c", LOOK], keeps_output=True, is_contained=True, making=making)
     try:
         path, version, platform = json.loads(said.strip().splitlines()[-1])
         return [str(path), str(version), str(platform)]
@@ -92,6 +95,11 @@ def environments(layout: Layout, spec: Mapping[str, Any]) -> Path:
     return layout.root / "var/lib/clusterctl/environments"
 
 
+def made_by_image(layout: Layout, spec: Mapping[str, Any], name: str) -> Path | None:
+    """Where the image makes the environment `name`; None where the login user makes it, or it is on shared storage."""
+    return layout.root / IMAGE_ENVIRONMENTS / name if _image(spec) and not spec.get("shared") else None
+
+
 def lock(layout: Layout, spec: Dict[str, Any], python: List[str], run: Run) -> str:
     """The requirements with the version and hash of each, resolved here; the same file gives the same lock again.
 
@@ -102,20 +110,24 @@ def lock(layout: Layout, spec: Dict[str, Any], python: List[str], run: Run) -> s
     place = environments(layout, spec) / ("lock-%s.txt" % digest(text, *python[1:], *_image(spec)))
     if place.is_file():
         return text_of(place, run)
-    scratch = place.with_suffix(".resolver-%d" % os.getpid())
+    name = "%s.resolver-%d" % (place.stem, os.getpid())
+    own = made_by_image(layout, spec, name)
+    scratch = own or place.with_name(name)
     bare, netrc = beside(source, "resolved"), beside(source, "netrc")
     try:
-        pip = new_environment(scratch, spec, python[0], run)
+        pip = new_environment(scratch, spec, python[0], run, making=own)
         variables = write_for_pip(text, bare, netrc, run, is_contained=bool(_image(spec)))
         resolve = [*pip, *RESOLVE, *([] if _image(spec) else [ALL_ANEW]), "-r", str(bare)]
-        code, report = run(resolve, keeps_output=True, variables=variables, is_contained=True)
+        code, report = run(resolve, keeps_output=True, variables=variables, is_contained=True, making=own)
         if code:
             raise ValueError("%s: %s" % (spec["requirements"], last_of(report)))
         found = locked(text, report_of(report))
         write_private(place, found, run)
         return found
     finally:
-        run(["rm", "-rf", str(scratch), str(bare), str(netrc)])
+        if own is not None:
+            shutil.rmtree(own, ignore_errors=True)
+        run(["rm", "-rf", *([] if own else [str(scratch)]), str(bare), str(netrc)])
 
 
 def write_for_pip(text: str, bare: Path, netrc: Path, run: Run, *, is_contained: bool = False) -> Dict[str, str]:
@@ -192,19 +204,21 @@ def locked(text: str, report: Dict[str, Any]) -> str:
 
 def environment_of(layout: Layout, spec: Dict[str, Any], lock_text: str, python: List[str], run: Run) -> Path:
     """The environment that has what the lock says, made where it is not there yet. Raises ValueError."""
-    place = environments(layout, spec) / digest(lock_text, *python[1:], *_image(spec))
+    name = digest(lock_text, *python[1:], *_image(spec))
+    own = made_by_image(layout, spec, name)
+    place = own or environments(layout, spec) / name
     mine = job_folder(layout, spec) / spec["requirements"]
     file, netrc = beside(mine, "lock"), beside(mine, "netrc")
     # One process at a time makes it, also where nodes share it; what broke off has no DONE_FILE.
+    begin, clear = ('9>"$1.lock"', 'rm -rf "$1"; ') if own is None else ('9<"$1"', "")
     script = (
-        'exec 9>"$1.lock" && flock 9 || exit 3; [ -e "$1/$3" ] && { touch "$1/$3"; exit 0; }; rm -rf "$1"; '
-        '%s "$1" && "$1/bin/python" -m pip install --disable-pip-version-check --no-input --no-deps -r "$2" '
-        '&& touch "$1/$3"'
-    ) % shlex.join(venv_argv(spec, python[0], run))
+        'exec %s && flock 9 || exit 3; [ -e "$1/$3" ] && { touch "$1/$3"; exit 0; }; %s%s --clear "$1" && '
+        '"$1/bin/python" -m pip install --disable-pip-version-check --no-input --no-deps -r "$2" && touch "$1/$3"'
+    ) % (begin, clear, shlex.join(venv_argv(spec, python[0], run)))
     try:
         variables = write_for_pip(lock_text, file, netrc, run, is_contained=bool(_image(spec)))
         make = ["sh", "-c", script, "sh", str(place), str(file), DONE_FILE]
-        code, said = run(make, variables=variables, is_contained=True)
+        code, said = run(make, variables=variables, is_contained=True, making=own)
     finally:
         run(["rm", "-f", str(netrc)])
     if code:
@@ -214,9 +228,11 @@ def environment_of(layout: Layout, spec: Dict[str, Any], lock_text: str, python:
     return place
 
 
-def new_environment(place: Path, spec: Dict[str, Any], python: str, run: Run) -> List[str]:
+def new_environment(
+    place: Path, spec: Dict[str, Any], python: str, run: Run, *, making: Optional[Path] = None
+) -> List[str]:
     """Makes an empty environment; gives the argv of its pip. Raises ValueError."""
-    code, said = run([*venv_argv(spec, python, run), str(place)], is_contained=True)
+    code, said = run([*venv_argv(spec, python, run), str(place)], is_contained=True, making=making)
     if code:
         missing = "the image has neither pip nor" if _image(spec) else "python3-venv is missing"
         where = "ensurepip for it" if _image(spec) else "(packages: in cluster.yaml)"
@@ -233,7 +249,7 @@ def venv_argv(spec: Dict[str, Any], python: str, run: Run) -> List[str]:
     return [python, "-m", "venv", "--system-site-packages", *([] if code else ["--without-pip"])]
 
 
-def _image(spec: Dict[str, Any]) -> List[str]:
+def _image(spec: Mapping[str, Any]) -> List[str]:
     """The id of the job's image; empty where it has none."""
     return [str(spec["image_id"])] if spec.get("image_id") else []
 
@@ -266,7 +282,7 @@ def remove_old(layout: Layout, but: Path) -> None:
     for holder in holders(layout):
         try:
             words = json.loads((layout.folder(holder["job"]) / PYTHON_FILE).read_text())
-            used.add(str(Path(words["interpreter"]).parent.parent))
+            used.add(str(words["environment"]))
         except (OSError, ValueError, LookupError):
             continue  # it has none of its own
     found = sorted(but.parent.glob("*/" + DONE_FILE), key=lambda path: path.stat().st_mtime)

@@ -50,11 +50,14 @@ class Readying:
         self._make_folders()
         python = own_python.facts_of(self._named_python(), self.run)
         own_python.refuse_other_python(python[1], str(self._spec.get("requires_python") or ""))
+        made = {}
         if self._spec.get("requirements"):
             place = own_python.environment_of(self._layout, self._spec, lock_text, python, self.run)
-            python = own_python.facts_of(str(place / "bin/python"), self.run)
+            own = own_python.made_by_image(self._layout, self._spec, place.name)
+            python = own_python.facts_of(str(place / "bin/python"), self.run, making=own)
+            made = {"environment": str(place)}
         if self._spec.get("requirements") or self._spec.get("python"):
-            own_python.write_python(self._layout, self._job, python[0], version=python[1])
+            own_python.write_python(self._layout, self._job, python[0], version=python[1], **made)
         if self._spec.get("setup"):
             self._set_up(python)
         return {"interpreter": python[0], "version": python[1]}
@@ -117,11 +120,12 @@ class Readying:
         stdin: Optional[str] = None,
         variables: Optional[Mapping[str, str]] = None,
         is_contained: bool = False,
+        making: Optional[Path] = None,
     ) -> Tuple[int, str]:
         """Its exit code, and the end of what it printed. Raises ValueError where the node is not held any more.
 
         `stdin`: what it reads, if anything; `variables`: in addition to the job's; `is_contained`: in a container of
-        the job's image, where it has one.
+        the job's image, where it has one, which can write the folder `making`.
         """
         spec = self._spec
         environment = {**self.environment(), **(variables or {})}
@@ -129,7 +133,7 @@ class Readying:
         # The engine's command is root's, and reads nothing that the job sets.
         is_theirs = os.getuid() == 0 and engine is None
         if engine is not None:
-            argv = engine.ready_argv(argv, {"PIP_NO_CACHE_DIR": "1", **environment})
+            argv = engine.ready_argv(argv, {"PIP_NO_CACHE_DIR": "1", **environment}, making=making)
         else:
             become = [sys.executable, "-I", str(self._program), "become", "yes" if spec["is_sudo"] else "no", "--"]
             argv = [*become, *argv]

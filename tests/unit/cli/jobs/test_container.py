@@ -193,15 +193,23 @@ def mounts(argv: list[str]) -> list[str]:
 def test_pip_writes_the_job_s_environment_and_ranks_only_read_it(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
     containers = contained(layout, requirements="requirements.txt", python="/opt/py/bin/python")
-    folder = tmp_path / "var/lib/clusterctl/environments"
-    making = containers.ready_argv(["python3", "-m", "pip"], {})
-    assert mounts(making)[-1] == f"type=bind,source={folder},target={folder}"
-    write_python(layout, "first", f"{folder}/0123/bin/python")
+    folder = tmp_path / "var/lib/clusterctl/image-environments"
+    making = containers.ready_argv(["python3", "-m", "pip"], {}, making=folder / "0123")
+    assert mounts(making)[-1] == f"type=bind,source={folder}/0123,target={folder}/0123"
+    assert not any("environments" in mount for mount in mounts(containers.ready_argv(["python3"], {})))
+    write_python(layout, "first", f"{folder}/0123/bin/python", environment=f"{folder}/0123")
     argv = containers.argv(["a.py"], {})
     assert mounts(argv)[-1] == f"type=bind,source={folder}/0123,target={folder}/0123,readonly"
     assert argv[argv.index("--entrypoint") + 1] == "/opt/py/bin/python"
     words = read_json(Path(argv[argv.index("inside") + 1]))
     assert words["path_first"] == [f"{layout.folder('first')}/bin", f"{folder}/0123/bin"]
+
+
+def test_where_an_image_says_that_its_python_is_is_not_mounted(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    containers = contained(layout, requirements="requirements.txt")
+    write_python(layout, "first", "/etc/clusterctl/bin/python", environment=f"{tmp_path}/image-environments/0123")
+    assert not any("/etc/clusterctl" in mount for mount in mounts(containers.argv(["a.py"], {})))
 
 
 def test_an_environment_on_shared_storage_is_mounted_with_that_storage(tmp_path: Path) -> None:
