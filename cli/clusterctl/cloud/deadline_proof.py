@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any  # an execution's output
 
 from clusterctl_infra.errors import CloudError
@@ -14,6 +14,8 @@ from clusterctl_infra.plan.ending_machine import DRY_RUN_INPUT
 from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.deadline_resources import state_machines
 from clusterctl.cloud.instances import InstanceState, instances_of
+from clusterctl.cloud.machine_resources import addresses, reservations
+from clusterctl.cloud.network_resources import nat_gateways
 from clusterctl.cloud.refusal import aws_errors
 
 WOULD_END = "DryRun flag is set"
@@ -21,7 +23,7 @@ WOULD_END = "DryRun flag is set"
 DENIED = "not authorized"
 """What EC2 says where the state machine's role may not end it (EC2 API, "Error codes", UnauthorizedOperation).
 
-Of what is no machine, this alone counts: a NAT gateway that is gone keeps its tags for an hour, and is not found.
+Of what is no machine, this alone counts, and only while it exists: a NAT gateway that is gone keeps its tags an hour.
 """
 NOT_FOUND = "it was not found by its tag"
 TIMEOUT_S = 60.0
@@ -50,7 +52,7 @@ def not_ended(
             said = answers(_output(clients, arn, pause, give_up=give_up))
             left = refusals(said, ids)
             if left:
-                left = without_gone(left, instances_of(clients, cluster_id))
+                left = without_gone(left, instances_of(clients, cluster_id), {*ids, *_others(clients, cluster_id)})
             if NOT_FOUND not in left.values() or time.monotonic() > give_up:
                 return left
             pause()
@@ -70,10 +72,18 @@ def refusals(said: Mapping[str, str], wanted: Iterable[str]) -> dict[str, str]:
     return machines | {id: why for id, why in said.items() if id not in left and DENIED in why}
 
 
-def without_gone(left: Mapping[str, str], seen: Iterable[InstanceState]) -> dict[str, str]:
-    """What is left of the refusals without those of machines that AWS says are gone."""
+def without_gone(left: Mapping[str, str], seen: Iterable[InstanceState], known: Container[str]) -> dict[str, str]:
+    """What is left of the refusals without those of what AWS says is gone.
+
+    `seen`: the cluster's machines; `known`: the ids of those that are asked about, and of what else it has.
+    """
     gone = {instance.instance_id for instance in seen if not instance.is_alive}
-    return {id: why for id, why in left.items() if id not in gone}
+    return {id: why for id, why in left.items() if id in known and id not in gone}
+
+
+def _others(clients: Clients, cluster_id: str) -> Iterator[str]:
+    for find in (reservations, nat_gateways, addresses):
+        yield from (found.id for found in find(clients, cluster_id))
 
 
 def _output(clients: Clients, arn: str, pause: Pause, *, give_up: float) -> str:

@@ -42,7 +42,7 @@ def _end_instance(clients: Clients, found: CloudResource) -> None:
     clients.ec2.terminate_instances(InstanceIds=[found.id])
 
 
-def _reservations(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
+def reservations(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
     """The call documents no filter by tag (EC2 API in botocore 1.44; 2026-11-21), so all are asked for."""
     pages = clients.ec2.get_paginator("describe_capacity_reservations").paginate(
         Filters=[{"Name": "state", "Values": ["active", "pending", "scheduled", "assessing"]}]
@@ -67,7 +67,8 @@ def _cancel_reservation(clients: Clients, found: CloudResource) -> None:
     clients.ec2.cancel_capacity_reservation(CapacityReservationId=found.id)
 
 
-def _addresses(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
+def addresses(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
+    """Elastic IPs."""
     for row in clients.ec2.describe_addresses(Filters=[by_id(cluster_id)])["Addresses"]:
         yield CloudResource(
             kind="elastic IP",
@@ -173,12 +174,12 @@ MACHINE_KINDS = (
     ResourceType(
         name=RESERVATION,
         types=("aws:ec2/capacityReservation:CapacityReservation",),
-        find=_reservations,
+        find=reservations,
         delete=_cancel_reservation,
         bills="the hourly price of every instance it holds, empty or not",
     ),
     ResourceType(
-        name="elastic IP", types=("aws:ec2/eip:Eip",), find=_addresses, delete=_release_address, bills="$0.005 an hour"
+        name="elastic IP", types=("aws:ec2/eip:Eip",), find=addresses, delete=_release_address, bills="$0.005 an hour"
     ),
     ResourceType(
         name="network interface",

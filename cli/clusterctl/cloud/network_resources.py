@@ -9,7 +9,8 @@ from clusterctl.cloud.instances import tags_of
 from clusterctl.cloud.resource import CloudResource, Meter, ResourceType, by_id, is_of
 
 
-def _nat_gateways(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
+def nat_gateways(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
+    """Those that are there, or on their way in or out."""
     pages = clients.ec2.get_paginator("describe_nat_gateways").paginate(
         Filters=[by_id(cluster_id), {"Name": "state", "Values": ["pending", "available", "deleting"]}]
     )
@@ -175,7 +176,7 @@ NETWORK_KINDS = (
     ResourceType(
         name="NAT gateway",
         types=("aws:ec2/natGateway:NatGateway",),
-        find=_nat_gateways,
+        find=nat_gateways,
         delete=_delete_nat_gateway,
         bills="by the hour, and for each GB that it carries",
     ),

@@ -52,6 +52,8 @@ _ENDING_CALLS = {
 }
 SPARED = {"Ended": False}
 """What such an execution answers where slot 0 lives, and nothing was ended."""
+NOBODY = "no cluster"
+"""No cluster's id: a look that finds nothing, and whose answer is small, tells whether one may look."""
 _LIVING = ["pending", "running", "stopping", "stopped"]
 _BILLING_GATEWAY = ["pending", "available"]
 _SHUTTING_DOWN = "shutting-down"
@@ -71,7 +73,7 @@ def ending_definition(cluster_id: str, *, partition: str = "aws") -> State:
         "StartAt": "IsDryRun",
         "TimeoutSeconds": TIMEOUT_S,
         "States": {
-            "IsDryRun": _if("$.DryRun", {"BooleanEquals": True}, then="TryIds", otherwise="IsEarly"),
+            "IsDryRun": _if("$.DryRun", {"BooleanEquals": True}, then="TryLooks", otherwise="IsEarly"),
             "IsEarly": _if(f"$.{WAIT_KEY}", {"NumericGreaterThan": 0}, then="LetSave", otherwise="IsUnsure"),
             "LetSave": {"Type": "Wait", "SecondsPath": f"$.{WAIT_KEY}", "Next": "IsUnsure"},
             **_unless_slot_0_lives(ec2, tagged),
@@ -167,6 +169,7 @@ def _dry_run(ec2: _Ec2, cluster_id: str) -> dict[str, State]:
     }
     found = "$$.Map.Item.Value"
     return {
+        **_dry_looks(ec2),
         "TryIds": {**ec2.ids(cluster_id, *_ENDING_CALLS), "ResultPath": "$.Wave", "Next": "AnyToTry"},
         "AnyToTry": _if_any("$.Wave.Tags[0]", then="TryAll", otherwise="Ended"),
         "TryAll": {
@@ -176,6 +179,22 @@ def _dry_run(ec2: _Ec2, cluster_id: str) -> dict[str, State]:
             "OutputPath": "$.Tried",
             "Next": "Ended",
         },
+    }
+
+
+def _dry_looks(ec2: _Ec2) -> dict[str, State]:
+    """The looks that the end needs, none caught: what the role may not look at then fails the dry run, too."""
+    nothing = {"Name": f"tag:{ID_TAG}", "Values": [NOBODY]}
+    held = {"Filters": [{"Name": "state", "Values": _HELD}], "MaxResults": 1}
+    looks = {
+        "TryLooks": ec2.task("describeInstances", {"Filters": [nothing]}),
+        "TryLookAtGateways": ec2.task("describeNatGateways", {"Filter": [nothing]}),
+        "TryLookAtAddresses": ec2.task("describeAddresses", {"Filters": [nothing]}),
+        "TryLookAtReservations": ec2.task("describeCapacityReservations", held),
+    }
+    following = [*list(looks)[1:], "TryIds"]
+    return {
+        name: {**looks[name], "ResultPath": None, "Next": then} for name, then in zip(looks, following, strict=True)
     }
 
 

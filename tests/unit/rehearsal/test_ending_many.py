@@ -130,6 +130,16 @@ def test_a_dry_run_without_machines_tries_what_else_bills_and_ends_nothing() -> 
     assert (fleet.cancelled, fleet.gateways, fleet.addresses) == (0, {"nat-0": "available"}, {"eipalloc-0"})
 
 
+@pytest.mark.parametrize(
+    "call", ["describeInstances", "describeNatGateways", "describeAddresses", "describeCapacityReservations"]
+)
+def test_a_dry_run_fails_where_the_role_may_not_look_at_what_it_would_have_to_end(call: str) -> None:
+    fleet = Fleet(2, 1)
+    fleet.not_allowed = {call}
+    with pytest.raises(ExecutionFailed, match="not authorized"):
+        executed(fleet, DRY_RUN_INPUT)
+
+
 def test_a_dry_run_that_asks_too_often_asks_again_until_every_machine_was_told_of() -> None:
     fleet = Fleet(4, 1, refusals={"i-00000000000000001": 2, "i-00000000000000003": 1})
     _, clock, told = executed(fleet, DRY_RUN_INPUT)

@@ -45,17 +45,22 @@ def test_an_execution_that_found_no_machine_leaves_all() -> None:
 def test_a_machine_that_died_meanwhile_needs_no_end() -> None:
     seen = [
         InstanceState(instance_id=id, slot=0, state=state, private_ip=None, public_ip=None, reason=None)
-        for id, state in (("a", "terminated"), ("b", "running"), ("c", "shutting-down"))
+        for id, state in (("i-a", "terminated"), ("i-b", "running"), ("i-c", "shutting-down"))
     ]
-    left = dict.fromkeys("abcd", NOT_FOUND)
-    assert without_gone(left, seen) == {"b": NOT_FOUND, "d": NOT_FOUND}
+    left = dict.fromkeys(["i-a", "i-b", "i-c", "i-d", "nat-0", "nat-1"], NOT_FOUND)
+    known = {"i-a", "i-b", "i-c", "i-d", "nat-1"}
+    assert without_gone(left, seen, known) == dict.fromkeys(["i-b", "i-d", "nat-1"], NOT_FOUND)
 
 
 def asking(machine: StateMachine, *, state: str = "running") -> Clients:
     """Clients of a region with this state machine, and one instance in this state."""
     tags = [{"Key": ID_TAG, "Value": ID}, {"Key": SLOT_TAG, "Value": "0"}]
     row = {"InstanceId": "a", "State": {"Name": state}, "Tags": tags}
-    clients = clients_of({("us-west-2", "describe_instances", "Reservations"): [{"Instances": [row]}]})
+    found: dict[tuple[str, str], list[dict[str, object]]] = {
+        ("describe_instances", "Reservations"): [{"Instances": [row]}],
+        ("describe_nat_gateways", "NatGateways"): [{"NatGatewayId": "nat-0"}],
+    }
+    clients = clients_of({("us-west-2", *call): rows for call, rows in found.items()})
     vars(clients)["sfn"] = machine
     return clients
 
@@ -73,9 +78,9 @@ def test_one_that_is_never_found_is_named_unless_it_is_gone(state: str, left: di
     assert not_ended(asking(machine, state=state), ID, ["a"], pause=lambda: None, timeout_s=OVER) == left
 
 
-def test_what_aws_refuses_is_told_at_once() -> None:
-    machine = StateMachine([succeeded(a=DENIED)])
-    assert not_ended(asking(machine), ID, ["a"], pause=lambda: None) == {"a": DENIED}
+def test_what_aws_refuses_is_told_at_once_unless_it_is_gone() -> None:
+    machine = StateMachine([succeeded(**{"a": DENIED, "nat-0": DENIED, "nat-1": DENIED})])
+    assert not_ended(asking(machine), ID, ["a"], pause=lambda: None) == {"a": DENIED, "nat-0": DENIED}
 
 
 @pytest.mark.parametrize(

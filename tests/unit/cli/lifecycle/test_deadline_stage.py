@@ -20,7 +20,8 @@ from tests.unit.cli.lifecycle.held_cluster import DEADLINE, Clock, alive, held
 @pytest.fixture
 def made(tmp_path: Path, make_inventory: MakeInventory, screen: Screen) -> Change:
     """A change of the cluster whose nodes 0 and 1 are the instances i-0 and i-1."""
-    held_change = held(tmp_path, Clock(DEADLINE), repair_s=0, aws=clients_of(alive())).change
+    gateways = {("us-west-2", "describe_nat_gateways", "NatGateways"): [{"NatGatewayId": "nat-0"}]}
+    held_change = held(tmp_path, Clock(DEADLINE), repair_s=0, aws=clients_of({**alive(), **gateways})).change
     change = replace(held_change, output=screen.output)
     nodes = tuple(
         InventoryNode(slot=n, rank=n, name=f"train-{n}", private_ip="", host_public_key="", instance_id=f"i-{n}")
