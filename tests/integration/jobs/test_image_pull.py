@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from clusterctl.on_node.job.image_pull import LOGINS, pulled_image
+
+from tests.integration.rehearsed import wait_until
 
 PASSWORD = "p4ss:w0rd"
 ENGINE = """\
@@ -23,6 +28,8 @@ if sys.argv[1] == "image":
 path = os.environ["DOCKER_CONFIG"] + "/config.json"
 with open(path) as file, open(here + "/login", "w") as seen:
     json.dump({"mode": stat.S_IMODE(os.stat(path).st_mode), "text": file.read()}, seen)
+if os.path.exists(here + "/hangs"):
+    os.execlp("sleep", "sleep", "60")
 if os.path.exists(here + "/refuses"):
     sys.exit("Error: unauthorized: p4ss:w0rd is wrong")
 open(here + "/pulled", "w").close()
@@ -55,4 +62,24 @@ def test_a_refused_login_is_told_without_the_password_and_is_gone_too(engine: Pa
     (engine.parent / "refuses").touch()
     with pytest.raises(ValueError, match=r"docker pull: unauthorized: \*\*\* is wrong"):
         pulled_image(str(engine), "a:1", root=tmp_path, login=f"ada:{PASSWORD}")
+    assert list((tmp_path / LOGINS).iterdir()) == []
+
+
+PULL = """\
+import sys
+from pathlib import Path
+from clusterctl.on_node.job.image_pull import leave_when_told, pulled_image
+leave_when_told()
+pulled_image(sys.argv[1], "a:1", root=Path(sys.argv[2]), login="ada:p4ss")
+"""
+
+
+@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGHUP])
+def test_a_pull_that_is_told_to_end_takes_its_login_along(engine: Path, tmp_path: Path, told: signal.Signals) -> None:
+    (engine.parent / "hangs").touch()
+    with subprocess.Popen([sys.executable, "-c", PULL, str(engine), str(tmp_path)]) as pull:
+        wait_until((engine.parent / "login").exists, what="the engine has read the login", timeout_s=30)
+        assert len(list((tmp_path / LOGINS).iterdir())) == 1
+        pull.send_signal(told)
+        assert pull.wait(timeout=30) == 128 + told
     assert list((tmp_path / LOGINS).iterdir()) == []

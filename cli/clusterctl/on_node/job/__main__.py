@@ -13,7 +13,7 @@ from clusterctl.on_node.job import judge, lease
 from clusterctl.on_node.job.container import present_engine
 from clusterctl.on_node.job.events import read_events
 from clusterctl.on_node.job.follow import follow
-from clusterctl.on_node.job.image_pull import pulled_image
+from clusterctl.on_node.job.image_pull import leave_when_told, pulled_image
 from clusterctl.on_node.job.inside import join, run_inside
 from clusterctl.on_node.job.job_containers import attend, enter
 from clusterctl.on_node.job.keep import clear_up, end_containers, keep, present_state, start_keeper
@@ -109,6 +109,7 @@ def answer_take(job: str, by: str, wanted: str, ports: str) -> dict[str, Any]:
 
 def answer_pull(image: str, has_login: str = "no") -> dict[str, Any]:
     """The id of the image, which is on this node now; reads the registry's login, if any, as a line of JSON."""
+    leave_when_told()
     login = str(json.loads(sys.stdin.buffer.readline())["login"]) if has_login == "yes" else ""
     return {"image_id": pulled_image(present_engine(), image, root=LAYOUT.root, login=login)}
 

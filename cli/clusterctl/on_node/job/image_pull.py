@@ -12,7 +12,9 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import Dict, Iterator, List, Tuple
 
@@ -50,6 +52,16 @@ def registry_of(image: str) -> str:
     """The registry that a name of an image means: its first part where that is a host, else Docker Hub."""
     first, slash, _ = image.partition("/")
     return first if slash and (first == "localhost" or "." in first or ":" in first) else DOCKER_HUB
+
+
+def leave_when_told() -> None:
+    """From now on SIGTERM and SIGHUP end this process as an error does: what it has written is taken away."""
+
+    def leave(number: int, _frame: object) -> None:
+        sys.exit(128 + number)
+
+    for each in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, leave)
 
 
 def login_file(image: str, login: str) -> str:
