@@ -52,6 +52,7 @@ def test_a_workflow_that_the_planned_nodes_could_not_run_costs_nothing(
     with pytest.raises(ConfigError, match="nothing was started") as raised:
         cluster_of(tmp_path, SCALED, text, *words)
     assert told in "\n".join(raised.value.problems)
+    assert raised.value.hint == f"clusterctl plan {tmp_path} --rehearse"
 
 
 def test_what_stays_is_told_with_its_price_its_end_and_what_ends_it() -> None:
