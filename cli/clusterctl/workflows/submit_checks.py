@@ -61,7 +61,7 @@ def refuse_unmounted(loaded: LoadedWorkflow, mounts: Sequence[BucketMount], *, w
     """Raises ConfigError for URLs in buckets that nodes have no mount of, nor rights to."""
     if found := list(unmounted(loaded.workflow, mounts)):
         raise ConfigError(
-            f"{loaded.source}: {where} does not mount the buckets of these URLs ({BUCKETS}), nothing was started",
+            f"{loaded.source}: {where} does not mount what these URLs need ({BUCKETS}), nothing was started",
             problems=[f"  {each}" for each in found],
             hint=hint,
         )
