@@ -182,7 +182,7 @@ def json_option(function: F) -> F:
 
 def names_option(*, default: bool | None, usual: str) -> Callable[[F], F]:
     """Adds `--names/--numbers`, passed as `has_names`: how lines of several nodes begin."""
-    told = f"Begin lines with [train-0] or with [Node 0].  [{usual}]"
+    told = f"--names: lines begin with [train-0]; --numbers: with [Node 0].  [default: {usual}]"
     return click.option("--names/--numbers", "has_names", default=default, help=told)
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shlex
+import signal
 import subprocess
 import sys
 import tomllib
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import Any  # answers of AWS's API
 
 import pytest
+from clusterctl_bootstrap.kept_texts import cache_folder
 from clusterctl_rehearsal.home import rehearsal_home
 from clusterctl_rehearsal.region.client import RegionClient
 from clusterctl_rehearsal.region.ending import end_region
@@ -28,6 +31,7 @@ SERVICES = (
 IMAGE = "ami-0123456789abcdef0"
 TAGS = "{Key=clusterctl:id,Value=0123456789ab},{Key=Name,Value=by-hand}"
 RIGHTS = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:ListBucket", "Resource": "*"}]}
+ANSWER_S = 60.0
 MACHINE = {"StartAt": "Wait", "States": {"Wait": {"Type": "Wait", "Seconds": 1, "End": True}}}
 
 
@@ -43,6 +47,7 @@ class AwsCli:
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(words) + "\n")
         self._process.stdin.flush()
+        assert select.select([self._process.stdout], [], [], ANSWER_S)[0], (words, f"no answer in {ANSWER_S:.0f} s")
         code, stdout, stderr = json.loads(self._process.stdout.readline())
         return code, stdout, stderr
 
@@ -78,7 +83,12 @@ def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AwsCli]:
     client = {"PATH": os.environ["PATH"], "HOME": str(folder), **exports, "AWS_PAGER": ""}
     script = Path(__file__).with_name("aws_cli_session.py")
     process = subprocess.Popen(
-        [python, "-I", script, *SERVICES], env=client, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [python, "-I", script, *SERVICES],
+        env=client,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     home = rehearsal_home(environ)
     try:
@@ -88,6 +98,7 @@ def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AwsCli]:
     finally:
         assert process.stdin is not None
         process.stdin.close()
+        os.killpg(process.pid, signal.SIGKILL)  # it has no more to answer, or a command that does not end
         process.wait(timeout=10)
         if process.stdout is not None:
             process.stdout.close()
@@ -133,8 +144,7 @@ def group(aws: AwsCli, vpc: str) -> Iterator[str]:
 def installed_python() -> Path:
     """Where scripts/aws-cli puts it."""
     version = str(tomllib.loads((ROOT / "scripts" / "versions.toml").read_text())["aws_cli"]["version"])
-    usual = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "clusterctl"
-    python = Path(os.environ.get("CLUSTERCTL_CACHE") or usual) / "aws-cli" / version / "bin" / "python"
+    python = cache_folder(os.environ) / "aws-cli" / version / "bin" / "python"
     if not python.exists():
         pytest.fail("no AWS CLI: run scripts/aws-cli first")
     return python

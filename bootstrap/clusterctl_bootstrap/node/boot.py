@@ -39,7 +39,7 @@ def boot(root: Path, outside: Outside) -> int:
     status.begin(root)
     for phase, step in phases:
         try:
-            if step is hooks.wait_for_scripts and not hooks.absent(root):
+            if step is hooks.wait_for_scripts and not hooks.missing_script(root):
                 continue
             status.enter(root, phase)
             step(root, outside)

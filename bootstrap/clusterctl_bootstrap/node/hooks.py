@@ -38,7 +38,7 @@ def longest_s(known: Dict[str, Any]) -> int:
     return TIMEOUT_S * (len(early) + bool(known.get("packages")) + any(row[3:] for row in rows))
 
 
-def absent(root: Path) -> str:
+def missing_script(root: Path) -> str:
     """The first script that user-data has no room for and that is not here, whole; nothing when all are."""
     for name, _, _, *digest in facts_file.present(root).get("scripts") or []:
         path = root / FOLDER / name
@@ -52,7 +52,7 @@ def wait_for_scripts(root: Path, outside: Outside) -> None:
     """All scripts are here: who has the configuration brings what user-data has no room for. Raises PhaseFailed."""
 
     def hindrance() -> str:
-        name = absent(root)
+        name = missing_script(root)
         return name and "%s has not come: clusterctl up" % name
 
     wait(outside, TIMEOUT_S, hindrance, 0.2)

@@ -29,7 +29,7 @@ A host without the key that it was made with is refused. The command ends when c
 is cut; with -t it ends by Ctrl-C, or by SIGHUP when the connection ends or the network has been gone for 45 s.
 
 On one node the exit code is the command's own, 255 when the node was not reached, or the command was ended at
---timeout. On several, each line begins with its node's name, or with --numbers as in logs and jobs, and the exit code
+--timeout. On several, each line begins with its node's name, as in [train-0] (with --numbers: [Node 0]). The exit code
 is 4 if any node failed. --json prints one line per node.
 
 \b

@@ -109,19 +109,7 @@ def problems(request: JobRequest, said: Mapping[int, Mapping[str, Any]], *, name
             found.append(f"{told}: has neither docker nor podman, so --image cannot run there")
         if answer.get("missing_program"):
             found.append(f"{told}: there is no {answer['missing_program']}")
-    return [*found, *gpu_problems(request, {slot: int(answer["gpus"]) for slot, answer in said.items()})]
-
-
-def gpu_problems(request: JobRequest, gpus: Mapping[int, int]) -> list[str]:
-    """What does not fit the GPUs that each slot has: one line for all nodes of which the same is true."""
-    slots_by_problem: dict[str, list[int]] = {}
-    for node in request.nodes:
-        if problem := _gpu_problem(request, gpus[node.slot]):
-            slots_by_problem.setdefault(problem, []).append(node.slot)
-    return [
-        f"{'Node' if len(slots) == 1 else 'Nodes'} {fold_numbers(sorted(slots))}: {problem}"
-        for problem, slots in slots_by_problem.items()
-    ]
+    return [*found, *_gpu_problems(request, {slot: int(answer["gpus"]) for slot, answer in said.items()})]
 
 
 def program_on_nodes(request: JobRequest) -> str:
@@ -155,18 +143,32 @@ def _left(request: JobRequest, free: int, gpus: int) -> str:
     return "" if request.gpus is None else f"; of its {gpus} GPUs {free} are free, and --gpus is {request.gpus}"
 
 
+def _gpu_problems(request: JobRequest, gpus: Mapping[int, int]) -> list[str]:
+    """What does not fit the GPUs that each slot has: one line for all nodes of which the same is true."""
+    slots_by_problem: dict[str, list[int]] = {}
+    for node in request.nodes:
+        if problem := _gpu_problem(request, gpus[node.slot]):
+            slots_by_problem.setdefault(problem, []).append(node.slot)
+    return [
+        f"{'Node' if len(slots) == 1 else 'Nodes'} {fold_numbers(sorted(slots))}: {problem}"
+        for problem, slots in slots_by_problem.items()
+    ]
+
+
 def _gpu_problem(request: JobRequest, gpus: int) -> str:
     """Empty where it fits; a node without GPUs runs as many processes as are wanted."""
     if request.gpus is not None and request.gpus > gpus:
-        return f"--gpus {request.gpus}, and such a node has {gpus} GPUs" + (f": --gpus {gpus} or less" if gpus else "")
+        helps = f"use --gpus {gpus} or fewer" if gpus else "leave --gpus out"
+        return f"--gpus {request.gpus} is more than the {gpus} GPUs of each: {helps}"
     most = request.gpus or gpus
     if request.nproc == AUTO or not most or int(request.nproc) <= most:
         return ""
-    helps = "--nproc auto runs one process for each"
+    told = f"--nproc {request.nproc} is more than the"
+    helps = "--nproc auto runs one process for each GPU"
     if request.gpus is None:
-        return f"--nproc {request.nproc}, and such a node has {gpus} GPUs: {helps}"
-    more = f", and --gpus {request.nproc} takes more" if int(request.nproc) <= gpus else ""
-    return f"--nproc {request.nproc}, and the job takes {most} of such a node's {gpus} GPUs: {helps}{more}"
+        return f"{told} {gpus} GPUs of each: {helps}"
+    more = f", or use --gpus {request.nproc}" if int(request.nproc) <= gpus else ""
+    return f"{told} {most} GPUs that the job takes of the {gpus} of each: {helps}{more}"
 
 
 def make_spec(

@@ -21,7 +21,7 @@ from clusterctl.home import home_directory
 from clusterctl.jobs.images import fetch_image
 from clusterctl.jobs.node_answers import Answer, JobNodes, refuse_errors
 from clusterctl.jobs.snapshot import Snapshot, write_archive
-from clusterctl.jobs.spec import AUTO, JobRequest, gpu_problems, held_by, in_use, make_spec, problems, program_on_nodes
+from clusterctl.jobs.spec import AUTO, JobRequest, held_by, in_use, make_spec, problems, program_on_nodes
 from clusterctl.on_node.job.launch import ports
 from clusterctl.on_node.job.launchers import ONE_EACH
 from clusterctl.text.node_set import fold_numbers
@@ -31,8 +31,6 @@ PREPARE_S = 600.0
 READY_S = 1800.0
 """For requirements and a setup command, on each node."""
 AGAIN = "clusterctl jobs"
-NODES = "clusterctl nodes"
-"""Which says how many GPUs each has."""
 CHUNK_BYTES = 1024 * 1024
 WAIT_POLL_S = 2.0
 MOST_TRIES = 5
@@ -73,8 +71,7 @@ class JobStart:
         named = [slot for slot, answer in answers.items() if answer.error is None and answer.words["is_name_taken"]]
         found = problems(request, said, named=named)
         if found:
-            is_too_much = set(found) == set(gpu_problems(request, {slot: said[slot]["gpus"] for slot in said}))
-            hint = NODES if is_too_much else AGAIN
+            hint = f"clusterctl status --cluster {request.inventory.cluster}"
             raise ConfigError(f"{request.name} cannot start, nothing was started", problems=found, hint=hint)
         if held := in_use(request, said):
             raise NodesInUse(f"{request.name} cannot start, nothing was started", problems=held, hint=AGAIN)

@@ -14,8 +14,8 @@ from clusterctl.text.quantities import count
 
 REHEARSAL_PAUSE_S = 0.05
 AWS_PAUSE_S = 1.0
-BY_THEMSELVES = "Only the nodes' own timers would end them."
-BILLS_ON = "What is no node would bill on until clusterctl down."
+ONLY_TIMERS = "Only the nodes' own timers would end them."
+GOES_ON_BILLING = "What is named here and is not a node would go on billing until you run clusterctl down."
 
 
 def try_deadline(change: Change, *, slots: Collection[int] | None = None) -> CloudError | None:
@@ -31,7 +31,7 @@ def try_deadline(change: Change, *, slots: Collection[int] | None = None) -> Clo
         left = not_ended(change.clients, inventory.cluster_id, names, pause=lambda: time.sleep(pause_s))
     except CloudError as e:
         told = f"it is not known whether AWS would end {inventory.name} at its deadline: {e.message}"
-        return _said(change, told, BY_THEMSELVES, e.code)
+        return _said(change, told, ONLY_TIMERS, e.code)
     if not left:
         return None
     machines = [id for id in left if id in names]
@@ -40,7 +40,7 @@ def try_deadline(change: Change, *, slots: Collection[int] | None = None) -> Clo
         [*([count(len(machines), "node")] if machines else []), *([", ".join(others)] if others else [])]
     )
     why = "; ".join(f"{names.get(id, id)}: {said}" for id, said in left.items())
-    then = " ".join([*([BY_THEMSELVES] if machines else []), *([BILLS_ON] if others else [])])
+    then = " ".join([*([ONLY_TIMERS] if machines else []), *([GOES_ON_BILLING] if others else [])])
     return _said(change, f"AWS would not end {what} at the deadline: {why}", then, "NotProven")
 
 

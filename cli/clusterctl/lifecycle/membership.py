@@ -145,9 +145,10 @@ def deliver(
     *,
     home: Home,
 ) -> Mapping[int, str]:
-    """Slot → why the node has not got the membership; empty when all have it. A node that waits for scripts has them.
+    """Slot → why the node did not take the membership; empty when all took it.
 
-    One that waits for others than these goes on waiting: its membership counts.
+    Scripts are sent along for nodes that wait for them; one that waits for other scripts takes the membership and goes
+    on waiting.
     """
     wait_s = BY_SESSION_MANAGER_S if uses_session_manager(inventory.ssh.proxy_command) else CONNECT_S
     try:

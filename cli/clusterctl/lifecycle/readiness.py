@@ -243,13 +243,13 @@ class _FollowedSlot:
 
 
 def waiting_for(watch: NodeWatch, in_phase_s: float, silent_s: float) -> str:
-    """`train-1: scripts for 4 m 10 s`, or `train-1: no answer for 1 m 20 s`. Pure."""
+    """`train-1: starting for 4 m 10 s`, or `train-1: no answer for 1 m 20 s`. Pure."""
     if watch.report is None or watch.trouble is not None:
         return f"{watch.name}: {SILENT} for {duration(timedelta(seconds=silent_s))}"
     if watch.phase == READY:
         return f"{watch.name}: ready, being told the list of nodes"
     if watch.phase == AWAITING:
-        return f"{watch.name}: being sent its scripts for {duration(timedelta(seconds=in_phase_s))}"
+        return f"{watch.name}: waiting for its scripts for {duration(timedelta(seconds=in_phase_s))}"
     return f"{watch.name}: {watch.phase} for {duration(timedelta(seconds=in_phase_s))}"
 
 

@@ -45,8 +45,11 @@ for name in set(awaited) - set(others):
 if then:
     os.execvp(then[0], then)
 """
-"""Takes so many bytes of JSON, name → text, and puts those in place that this machine was born to wait for, if they are
-what it was born for. Without a program to become next, which has the rest of the input, it fails where one is not."""
+"""Reads that many bytes of JSON (name → text); puts each in place that this machine waits for, if its hash fits.
+
+With a command behind the size, it then becomes that command, which reads the rest of the input, even if a script did
+not fit. Without one it fails and names the scripts that did not fit.
+"""
 
 
 def script_texts(scripts: Sequence[ScriptConfig]) -> bytes:

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Sequence
 
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.shared_way.argv import own_session
+from clusterctl.ssh.shared_session.argv import own_session
 from clusterctl.ssh.way_in import missing_programs
 
 END_S = 1.0

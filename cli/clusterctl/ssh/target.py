@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.shared_way.argv import by_shared_way
+from clusterctl.ssh.shared_session.argv import by_shared_session
 from clusterctl.ssh.way_in import uses_session_manager
 
 
@@ -68,7 +68,7 @@ def proxy_argv(inventory: Inventory, node: InventoryNode, *, host: str, port: in
     argv = tuple(_filled(word, values) for word in command)
     if not uses_session_manager(command) or isinstance(node, PersonsNode):
         return argv
-    return by_shared_way(inventory.cluster, host=host, port=port, session=argv)
+    return by_shared_session(inventory.cluster, host=host, port=port, session=argv)
 
 
 def names_machine(command: tuple[str, ...] | None) -> bool:

@@ -67,14 +67,15 @@ class StackToBringUp:
 def submit(loaded: LoadedWorkflow, inventory: Inventory, flags: SubmitFlags, output: Output) -> int:
     """The exit code: 0 where the workflow completed. Raises ClusterctlError before anything is started."""
     secrets = credentials_of(loaded, os.environ)
-    refuse_unfit(loaded, _rooms(inventory), where=inventory.cluster, type_name=inventory.instance_type)
+    where, hint = inventory.cluster, f"clusterctl nodes --cluster {inventory.cluster}"
+    refuse_unfit(loaded, _rooms(inventory), where=where, type_name=inventory.instance_type, hint=hint)
     if not flags.is_on_host:
         refuse_odd_images(loaded)
     nodes = job_nodes(inventory, connect_timeout_s=flags.connect_timeout_s)
     storage = node_storage(nodes, has_containers=not flags.is_on_host)
     _say_where(loaded, flags, output)
-    refuse_unshared(loaded, storage.share, where=inventory.cluster)
-    refuse_unmounted(loaded, storage.buckets, where=inventory.cluster)
+    refuse_unshared(loaded, storage.share, where=where, hint=hint)
+    refuse_unmounted(loaded, storage.buckets, where=where, hint=hint)
     run = _run(loaded, inventory, storage, has_containers=not flags.is_on_host)
     if flags.is_dry_run:
         _show_plan(run, inventory, output, as_json=flags.as_json)

@@ -13,6 +13,8 @@ from clusterctl.workflows.placement import Room, unfit
 from clusterctl.workflows.task_job import needs_share
 
 ON_HOST_HINT = "clusterctl workflow submit FILE --on-host"
+SHARED_STORAGE = "cluster.yaml, storage: [{mount: /shared, efs: {}}]; docs/config.md"
+BUCKETS = "cluster.yaml, storage: [{mount: /data, s3: {bucket: …, writable: true}}]; docs/config.md"
 
 
 def credentials_of(loaded: LoadedWorkflow, environ: Mapping[str, str]) -> dict[str, dict[str, str]]:
@@ -32,34 +34,36 @@ def credentials_of(loaded: LoadedWorkflow, environ: Mapping[str, str]) -> dict[s
     return found
 
 
-def refuse_unfit(loaded: LoadedWorkflow, rooms: Sequence[Room], *, where: str, type_name: str | None) -> None:
+def refuse_unfit(
+    loaded: LoadedWorkflow, rooms: Sequence[Room], *, where: str, type_name: str | None, hint: str
+) -> None:
     """Raises ConfigError where the nodes could not take its tasks even if nobody else used them."""
     problems = unfit(loaded.workflow, rooms, type_name or "of an unknown type")
     if problems:
         raise ConfigError(
             f"{loaded.source}: it does not fit on {where}, nothing was started",
             problems=[f"  {each}" for each in problems],
-            hint="clusterctl nodes",
+            hint=hint,
         )
 
 
-def refuse_unshared(loaded: LoadedWorkflow, share: str | None, *, where: str) -> None:
+def refuse_unshared(loaded: LoadedWorkflow, share: str | None, *, where: str, hint: str) -> None:
     """Raises ConfigError where it needs shared storage, and there is none."""
     if share is None and (found := needs_share(loaded)):
         raise ConfigError(
-            f"{loaded.source}: {where} has no shared storage, nothing was started",
+            f"{loaded.source}: {where} has no shared storage ({SHARED_STORAGE}), nothing was started",
             problems=[f"  {each} lie there" for each in found],
-            hint="storage: in cluster.yaml (docs/config.md)",
+            hint=hint,
         )
 
 
-def refuse_unmounted(loaded: LoadedWorkflow, mounts: Sequence[BucketMount], *, where: str) -> None:
+def refuse_unmounted(loaded: LoadedWorkflow, mounts: Sequence[BucketMount], *, where: str, hint: str) -> None:
     """Raises ConfigError for URLs in buckets that nodes have no mount of, nor rights to."""
     if found := list(unmounted(loaded.workflow, mounts)):
         raise ConfigError(
-            f"{loaded.source}: URLs are read and written where {where} mounts their bucket, nothing was started",
+            f"{loaded.source}: {where} does not mount what these URLs need ({BUCKETS}), nothing was started",
             problems=[f"  {each}" for each in found],
-            hint="storage: [{mount: /data, s3: {bucket: …, writable: true}}] in cluster.yaml (docs/config.md)",
+            hint=hint,
         )
 
 

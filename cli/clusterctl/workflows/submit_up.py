@@ -19,7 +19,7 @@ from clusterctl.home import Home, home_directory
 from clusterctl.lifecycle.up import bring_up
 from clusterctl.lifecycle.up_request import UpRequest
 from clusterctl.output import Output
-from clusterctl.text.next_commands import down_again
+from clusterctl.text.next_commands import down_again, stack_words
 from clusterctl.text.quantities import clock, count, duration, usd
 from clusterctl.workflows.buckets import BucketMount
 from clusterctl.workflows.loading import LoadedWorkflow
@@ -55,9 +55,11 @@ def planned_cluster(loaded: LoadedWorkflow, stack: StackToBringUp, *, home: Home
     planned = plan_stack(read, load_catalog(home.prices_file), home=home, now=now, rehearse=stack.is_rehearsed)
     refuse_problems(planned.plan, read, overrides=planned.overrides)
     rooms = rooms_of_plan(planned.plan, planned.instance_type)
-    refuse_unfit(loaded, rooms, where=read.source, type_name=planned.plan.instance_type)
-    refuse_unshared(loaded, shared_mount(planned.plan), where=read.source)
-    refuse_unmounted(loaded, planned_buckets(planned.plan), where=read.source)
+    words = stack_words(stack.folder, stack_name=USUAL_STACK_NAME, rehearse=stack.is_rehearsed)
+    where, hint = read.source, f"clusterctl plan {words}"
+    refuse_unfit(loaded, rooms, where=where, type_name=planned.plan.instance_type, hint=hint)
+    refuse_unshared(loaded, shared_mount(planned.plan), where=where, hint=hint)
+    refuse_unmounted(loaded, planned_buckets(planned.plan), where=where, hint=hint)
     return planned.plan.name + (REHEARSAL_SUFFIX if planned.is_rehearsal else "")
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clusterctl.ssh.shared_way import relay
+from clusterctl.ssh.shared_session import relay
 from clusterctl_infra.plan.inventory import proxy_command
 
 from tests.integration.cli.kept_connections import WARM, end_warm
@@ -41,9 +41,9 @@ class PrivateCluster:
         return {**WARM, "PATH": self.path}
 
     @property
-    def way(self) -> Path:
+    def shared_folder(self) -> Path:
         """The folder of the shared session."""
-        return self.nodes.home / "warm" / "ways" / self.nodes.inventory.cluster
+        return self.nodes.home / "warm" / relay.FOLDER_NAME / self.nodes.inventory.cluster
 
     @property
     def sessions(self) -> list[str]:
@@ -68,8 +68,8 @@ class PrivateCluster:
     def close(self) -> None:
         for slot in self.nodes.servers:
             self.signal(slot, signal.SIGCONT)
-        if self.way.is_dir():
-            relay.end(self.way)
+        if self.shared_folder.is_dir():
+            relay.end(self.shared_folder)
         end_warm(self.nodes)
 
 

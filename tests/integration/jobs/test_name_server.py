@@ -35,7 +35,7 @@ class Upstream(asyncio.DatagramProtocol):
 
     def datagram_received(self, data: bytes, addr: object) -> None:
         if b"silent" not in data:
-            self.transport.sendto(data + b"packet", addr)  # type: ignore[attr-defined]  # it is the datagrams' own
+            self.transport.sendto(data + b"packet", addr)  # type: ignore[attr-defined]  # asyncio gives a DatagramTransport here
 
 
 async def answer_stream(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

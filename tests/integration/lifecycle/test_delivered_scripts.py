@@ -8,9 +8,10 @@ import random
 import signal
 import subprocess
 
+from clusterctl.lifecycle.script_delivery import AWAITING
+
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, wait_until
 
-WAITING = "waiting for scripts from clusterctl up"
 SCRIPTS = "/var/lib/clusterctl/scripts"
 
 
@@ -53,9 +54,9 @@ def test_a_node_waits_for_its_scripts_until_up_brings_them_and_never_again(boote
     made = booted.pulumi("up", "--yes", "--skip-preview")
     assert made.exit_code == 0, made.text
     nodes = [f"{booted.name}-0", f"{booted.name}-1"]
-    wait_until(lambda: phases(booted) == dict.fromkeys(nodes, WAITING), what="both nodes wait", timeout_s=120)
+    wait_until(lambda: phases(booted) == dict.fromkeys(nodes, AWAITING), what="both nodes wait", timeout_s=120)
     shown = booted.run("status").stdout
-    assert WAITING in shown
+    assert AWAITING in shown
     assert "2 nodes have not been told the current list of nodes; next: clusterctl up" in shown
 
     booted.up()
@@ -71,7 +72,7 @@ def test_a_node_waits_for_its_scripts_until_up_brings_them_and_never_again(boote
         timeout_s=60,
     )
     wait_until(lambda: booted.nodes()[nodes[1]]["state"] == "ready", what="it is ready again", timeout_s=60)
-    assert WAITING not in on_node_1(booted, "cat /etc/clusterctl/status.json")
+    assert AWAITING not in on_node_1(booted, "cat /etc/clusterctl/status.json")
 
     before = booted.instance_ids()
     booted.ok("replace", "--node", "1", "--yes")
@@ -122,7 +123,7 @@ def test_extend_brings_scripts_too_with_the_new_deadline(booted: Rehearsed) -> N
     assert booted.pulumi("stack", "select", "--create", "dev").exit_code == 0
     made = booted.pulumi("up", "--yes", "--skip-preview")
     assert made.exit_code == 0, made.text
-    wait_until(lambda: set(phases(booted).values()) == {WAITING}, what="both nodes wait", timeout_s=120)
+    wait_until(lambda: set(phases(booted).values()) == {AWAITING}, what="both nodes wait", timeout_s=120)
     booted.ok("extend", "2h", "--yes")
     wait_until(lambda: {row["state"] for row in booted.nodes().values()} == {"ready"}, what="ready", timeout_s=120)
     assert on_each(booted, "sudo cat /root/ran") == ["extended\n"] * 2

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from clusterctl_bootstrap.cloud_config import SCRIPTS_FOLDER
 from clusterctl_bootstrap.node.boot import boot
 from clusterctl_bootstrap.node.hooks import TIMEOUT_S, longest_s
 from clusterctl_bootstrap.node_plan import ScriptPlan
@@ -95,7 +96,8 @@ LARGE = replace(script("setup.sh"), content="#!/bin/sh\necho ü\n", is_delivered
 
 
 def place_of(root: Path) -> Path:
-    return root / "var/lib/clusterctl/scripts" / LARGE.name
+    """Where user-data and `clusterctl up` put it: the node has to look there, and to reckon its hash as they do."""
+    return root / SCRIPTS_FOLDER.lstrip("/") / LARGE.name
 
 
 def deliver(root: Path, content: str = LARGE.content) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import email
 import gzip
-import hashlib
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from clusterctl_bootstrap.agent_source import agent_sources
+from clusterctl_bootstrap.birth import script_hash
 from clusterctl_bootstrap.boothook import boothook
 from clusterctl_bootstrap.cloud_config import AGENT_FOLDER, BIRTH
 from clusterctl_bootstrap.node_plan import MountPlan, ScriptPlan
@@ -121,9 +121,7 @@ def test_of_scripts_without_room_the_hashes_travel_alone() -> None:
     rows = json.loads(files[BIRTH])["scripts"]
     assert rows[0] == ["mount-clients", "once", "mount-clients"], "the plan's own is short, and stays"
     assert rows[1][:3] == ["first.sh", "boot", "before-mounts"]
-    assert [row[3] for row in rows[1:]] == [
-        hashlib.sha256(script.content.encode()).hexdigest()[:32] for script in SCRIPTS[1:]
-    ]
+    assert [row[3] for row in rows[1:]] == [script_hash(script.content) for script in SCRIPTS[1:]]
 
 
 def test_scripts_with_room_travel_whole() -> None:

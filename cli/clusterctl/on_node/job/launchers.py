@@ -2,7 +2,7 @@
 
 torchrun's flags: static rendezvous, so that ranks follow the order of nodes and not of names or of arrival
 (pytorch#191190), and no restarts of its own (`--max-restarts` counts per node, pytorch#147064); torch 2.2 to 2.15.
-accelerate 1.15, DeepSpeed 0.19, Open MPI 4.1 and 5.0: read in their sources, 2026-11, and all but the last one run.
+accelerate 1.15, DeepSpeed 0.19, Open MPI 4.1 and 5.0: read in their sources, 2026-11. docs/jobs.md says what was run.
 """
 
 from __future__ import annotations

@@ -187,7 +187,7 @@ class _Packets(asyncio.DatagramProtocol):
     async def _answer(self, data: bytes, address: object) -> None:
         said = await self._server.answer(data, is_stream=False)
         if said is not None:
-            self._transport.sendto(said, address)  # type: ignore[attr-defined]  # it is the datagrams' own
+            self._transport.sendto(said, address)  # type: ignore[attr-defined]  # asyncio gives a DatagramTransport here
 
 
 async def serve(server: NameServer, packets: socket.socket, streams: socket.socket) -> None:

@@ -28,7 +28,7 @@ CANNOT_RUN, NOT_FOUND = 126, 127
 MOST_TRIES = 1000
 MOST_SHOWN = 10
 RESOLV_CONF = Path("/etc/resolv.conf")
-MARK = "# clusterctl:"
+MARK_START = "# clusterctl:"
 """How a task's own resolv.conf begins."""
 VERSION = re.compile(r"[1-9]\d{0,8}")
 
@@ -55,7 +55,10 @@ def main(folder: Path) -> int:
 
 
 def keep_output(folder: Path, output: Mapping[str, Any], begins_anew: bool) -> bool:
-    """Whether it failed; either is told. A task that begins anew puts nothing into buckets: it could not change it."""
+    """Keeps one output and prints what became of it; True if that failed.
+
+    Nothing goes into a bucket if the task starts again, because its next start could not replace it.
+    """
     try:
         if "url" not in output:
             kept = keep(folder / output["path"], Path(output["dataset"]))
@@ -144,7 +147,7 @@ def search_path(folder: Path, path: str, *, has_names: bool) -> str:
 def has_name_server(resolv_conf: Path) -> bool:
     """Whether programs that ask a name server learn the names of the nodes: the node's supervisor saw to it."""
     try:
-        return resolv_conf.read_text(errors="replace").startswith(MARK)
+        return resolv_conf.read_text(errors="replace").startswith(MARK_START)
     except OSError:
         return False
 

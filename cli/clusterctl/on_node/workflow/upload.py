@@ -1,4 +1,4 @@
-"""What a task has put out goes into a mounted bucket, file by file. Nothing that is there is overwritten.
+"""Copies a task's outputs into a mounted bucket, file by file, and overwrites nothing.
 
 mountpoint-s3 writes a new file from its beginning to its end, and changes, renames and deletes none (its
 doc/SEMANTICS.md, read 2026-11); so a file is there once it is whole, and a folder may be there in part.

@@ -18,13 +18,13 @@ SOCKET_NAME = "socket"
 STAMP_NAME = "stamp"
 MOST_STAMP_BYTES = 8192
 
-_OFF = {"no", "off", "0", "false"}
+OFF = {"no", "off", "0", "false"}
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 
 
 def is_off(environ: Mapping[str, str]) -> bool:
     """The person wants no connections kept."""
-    return environ.get(VARIABLE, "").lower() in _OFF
+    return environ.get(VARIABLE, "").lower() in OFF
 
 
 def stamp() -> str:

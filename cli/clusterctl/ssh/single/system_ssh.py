@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 from clusterctl.ssh.keys.identity_files import Identities
-from clusterctl.ssh.shared_way.argv import opening_s
+from clusterctl.ssh.shared_session.argv import opening_s
 from clusterctl.ssh.target import Target
 
 ALIVE_INTERVAL_S = 15

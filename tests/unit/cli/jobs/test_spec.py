@@ -27,6 +27,7 @@ from clusterctl_infra.outputs import Inventory, InventoryNode
 from tests.inventories import make_inventory
 from tests.unit.cli.jobs.job_specs import spec
 
+ONE_FOR_EACH = "--nproc auto runs one process for each GPU"
 NODES = tuple(
     InventoryNode(slot=slot, rank=rank, name=f"train-{slot}", private_ip=f"10.0.8.{slot}", host_public_key="")
     for slot, rank in enumerate((0, 3, 2, 1))
@@ -113,9 +114,9 @@ def test_nodes_without_gpus_are_named_where_a_process_for_each_gpu_was_meant(
         ({"cluster_id": "ffff"}, "auto", "another machine answers there"),
         ({"missing_program": "/opt/a.py"}, "auto", "Node 3 (train-3): there is no /opt/a.py"),
         ({"generation": 2}, "auto", "different memberships (generations [1, 2])"),
-        ({}, "9", "Nodes 1,3: --nproc 9, and such a node has 8 GPUs: --nproc auto runs one process for each"),
-        ({"gpus": 0}, "9", "Node 1: --nproc 9, and such a node has 8 GPUs: --nproc auto runs one process for each"),
-        ({"gpus": 4}, "9", "Node 3: --nproc 9, and such a node has 4 GPUs: --nproc auto runs one process for each"),
+        ({}, "9", f"Nodes 1,3: --nproc 9 is more than the 8 GPUs of each: {ONE_FOR_EACH}"),
+        ({"gpus": 0}, "9", f"Node 1: --nproc 9 is more than the 8 GPUs of each: {ONE_FOR_EACH}"),
+        ({"gpus": 4}, "9", f"Node 3: --nproc 9 is more than the 4 GPUs of each: {ONE_FOR_EACH}"),
     ],
 )
 def test_what_speaks_against_a_start_is_told(changes: dict[str, Any], nproc: str, told: str | None) -> None:
@@ -150,15 +151,15 @@ def test_a_job_of_some_gpus_has_as_many_processes() -> None:
         (3, 3, [0, 1, 2]),
     ]
     told = problems(request(gpus=3, nproc="4"), {1: said(1), 3: said(3)})
-    helps = "--nproc auto runs one process for each"
-    both = "Nodes 1,3: --nproc 4, and the job takes 3 of such a node's 8 GPUs"
-    assert told == [f"{both}: {helps}, and --gpus 4 takes more"]
-    assert problems(request(gpus=3, nproc="9"), {1: said(1), 3: said(3)}) == [f"{both}: {helps}".replace("4", "9")]
+    most = "is more than the 3 GPUs that the job takes of the 8 of each"
+    assert told == [f"Nodes 1,3: --nproc 4 {most}: {ONE_FOR_EACH}, or use --gpus 4"]
+    told = problems(request(gpus=3, nproc="9"), {1: said(1), 3: said(3)})
+    assert told == [f"Nodes 1,3: --nproc 9 {most}: {ONE_FOR_EACH}"]
     assert problems(request(gpus=9), {1: said(1), 3: said(3)}) == [
-        "Nodes 1,3: --gpus 9, and such a node has 8 GPUs: --gpus 8 or less"
+        "Nodes 1,3: --gpus 9 is more than the 8 GPUs of each: use --gpus 8 or fewer"
     ]
     assert problems(request(gpus=1), {1: said(1, gpus=0), 3: said(3)}) == [
-        "Node 1: --gpus 1, and such a node has 0 GPUs"
+        "Node 1: --gpus 1 is more than the 0 GPUs of each: leave --gpus out"
     ]
 
 

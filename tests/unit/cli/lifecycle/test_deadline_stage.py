@@ -60,7 +60,7 @@ def test_a_gateway_that_aws_would_not_delete_is_named_with_what_it_does(made: Ch
     unproven = try_deadline(made)
     assert unproven is not None
     assert unproven.message.startswith(f"AWS would not end nat-0 at the deadline: nat-0: {DENIED}")
-    assert "What is no node would bill on until clusterctl down." in unproven.message
+    assert "What is named here and is not a node would go on billing until you run clusterctl down." in unproven.message
     assert "own timers" not in screen.err
 
 

@@ -90,7 +90,7 @@ def test_a_node_that_answered_and_does_not_any_more_is_silent() -> None:
     ready = replace(lost, phase=READY, trouble=None)
     assert waiting_for(ready, 7, 0) == "train-1: ready, being told the list of nodes"
     awaiting = replace(lost, phase=AWAITING, trouble=None)
-    assert waiting_for(awaiting, 7, 0) == "train-1: being sent its scripts for 7 s"
+    assert waiting_for(awaiting, 7, 0) == "train-1: waiting for its scripts for 7 s"
 
 
 def test_without_a_terminal_a_line_now_and_then_says_who_is_waited_for(screen: Screen) -> None:

@@ -11,10 +11,11 @@ from typing import IO, Any  # keyword arguments of Asked
 
 import pytest
 from clusterctl.ssh.broker.asked import Asked
-from clusterctl.ssh.broker.place import is_off, stamp
+from clusterctl.ssh.broker.place import OFF, VARIABLE, is_off, stamp
 from clusterctl.ssh.broker.warm_command import WarmCommand, warm_command
 from clusterctl.ssh.fanout.link_pool import LinkPool
 from clusterctl.ssh.request import Shown
+from clusterctl.ssh.shared_session import relay
 from clusterctl_infra.keys import host_key
 from clusterctl_infra.outputs import InventorySsh, inventory_to_json
 
@@ -125,6 +126,10 @@ def test_who_asks_from_elsewhere_is_refused(ask: Ask, changed: dict[str, Any]) -
 def test_a_person_can_do_without_kept_connections(value: str, off: bool) -> None:
     assert is_off({"CLUSTERCTL_WARM": value}) is off
     assert not is_off({})
+
+
+def test_the_relay_of_private_nodes_reads_the_same_words_in_the_same_variable() -> None:
+    assert (relay.VARIABLE, relay.OFF) == (VARIABLE, OFF), "it imports nothing of ours"
 
 
 def test_what_is_typed_is_read_from_where_the_command_sends_it(ask: Ask) -> None:

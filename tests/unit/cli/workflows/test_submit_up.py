@@ -23,6 +23,11 @@ access: {mode: private}
 caps: {runtime: 12h}
 """
 SHARED = CLUSTER + "storage: [{mount: /data, s3: {bucket: words}}, {mount: /shared, efs: {}}]\n"
+FROM_BUCKET = """\
+workflow:
+  name: w
+  tasks: [{name: only, image: i, command: [cat], inputs: [{url: s3://words/in}, {url: s3://models/a}]}]
+"""
 
 
 def cluster_of(tmp_path: Path, workflow: str, text: str, *words: str) -> str:
@@ -52,6 +57,14 @@ def test_a_workflow_that_the_planned_nodes_could_not_run_costs_nothing(
     with pytest.raises(ConfigError, match="nothing was started") as raised:
         cluster_of(tmp_path, SCALED, text, *words)
     assert told in "\n".join(raised.value.problems)
+    assert raised.value.hint == f"clusterctl plan {tmp_path} --rehearse"
+
+
+def test_a_bucket_that_the_planned_nodes_will_not_mount_is_named_with_the_key_that_helps(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"does not mount what these URLs need \(cluster.yaml, storage: ") as raised:
+        cluster_of(tmp_path, FROM_BUCKET, SHARED)
+    assert raised.value.problems == ("  task only: s3://models/a is not mounted",)
+    assert raised.value.hint == f"clusterctl plan {tmp_path} --rehearse"
 
 
 def test_what_stays_is_told_with_its_price_its_end_and_what_ends_it() -> None:

@@ -2,7 +2,7 @@
 
 One ssh process keeps the connection to the node that leads to the others, and serves the others by OpenSSH's
 multiplexing (ssh_config(5), ControlMaster and ControlPersist; `ssh -W` through it, 2026-11-26). It is found by the
-socket in `warm/ways/<cluster>`. Standard library only: run by `python -I -S` for each connection.
+socket in `warm/sessions/<cluster>`. Standard library only: run by `python -I -S` for each connection.
 
     relay.py HOME CLUSTER HOST PORT SESSION...
 """
@@ -20,28 +20,32 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+FOLDER_NAME = "sessions"
 CONTROL, LEADER, HEARD, FAILED, LOCK, LOG = "control", "leader", "heard", "failed", "lock", "log"
-"""In the folder: the socket, who leads, when it was heard last, when nobody could be opened, …"""
+"""Files in the folder: the socket, which node leads, when it last answered, when opening last failed, the lock, the
+opener's log."""
 SILENT_S = 10.0
-"""A node that leads and says nothing for so long does not lead any more."""
+"""A leading node that is silent for so long is replaced."""
 HEARD_S = 3.0
-"""Who was heard so short a time ago is not asked again."""
+"""A leading node that answered so short a time ago is not asked again."""
 FAILED_S = 15.0
-"""So long nobody tries again to open a way: each node goes by its own session."""
+"""After a failure nobody tries again for so long; each node has a session of its own."""
 OPENING_S = 24.0
 EXIT_S = 2.0
 GREETING = b"SSH-"
+VARIABLE = "CLUSTERCTL_WARM"
 OFF = {"no", "off", "0", "false"}
-"""Of CLUSTERCTL_WARM: the person wants no connections kept."""
+"""With one of these in the variable the person wants no connections kept, as `broker/place.py` has it: this program
+cannot import that one, and a test compares them."""
 
 
 def main(arguments: Sequence[str]) -> None:
     """Never returns: this process becomes another program."""
     home, cluster, host, port, *session = arguments
-    folder = Path(home, "warm", "ways", cluster)
+    folder = Path(home, "warm", FOLDER_NAME, cluster)
     argv = session
     with contextlib.suppress(OSError):
-        if os.environ.get("CLUSTERCTL_WARM", "").lower() not in OFF and is_open(folder, Path(home), cluster):
+        if os.environ.get(VARIABLE, "").lower() not in OFF and is_open(folder, Path(home), cluster):
             os.chdir(folder)  # a socket's name may have 108 bytes, and the folder's alone more (unix(7))
             argv = through_argv(host, port)
     try:
@@ -57,7 +61,7 @@ def through_argv(host: str, port: int | str) -> list[str]:
 
 
 def is_open(folder: Path, home: Path, cluster: str) -> bool:
-    """A way is open, here and now; it is opened if need be. Raises OSError."""
+    """The shared session is open, here and now; it is opened if need be. Raises OSError."""
     inventory = Path(home, "inventory", f"{cluster}.json")
     if _is_fresh(folder / HEARD, HEARD_S) and _leader(folder, inventory) is not None:
         return True
@@ -76,7 +80,7 @@ def is_open(folder: Path, home: Path, cluster: str) -> bool:
 
 
 def answers(folder: Path, leader: dict[str, str]) -> bool:
-    """The node that leads lets us through: its own SSH server greets, by the way that all others take."""
+    """The leading node lets us through: its own SSH server greets, by the session that leads to all others, too."""
     argv = through_argv(leader["host"], leader["port"])
     with subprocess.Popen(
         argv, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -99,12 +103,9 @@ def end(folder: Path) -> str:
     except (OSError, ValueError, LookupError, TypeError):
         silent = ""
     if (folder / CONTROL).exists():
-        argv = ["ssh", "-F", "none", "-S", CONTROL, "-O", "exit", "shared"]
+        argv, null = ["ssh", "-F", "none", "-S", CONTROL, "-O", "exit", "shared"], subprocess.DEVNULL
         with contextlib.suppress(subprocess.TimeoutExpired):
-            subprocess.run(
-                argv, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                timeout=EXIT_S, check=False,
-            )  # fmt: skip
+            subprocess.run(argv, cwd=folder, stdin=null, stdout=null, stderr=null, timeout=EXIT_S, check=False)
     for name in (CONTROL, LEADER, HEARD):
         (folder / name).unlink(missing_ok=True)
     return silent
@@ -123,8 +124,8 @@ def _leader(folder: Path, inventory: Path) -> dict[str, str] | None:
 
 
 def _opened(home: Path, cluster: str, silent: str, folder: Path, lock: int) -> bool:
-    """Another process opens a way; it has the lock as long as it lives, also where this one is ended."""
-    argv = [sys.executable, "-m", "clusterctl.ssh.shared_way.opening", str(home), cluster, silent]
+    """Another process opens the session; it has the lock as long as it lives, also where this one is ended."""
+    argv = [sys.executable, "-m", "clusterctl.ssh.shared_session.opening", str(home), cluster, silent]
     with open(folder / LOG, "wb") as log:
         opener = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=(lock,))
     try:

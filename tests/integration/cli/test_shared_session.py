@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from clusterctl.ssh.shared_way import relay
+from clusterctl.ssh.shared_session import relay
 
 from tests.integration.cli.kept_connections import await_warm
 from tests.integration.cli.private_nodes import PrivateCluster, instance, made_private
@@ -81,7 +81,7 @@ def test_without_kept_connections_each_node_has_a_session_of_its_own(private_clu
 def test_where_slot_0_is_silent_another_node_leads(private_cluster: PrivateCluster, is_open_before: bool) -> None:
     if is_open_before:
         assert private_cluster.run("ssh", *EACH).returncode == 0
-        (private_cluster.way / relay.HEARD).unlink()
+        (private_cluster.shared_folder / relay.HEARD).unlink()
     private_cluster.signal(0, signal.SIGSTOP)
     done = private_cluster.run("ssh", "--node", "1-3", *EACH)
     assert done.returncode == 0, done.stderr

@@ -1,6 +1,6 @@
 """Opens the session that all private nodes share: to slot 0, and where that one is silent to another node.
 
-python -m clusterctl.ssh.shared_way.opening HOME CLUSTER [INSTANCE THAT IS SILENT]
+python -m clusterctl.ssh.shared_session.opening HOME CLUSTER [INSTANCE THAT IS SILENT]
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.fanout.many_files import allow_many_files
 from clusterctl.ssh.keys.login_keys import identities_for_ssh
 from clusterctl.ssh.keys.openssh_files import login_key_file, write_known_hosts
-from clusterctl.ssh.shared_way import relay
-from clusterctl.ssh.shared_way.argv import own_session
+from clusterctl.ssh.shared_session import relay
+from clusterctl.ssh.shared_session.argv import own_session
 from clusterctl.ssh.single.system_ssh import login_argv
 from clusterctl.ssh.target import Target, target_of
 
@@ -38,9 +38,9 @@ SILENCE_S = 9.0
 
 
 def main(arguments: Sequence[str]) -> int:
-    """0 when a way is open."""
+    """0 when a session is open."""
     home, cluster, silent = Home(path=Path(arguments[0])), arguments[1], arguments[2]
-    folder = home.warm_dir / "ways" / cluster
+    folder = home.warm_dir / relay.FOLDER_NAME / cluster
     allow_many_files()  # three for each node that is reached
     try:
         inventory = read_inventory(home.inventory_file(cluster))
@@ -75,7 +75,7 @@ def master_argv(target: Target, inventory: Inventory, node: InventoryNode, home:
 
 
 def _leads(node: InventoryNode, inventory: Inventory, home: Home, folder: Path) -> bool:
-    """Whether the way through this node is open now; what is half open is ended."""
+    """Whether this node leads to the others now; a session that is half open is ended."""
     target = target_of(inventory, node)
     session = None if target.proxy_argv is None else own_session(target.proxy_argv)
     argv = master_argv(replace(target, proxy_argv=session), inventory, node, home)

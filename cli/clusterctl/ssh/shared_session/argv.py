@@ -20,13 +20,13 @@ MOST_OPENING_S = 25.0
 """So long finding a node that leads to the others may take, before the node that is meant is dialled."""
 
 
-def by_shared_way(cluster: str, *, host: str, port: int | str, session: Sequence[str]) -> tuple[str, ...]:
+def by_shared_session(cluster: str, *, host: str, port: int | str, session: Sequence[str]) -> tuple[str, ...]:
     """The argv that leads to `host` by the cluster's shared session, or by `session` where there is none."""
     return (*_START, home_folder(os.environ), cluster, host, str(port), *session)
 
 
 def own_session(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """The node's own session in what `by_shared_way` gave; any other proxy command as it is."""
+    """The node's own session in what `by_shared_session` gave; any other proxy command as it is."""
     return argv[len(_START) + _OWN_ARGUMENTS :] if argv[: len(_START)] == _START else argv
 
 
