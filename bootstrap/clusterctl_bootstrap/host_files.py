@@ -33,7 +33,7 @@ WantedBy=multi-user.target
 KNOWN_HOSTS = "/etc/ssh/clusterctl/known_hosts"
 SSH_SETTINGS = "/etc/ssh/ssh_config.d/00-clusterctl.conf"
 COMPUTED = ("NCCL_DEBUG", "NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", "NCCL_IB_HCA")
-"""What the agent finds out on the machine itself (node/nccl.py)."""
+"""What the agent finds out on the machine itself (node/host_network.py)."""
 
 
 @dataclass(frozen=True, kw_only=True)
