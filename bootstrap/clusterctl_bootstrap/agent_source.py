@@ -16,12 +16,12 @@ from clusterctl_bootstrap.shortening import shortened
 
 LATER = (
     *("barrier.py", "barrier_door.py", "barrier_lines.py", "usage.py"),
-    *("beat_port.py", "beats.py", "boundary.py", "dead_man.py", "ending.py", "later.py"),
+    *("beat_port.py", "beats.py", "boundary.py", "dead_man.py", "ending.py", "host_network.py", "later.py"),
     *("idle_cluster.py", "idle_judge.py", "idle_node.py", "idle_peer.py", "idle_signals.py", "release.py"),
     *("metadata_service.py", "notices.py", "person_hook.py", "received.py", "register.py"),
     *("spot_market.py", "warning.py", "watch.py"),
 )
-"""What no node needs before it is ready."""
+"""What no node needs before it is ready, but for hosts, which are given all at once."""
 
 
 @cache

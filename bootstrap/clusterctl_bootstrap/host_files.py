@@ -33,7 +33,7 @@ WantedBy=multi-user.target
 KNOWN_HOSTS = "/etc/ssh/clusterctl/known_hosts"
 SSH_SETTINGS = "/etc/ssh/ssh_config.d/00-clusterctl.conf"
 COMPUTED = ("NCCL_DEBUG", "NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", "NCCL_IB_HCA")
-"""What the agent finds out on the machine itself (node/nccl.py)."""
+"""What the agent finds out on the machine itself (node/host_network.py)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,10 +102,13 @@ def _known_hosts(cluster: str, peers: Sequence[HostPeer]) -> str:
 
 
 def _client(node: NodePlan, peers: Sequence[HostPeer]) -> str:
-    """How the hosts reach each other: by name or address, the declared host key or nothing."""
-    names = " ".join(f"{node.cluster}-{slot} {peer.address}" for slot, peer in enumerate(peers))
+    """How the login user's ssh reaches the other hosts: by name or address, the declared host key or nothing.
+
+    For that user alone: the file is the whole machine's, and others on it have their own accounts on the hosts.
+    """
+    names = ",".join(f"{node.cluster}-{slot},{peer.address}" for slot, peer in enumerate(peers))
     return (
-        f"Host {names}\nUser {node.host_user}\n{IDENTITIES}"
+        f'Match localuser "{node.host_user}" originalhost {names}\nUser {node.host_user}\n{IDENTITIES}'
         f"GlobalKnownHostsFile {KNOWN_HOSTS} /etc/ssh/ssh_known_hosts\nStrictHostKeyChecking yes\n"
     )
 

@@ -18,17 +18,18 @@ UP, REJECT = 0x1, 0x200
 def computed(root: Path, facts: Mapping[str, Any]) -> List[Variable]:
     """The rows of the environment that depend on the machine; without a default route NCCL chooses an interface."""
     values: Dict[str, str] = {"NCCL_DEBUG": "WARN"}
-    interface = default_interface(_text(root / "proc/net/route"))
+    interface = default_interface(text(root / "proc/net/route"))
     if interface:
-        # NCCL takes names as prefixes unless `=` stands before them; the two others know exact names only.
-        values.update(NCCL_SOCKET_IFNAME="=" + interface, GLOO_SOCKET_IFNAME=interface, TP_SOCKET_IFNAME=interface)
+        values.update(sockets(interface))
     if facts.get("fabric") == "required":
         # The plugin's name in all its releases; NCCL then takes this network or none.
         values["NCCL_NET"] = "AWS Libfabric"
-    ports = infiniband_ports(root)
-    if ports:
-        values["NCCL_IB_HCA"] = "=" + ",".join(ports)
     return [Variable(name, value, "NCCL") for name, value in values.items()]
+
+
+def sockets(interface: str) -> Dict[str, str]:
+    """NCCL takes names as prefixes unless `=` stands before them; the two others know exact names only."""
+    return {"NCCL_SOCKET_IFNAME": "=" + interface, "GLOO_SOCKET_IFNAME": interface, "TP_SOCKET_IFNAME": interface}
 
 
 def default_interface(routes: str) -> str:
@@ -39,13 +40,6 @@ def default_interface(routes: str) -> str:
         if len(fields) > 7 and fields[1] == fields[7] == EVERYWHERE and int(fields[3], 16) & (UP | REJECT) == UP:
             found.append((int(fields[6]), fields[0]))
     return min(found)[1] if found else ""
-
-
-def infiniband_ports(root: Path) -> List[str]:
-    """`mlx5_0:1` for each port of a Mellanox adapter that speaks InfiniBand: Ethernet ports are for storage."""
-    names = [name for name, driver in adapters(root).items() if driver.startswith("mlx5")]
-    ports = [port for name in names for port in sorted((root / "sys/class/infiniband" / name / "ports").glob("*"))]
-    return ["%s:%s" % (port.parts[-3], port.name) for port in ports if _text(port / "link_layer") == "InfiniBand\n"]
 
 
 def efa_count(root: Path) -> int:
@@ -60,7 +54,7 @@ def adapters(root: Path) -> Dict[str, str]:
     return dict(sorted(drivers.items(), key=lambda item: (len(item[0]), item[0])))
 
 
-def _text(path: Path) -> str:
+def text(path: Path) -> str:
     try:
         return path.read_text()
     except OSError:

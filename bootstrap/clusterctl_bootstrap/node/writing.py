@@ -27,7 +27,12 @@ def write_identity(root: Path, facts: Dict[str, Any]) -> None:
 
 def write_environment(root: Path, facts: Dict[str, Any], outside: Outside) -> List[str]:
     """The environment for login shells, units, containers and SSH commands; the names left out of the raw one."""
-    computed = nccl.computed(root, facts)
+    if facts.get("is_host"):
+        from clusterctl_bootstrap.node.host_network import on_host  # noqa: PLC0415  # user-data has no room for it
+
+        computed = on_host(root, facts, outside)
+    else:
+        computed = nccl.computed(root, facts)
     rows = environment.variables(facts, computed)
     of_nccl = {row.name for row in computed}
     raw, left_out = environment.render_env_list(rows)

@@ -13,7 +13,7 @@ from clusterctl.probes.readings import Readings
 from clusterctl.text.next_commands import on_slot
 from clusterctl.text.quantities import count
 
-T = TypeVar("T")
+T = TypeVar("T", int, float, tuple[str, ...])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,16 +21,19 @@ class UsualInfiniband:
     """What most nodes have."""
 
     ports: int
+    active: int
+    """How many of them carry data: adapters with a second port that nobody ever cabled are usual."""
     rate_gbps: float
     partitions: tuple[str, ...]
 
 
 def usual_infiniband(readings: Sequence[Readings]) -> UsualInfiniband:
-    """By the readings of all nodes; of equals the first that was met."""
+    """By the readings of all nodes; where as many have one as the other, the greater."""
     found = [each.infiniband for each in readings if each.infiniband is not None]
     rates = [port.rate_gbps for each in found for port in each.ports if port.state == "ACTIVE"]
     return UsualInfiniband(
         ports=_most([len(each.ports) for each in found], 0),
+        active=_most([each.active for each in found], 0),
         rate_gbps=_most(rates, 0.0),
         partitions=_most([_partitions(each) for each in found if each.active], ()),
     )
@@ -45,8 +48,7 @@ def infiniband_findings(
     if len(reading.ports) < usual.ports:
         kind = f"only {count(len(reading.ports), 'InfiniBand port')}"
         yield Finding(level="fault", kind=kind, detail=f"other nodes have {usual.ports}")
-    if down := [f"{port.name} {port.state}, {port.physical}" for port in reading.ports if port.state != "ACTIVE"]:
-        yield Finding(level="fault", kind="InfiniBand not active", detail="; ".join(down))
+    yield from _not_active(reading, usual)
     slow = [
         f"{port.name} {port.rate}"
         for port in reading.ports
@@ -67,9 +69,24 @@ def infiniband_findings(
         )
 
 
+def _not_active(reading: InfinibandReading, usual: UsualInfiniband) -> Iterator[Finding]:
+    """A fault where other nodes have more active ports, or a port has a link and no subnet manager made it active."""
+    down = [port for port in reading.ports if port.state != "ACTIVE"]
+    if not down:
+        return
+    is_fault = reading.active < usual.active or any(port.physical == "LinkUp" for port in down)
+    names = "; ".join(f"{port.name} {port.state}, {port.physical}" for port in down)
+    yield Finding(
+        level="fault" if is_fault else "remark",
+        kind="InfiniBand not active",
+        detail=f"{names}; {count(reading.active, 'port')} ACTIVE, on most nodes {usual.active}",
+    )
+
+
 def _partitions(reading: InfinibandReading) -> tuple[str, ...]:
     return tuple(sorted({key for port in reading.ports if port.state == "ACTIVE" for key in port.partitions}))
 
 
 def _most(values: Sequence[T], without: T) -> T:
-    return Counter(values).most_common(1)[0][0] if values else without
+    numbers = Counter(values)
+    return max(numbers, key=lambda value: (numbers[value], value)) if values else without

@@ -10,6 +10,15 @@ from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.target import Target
 
 
+def signature_algorithms(key_type: str) -> tuple[str, ...]:
+    """What SSH calls the signatures of a host key of this type, the strongest first.
+
+    Only an RSA key's have other names than the key. By its own, the signature is made with SHA-1, which OpenSSH no
+    longer offers since 8.8 (RFC 8332; its release notes, 2026-11-26).
+    """
+    return ("rsa-sha2-512", "rsa-sha2-256") if key_type == "ssh-rsa" else (key_type,)
+
+
 def refuse_other_host_key(target: Target, seen: bytes) -> None:
     """Returns when `seen`, as SSH writes keys, is the declared one. Raises NodeFailure with both fingerprints."""
     try:

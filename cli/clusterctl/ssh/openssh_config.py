@@ -6,6 +6,7 @@ from pathlib import Path
 
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
+from clusterctl.ssh.host_key import signature_algorithms
 from clusterctl.ssh.single.system_ssh import ALIVE_COUNT, ALIVE_INTERVAL_S, proxy_line, quoted_path
 from clusterctl.ssh.target import names_machine, proxy_argv
 
@@ -29,7 +30,7 @@ def _host(inventory: Inventory, node: InventoryNode) -> str:
         f"Host {node.name}",
         f"HostName {address}",
         f"HostKeyAlias {node.name}",
-        f"HostKeyAlgorithms {node.host_public_key.split()[0]}",
+        f"HostKeyAlgorithms {','.join(signature_algorithms(node.host_public_key.split()[0]))}",
         f"ProxyCommand {_proxy_line(inventory, node)}",
     ]
     return "\n    ".join(settings if names_machine(inventory.ssh.proxy_command) else settings[:-1])

@@ -94,6 +94,13 @@ class LoopbackCluster:
         make_key(self.folder / f"node-{slot}" / "host_key")
         self.start(slot)
 
+    def declare_host_key(self, slot: int, kind: str) -> None:
+        """The slot's sshd has a new key of this kind and no other, and the inventory declares it."""
+        self.stop(slot)
+        make_key(self.folder / f"node-{slot}" / "host_key", kind)
+        self.start(slot)
+        self.write_inventory(loopback_inventory(self.folder, range(4), port=self.port))
+
     def write_inventory(self, inventory: Inventory) -> None:
         self.inventory = inventory
         path = self.home / "inventory" / f"{inventory.cluster}.json"
@@ -217,10 +224,10 @@ def address(slot: int) -> str:
     return f"127.0.17.{slot + 1}"
 
 
-def make_key(path: Path) -> None:
+def make_key(path: Path, kind: str = "ed25519") -> None:
     for old in (path, path.with_name(path.name + ".pub")):
         old.unlink(missing_ok=True)
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(path)], check=True, timeout=10)
+    subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", "", "-C", "", "-f", str(path)], check=True, timeout=10)
 
 
 def free_port(addresses: Sequence[str]) -> int:

@@ -16,6 +16,7 @@ import pytest
 from clusterctl_infra.plan.inventory import proxy_command
 
 from tests.integration.cli.conftest import make_key
+from tests.integration.cli.terminal import at_a_terminal
 from tests.integration.cli.waiting import has_ended
 from tests.unit.infra.plan.plan_cases import a_config, a_plan
 
@@ -72,6 +73,23 @@ def test_a_changed_host_key_is_refused(loopback_cluster: LoopbackCluster) -> Non
     assert b"host key SHA256:" in done.stderr
     assert b"declared is SHA256:" in done.stderr
     assert b"next: clusterctl replace" in done.stderr
+
+
+def test_a_host_known_by_an_rsa_key_is_reached_by_every_client(
+    loopback_cluster: LoopbackCluster, tmp_path: Path
+) -> None:
+    """OpenSSH no longer signs by the name `ssh-rsa`: the fan-out, a login, a copy and plain ssh ask for newer ones."""
+    loopback_cluster.declare_host_key(1, "rsa")
+    assert loopback_cluster.run("ssh", "--node", "1", "echo in").stdout == b"in\n"
+    with at_a_terminal(loopback_cluster.command("ssh", "--node", "1", "-t", "echo in"), loopback_cluster.environ) as it:
+        assert "in\r\n" in it.rest()
+    (tmp_path / "file").write_text("copied")
+    copied = loopback_cluster.run("cp", str(tmp_path / "file"), f"1:{tmp_path}/copy")
+    assert copied.returncode == 0, copied.stderr
+    assert (tmp_path / "copy").read_text() == "copied"
+    (tmp_path / "config").write_bytes(loopback_cluster.run("ssh-config").stdout)
+    argv = ["ssh", "-F", str(tmp_path / "config"), "train-1", "echo in"]
+    assert subprocess.run(argv, capture_output=True, timeout=20, stdin=subprocess.DEVNULL).stdout == b"in\n"
 
 
 def test_a_port_that_refuses_is_said_so(loopback_cluster: LoopbackCluster) -> None:

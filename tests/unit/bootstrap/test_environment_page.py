@@ -35,8 +35,8 @@ def written(root: Path, name: str) -> set[str]:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A node on which every variable of the table has a reason to be there."""
-    machine = routed(born(tmp_path, fabric="required", efa_interfaces=0))
+    """A node on which every variable of the table has a reason to be there: a host, as it has InfiniBand."""
+    machine = routed(born(tmp_path, fabric="required", efa_interfaces=0, host_user="ubuntu"))
     with_adapter(machine, "mlx5_0", "mlx5_core", link_layer="InfiniBand")
     assert boot(machine, FakeOutside()) == 0
     return machine

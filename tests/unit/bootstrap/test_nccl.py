@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from clusterctl_bootstrap.node.apply import apply
 from clusterctl_bootstrap.node.boot import boot
-from clusterctl_bootstrap.node.nccl import adapters, computed, default_interface, infiniband_ports
+from clusterctl_bootstrap.node.nccl import adapters, computed, default_interface
 
 from tests.unit.bootstrap.fake_outside import FakeOutside
 from tests.unit.bootstrap.node_examples import born, pushed, routed, with_adapter
@@ -56,18 +56,9 @@ def test_only_a_required_fabric_fails_instead_of_falling_back(
     assert values(tmp_path, fabric).get("NCCL_NET") == expected
 
 
-def test_infiniband_ports_are_named_exactly_and_no_others(tmp_path: Path) -> None:
-    for name in ("mlx5_10", "mlx5_0", "mlx5_2"):
-        with_adapter(tmp_path, name, "mlx5_core")
-    with_adapter(tmp_path, "mlx5_bond_0", "mlx5_core", link_layer="Ethernet")
+def test_efa_is_known_by_its_driver_and_gets_no_selection(tmp_path: Path) -> None:
     with_adapter(tmp_path, "rdmap0s6", "efa", link_layer="Unspecified")
-    assert infiniband_ports(tmp_path) == ["mlx5_0:1", "mlx5_2:1", "mlx5_10:1"]
-    assert values(tmp_path)["NCCL_IB_HCA"] == "=mlx5_0:1,mlx5_2:1,mlx5_10:1"
-    assert adapters(tmp_path)["rdmap0s6"] == "efa"
-
-
-def test_efa_gets_no_infiniband_selection(tmp_path: Path) -> None:
-    with_adapter(tmp_path, "rdmap0s6", "efa", link_layer="Unspecified")
+    assert adapters(tmp_path) == {"rdmap0s6": "efa"}
     assert "NCCL_IB_HCA" not in values(tmp_path)
 
 

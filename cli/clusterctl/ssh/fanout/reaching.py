@@ -31,7 +31,7 @@ from clusterctl.ssh.fanout.event_loop import Waiting
 from clusterctl.ssh.fanout.libssh2 import Libssh2Error
 from clusterctl.ssh.fanout.link import Late, Link
 from clusterctl.ssh.fanout.resolving import addresses
-from clusterctl.ssh.host_key import refuse_other_host_key
+from clusterctl.ssh.host_key import refuse_other_host_key, signature_algorithms
 from clusterctl.ssh.keys.login_keys import LoginKey, LoginKeys
 from clusterctl.ssh.shared_session.argv import with_opening
 from clusterctl.ssh.target import Target
@@ -39,8 +39,6 @@ from clusterctl.ssh.target import Target
 if TYPE_CHECKING:
     from clusterctl.ssh.proxy import Proxy
 
-# What libssh2 calls the kinds of keys that are declared by another name.
-RSA_SIGNATURES = "rsa-sha2-512,rsa-sha2-256"
 COMPLAINT_S = 0.2
 """So long a proxy whose connection has failed is waited for, for its words."""
 HUNG_UP_S = 0.1
@@ -188,7 +186,7 @@ def _exchange_keys(link: Link, deadlines: Deadlines, clock: Clock) -> Generator[
     target, session = link.target, link.session
     # Only the declared kind of key is asked for: a host with several kinds must show this one.
     try:
-        session.want_host_key(RSA_SIGNATURES if target.host_key_type == "ssh-rsa" else target.host_key_type)
+        session.want_host_key(",".join(signature_algorithms(target.host_key_type)))
     except Libssh2Error as e:
         raise unknown_key_type(target) from e
     greeting_ends_at, greeting_s = clock.ends_at(deadlines.greeting_s), clock.left_s(deadlines.greeting_s)

@@ -22,7 +22,7 @@ from clusterctl.ssh.connect_failures import (
 )
 from clusterctl.ssh.deadlines import Clock, Deadlines
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.host_key import refuse_other_host_key
+from clusterctl.ssh.host_key import refuse_other_host_key, signature_algorithms
 from clusterctl.ssh.keys.login_keys import LoginKey, LoginKeys
 from clusterctl.ssh.proxy import Proxy
 from clusterctl.ssh.target import Target
@@ -70,7 +70,7 @@ def _exchange_keys(transport: paramiko.Transport, target: Target, deadlines: Dea
     transport.handshake_timeout = deadlines.key_exchange_s
     # Only the declared kind of key is asked for: a host with several kinds must show this one.
     try:
-        transport.get_security_options().key_types = (target.host_key_type,)
+        transport.get_security_options().key_types = signature_algorithms(target.host_key_type)
     except ValueError as e:
         raise unknown_key_type(target) from e
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+from clusterctl.ssh.host_key import signature_algorithms
 from clusterctl.ssh.keys.identity_files import Identities
 from clusterctl.ssh.shared_session.argv import opening_s
 from clusterctl.ssh.target import Target
@@ -35,7 +36,7 @@ def login_argv(
         "GlobalKnownHostsFile=/dev/null",
         "StrictHostKeyChecking=yes",
         f"HostKeyAlias={target.name}",
-        f"HostKeyAlgorithms={target.host_key_type}",
+        f"HostKeyAlgorithms={','.join(signature_algorithms(target.host_key_type))}",
         "UpdateHostKeys=no",
         f"ServerAliveInterval={max(1, round(silence_s / ALIVE_COUNT))}",
         f"ServerAliveCountMax={ALIVE_COUNT}",

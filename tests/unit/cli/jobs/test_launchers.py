@@ -95,7 +95,7 @@ def test_deepspeed_s_runner_is_told_which_gpus_the_job_has() -> None:
         (["python3", "-B", "a.py"], ["python3", "-B", "/jobs/first/jax_main.py", "a.py"]),
     ],
 )
-def test_jax_joins_its_processes_before_the_script_begins(command: list[str], expected: list[str]) -> None:
+def test_jax_main_stands_before_the_script_or_module(command: list[str], expected: list[str]) -> None:
     assert argv(0, launcher="jax", command=command) == [["parent", "--", *expected]] * 4
     assert launchers.files(spec(launcher="jax"), "", "text")["jax_main.py"] == "text"
 

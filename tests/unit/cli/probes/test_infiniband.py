@@ -41,7 +41,7 @@ def test_a_node_like_the_others_has_no_finding() -> None:
         (replace(WELL, ports=WELL.ports[:1]), ("fault", "only 1 InfiniBand port", "other nodes have 2")),
         (
             replace(WELL, ports=(PORT, replace(PORT, name="mlx5_1:1", state="DOWN", physical="Polling"))),
-            ("fault", "InfiniBand not active", "mlx5_1:1 DOWN, Polling"),
+            ("fault", "InfiniBand not active", "mlx5_1:1 DOWN, Polling; 1 port ACTIVE, on most nodes 2"),
         ),
         (
             replace(WELL, ports=(PORT, replace(PORT, name="mlx5_1:1", rate_gbps=200.0, rate="200 Gb/sec (4X HDR)"))),
@@ -55,6 +55,33 @@ def test_a_node_like_the_others_has_no_finding() -> None:
 )
 def test_what_differs_from_most_nodes_is_a_fault(odd: InfinibandReading, told: tuple[str, str, str]) -> None:
     assert found(odd) == [told]
+
+
+UNCABLED = replace(PORT, name="mlx5_1:1", state="DOWN", physical="Polling")
+ONE_CABLE = replace(WELL, ports=(PORT, UNCABLED))
+NO_CABLE = replace(WELL, ports=(replace(UNCABLED, name="mlx5_0:1"), UNCABLED))
+UNMANAGED = replace(WELL, ports=(PORT, replace(PORT, name="mlx5_1:1", state="INIT")))
+
+
+@pytest.mark.parametrize(
+    ("odd", "others", "level"),
+    [
+        (ONE_CABLE, [ONE_CABLE, ONE_CABLE], "remark"),
+        (ONE_CABLE, [WELL, ONE_CABLE, ONE_CABLE], "remark"),
+        (ONE_CABLE, [NO_CABLE, NO_CABLE], "remark"),
+        (ONE_CABLE, [], "remark"),
+        (ONE_CABLE, [WELL], "fault"),
+        (NO_CABLE, [ONE_CABLE, ONE_CABLE], "fault"),
+        (NO_CABLE, [NO_CABLE], "remark"),
+        (UNMANAGED, [UNMANAGED, UNMANAGED], "fault"),
+    ],
+)
+def test_a_port_without_a_cable_is_a_fault_where_most_nodes_have_more_that_are_active(
+    odd: InfinibandReading, others: list[InfinibandReading], level: str
+) -> None:
+    """Adapters with two ports and one cable are usual; a port with a link needs a subnet manager everywhere."""
+    usual = usual_infiniband([Readings(infiniband=each) for each in (*others, odd)])
+    assert [each.level for each in infiniband_findings(odd, usual, cluster="lab@hosts", slot=0)] == [level]
 
 
 def test_adapters_that_do_not_reach_the_gpus_memory_are_a_remark_with_what_helps() -> None:

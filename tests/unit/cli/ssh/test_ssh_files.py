@@ -138,6 +138,20 @@ def test_a_login_believes_only_the_declared_key_and_reads_no_configuration(make_
     }
 
 
+def test_an_rsa_host_key_is_asked_for_by_its_signatures_and_any_other_by_its_name(
+    make_inventory: MakeInventory,
+) -> None:
+    inventory = make_inventory(size=2)
+    nodes = (replace(inventory.nodes[0], host_public_key="ssh-rsa QUFB"), inventory.nodes[1])
+    inventory = replace(inventory, nodes=nodes)
+    expected = ("rsa-sha2-512,rsa-sha2-256", "ssh-ed25519")
+    text = ssh_config_text(inventory, key_file=None, known_hosts=Path("/k/kh"))
+    for node, algorithms in zip(inventory.nodes, expected, strict=True):
+        argv = login_argv(target_of(inventory, node), key_file=None, known_hosts=Path("/k/kh"))
+        assert f"HostKeyAlgorithms={algorithms}" in argv
+        assert f"HostKeyAlgorithms {algorithms}\n" in text
+
+
 def test_a_percent_sign_in_a_path_is_no_expansion() -> None:
     assert quoted_path(Path("/a%b/c")) == "/a%%b/c"
 

@@ -1,0 +1,50 @@
+"""What NCCL and the like are told on a host: it may have several networks, and InfiniBand, which no machine of AWS has.
+
+It comes to hosts with the rest of the agent, and to other nodes, which do not use it, with their membership.
+"""
+
+import re
+from pathlib import Path
+from typing import Any, Dict, List, Mapping
+
+from clusterctl_bootstrap.node import nccl
+from clusterctl_bootstrap.node.environment import Variable, address
+from clusterctl_bootstrap.node.outside import Outside
+
+CARRIES = re.compile(r"^\d+: (\S+) +inet ", re.MULTILINE)
+
+
+def on_host(root: Path, facts: Mapping[str, Any], outside: Outside) -> List[Variable]:
+    """The rows of the environment that depend on the machine, in the place of those that any node has.
+
+    The default route may lead out of another network than the one in which hosts reach each other: the interface is
+    the one that carries the host's own address among the nodes, where `ip` knows it.
+    """
+    rows: Dict[str, Variable] = {row.name: row for row in nccl.computed(root, facts)}
+    values: Dict[str, str] = {}
+    interface = interface_of(address(facts["slot_cidr"], facts["slot"]), outside)
+    if interface:
+        values.update(nccl.sockets(interface))
+    ports = infiniband_ports(root)
+    if ports:
+        values["NCCL_IB_HCA"] = "=" + ",".join(ports)
+    rows.update({name: Variable(name, value, "NCCL") for name, value in values.items()})
+    return list(rows.values())
+
+
+def interface_of(own: str, outside: Outside) -> str:
+    """The interface that carries the address; empty where `ip` does not say, or only the loopback has it.
+
+    A line is `2: ens32    inet 10.1.0.5/24 brd 10.1.0.255 scope global ens32 …`. Where hosts are routed to, the address
+    may be the loopback's second one: by that name NCCL and gloo take its first.
+    """
+    code, said = outside.run(["ip", "-o", "-4", "addr", "show", "to", own])
+    found = [name for name in CARRIES.findall(said) if code == 0 and name != "lo"]
+    return found[0] if found else ""
+
+
+def infiniband_ports(root: Path) -> List[str]:
+    """`mlx5_0:1` for each port of a Mellanox adapter that speaks InfiniBand: Ethernet ports are for storage."""
+    names = [name for name, driver in nccl.adapters(root).items() if driver.startswith("mlx5")]
+    ports = [port for name in names for port in sorted((root / "sys/class/infiniband" / name / "ports").glob("*"))]
+    return ["%s:%s" % (port.parts[-3], port.name) for port in ports if nccl.text(port / "link_layer") == "InfiniBand\n"]
