@@ -6,6 +6,7 @@ A host is a machine that exists and is somebody else's. There is no cloud-init: 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -34,6 +35,18 @@ KNOWN_HOSTS = "/etc/ssh/clusterctl/known_hosts"
 SSH_SETTINGS = "/etc/ssh/ssh_config.d/00-clusterctl.conf"
 COMPUTED = ("NCCL_DEBUG", "NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", "NCCL_IB_HCA")
 """What the agent finds out on the machine itself (node/host_network.py)."""
+
+CHANGES_PROGRAMS = re.compile(
+    r"(LD_|_RLD|PYTHON|PERL|RUBY|BASH|GIT_|SSH_|TERMINFO).*"
+    r"|PATH|ENV|IFS|PS4|CDPATH|FPATH|ZDOTDIR|SHELL|SHELLOPTS|GLOBIGNORE|PROMPT_COMMAND|HOME|TMPDIR"
+    r"|GCONV_PATH|GLIBC_TUNABLES|LOCPATH|NLSPATH|HOSTALIASES|LOCALDOMAIN|RES_OPTIONS|TERMPATH|TERMCAP"
+    r"|JAVA_TOOL_OPTIONS|NODE_OPTIONS"
+)
+"""Variables by which somebody has another program run, or other code in it: those that sudo removes, and more.
+
+Sudo's are in its plugins/sudoers/env.c, initial_badenv_table.
+An account that may run certain programs alone could set them, wherever sshd takes them from ~/.ssh/environment.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +89,10 @@ def host_files(node: NodePlan, trust: HostTrust) -> tuple[Mapping[str, str], ...
 
 
 def environment_names(node: NodePlan) -> tuple[str, ...]:
-    """Every variable that the host's sshd may take from the agent's file, sorted: no other, LD_PRELOAD for one."""
+    """Every variable that the host's sshd may take from the agent's file, sorted.
+
+    Sshd takes them from any account's ~/.ssh/environment, so none is among them that changes which programs run.
+    """
     facts = {
         "slot": node.slot,
         "rank": node.rank,
@@ -89,7 +105,8 @@ def environment_names(node: NodePlan) -> tuple[str, ...]:
         "env": dict(node.env),
     }
     rows: Sequence[Variable] = (*variables(facts), *slurm_variables(facts))
-    return tuple(sorted({*(row.name for row in rows), *COMPUTED}))
+    names = {*(row.name for row in rows), *COMPUTED}
+    return tuple(sorted(name for name in names if not CHANGES_PROGRAMS.fullmatch(name)))
 
 
 def _let_in(trust: HostTrust) -> str:

@@ -13,6 +13,7 @@ USER = "ubuntu"
 PROFILE = "if [ -r /etc/clusterctl/env ]; then\n  set -a\n  . /etc/clusterctl/env\n  set +a\nfi\n"
 HOSTS_BEGIN = "# clusterctl: every node of the cluster"
 HOSTS_END = "# clusterctl: end"
+ASIDE = "# clusterctl: put aside: "
 
 
 def write_identity(root: Path, facts: Dict[str, Any]) -> None:
@@ -75,14 +76,15 @@ def names(facts: Dict[str, Any]) -> Dict[str, str]:
 
 
 def hosts_text(old: str, names: Dict[str, str]) -> str:
-    """/etc/hosts with our block made anew; a loopback line for one of our names (Debian's 127.0.1.1) is dropped."""
+    """/etc/hosts with our block made anew; a loopback line for one of our names (Debian's 127.0.1.1) is put aside."""
     kept: List[str] = []
     is_ours = False
     for line in old.splitlines():
         is_ours = line == HOSTS_BEGIN or (is_ours and line != HOSTS_END)
-        is_loopback = line.startswith("127.") and any(word in names for word in line.split()[1:])
-        if not is_ours and not is_loopback and line != HOSTS_END:
-            kept.append(line)
+        own = line[len(ASIDE) :] if line.startswith(ASIDE) else line
+        is_loopback = own.startswith("127.") and any(word in names for word in own.split()[1:])
+        if not is_ours and line != HOSTS_END:
+            kept.append(ASIDE + own if is_loopback else own)
     block = [HOSTS_BEGIN, *("%s %s" % (names[name], name) for name in names), HOSTS_END]
     return "\n".join([*kept, *block, ""])
 

@@ -15,6 +15,11 @@ LEAST_ROOM_KIB = 512 * 1024
 MOST_CLOCK_S = 30
 """Of what this computer says: people compare times of logs, and jobs of deadlines, from several machines."""
 LEAST_PYTHON = (3, 9)
+NETWORK_FILE_SYSTEMS = frozenset(
+    {"nfs", "smb", "smb2", "smb3", "cifs", "lustre", "gpfs", "ceph", "afs", "k-afs", "coda", "panfs", "fhgfs", "v9fs"}
+    | {"gfs/gfs2", "ocfs2", "vxfs", "ibrix", "acfs", "snfs", "novell", "vboxsf", "vmhgfs", "prl_fs"}
+)
+"""As `stat -f -c %T` of GNU coreutils 9.1 names them (src/stat.c, human_fstype)."""
 COMMAND = r"""
 export LC_ALL=C
 say() { printf '%s %s\n' "$1" "$2"; }
@@ -31,6 +36,9 @@ birth=/var/lib/clusterctl/birth.json receipt=/var/lib/clusterctl/host.json
 for file in $receipt $birth; do
   [ -r $file ] && say cluster "$(sed -n 's/.*"cluster_id": *"\([0-9a-f]*\)".*/\1/p' $file | head -n 1)"
 done
+sudo -n sh -c 'grep -qihE "^[[:space:]]*PermitUserEnvironment[[:space:]=\"]+no\"?[[:space:]]*\$" \
+  /etc/ssh/sshd_config /etc/ssh/sshd_config.d/*.conf' 2>/dev/null && say variables no || say variables yes
+say home "$(stat -f -c %T ~ 2>/dev/null)"
 if [ -e ~/.ssh/environment ] && ! [ -e $receipt ]; then say environment theirs; else say environment free; fi
 for each in $(ip -o -4 addr show 2>/dev/null | awk '{ sub("/.*", "", $4); print $4 }'); do say address "$each"; done
 say gpus "$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ')"
@@ -65,6 +73,10 @@ class HostLook:
     """Of the cluster whose node it is; None: of none."""
     has_own_environment: bool
     """The login user has a ~/.ssh/environment that is not clusterctl's."""
+    takes_variables: bool
+    """No file of sshd's says `PermitUserEnvironment no`: what merely holds by default may be changed."""
+    home_type: str
+    """Of the file system that the login user's home is on, as stat names it; empty where that is not known."""
     addresses: tuple[str, ...]
     gpus: int
     active_infiniband: tuple[str, ...]
@@ -94,6 +106,8 @@ def parse_look(text: str) -> HostLook:
             takes_ssh_files=said["ssh"] == "yes",
             cluster_id=next((value for key, value in rows if key == "cluster" and value), None),
             has_own_environment=said["environment"] == "theirs",
+            takes_variables=said["variables"] == "yes",
+            home_type=said.get("home", ""),
             addresses=tuple(value for key, value in rows if key == "address"),
             gpus=int(said.get("gpus") or 0),
             active_infiniband=tuple(words[0] for words in infiniband if words[2] == "ACTIVE"),
@@ -137,6 +151,11 @@ def _without_our_needs(look: HostLook) -> list[str]:
     for takes, name in ((look.takes_sshd_files, "sshd_config"), (look.takes_ssh_files, "ssh_config")):
         if not takes:
             found.append(f"/etc/ssh/{name} does not include /etc/ssh/{name}.d/*.conf: add that line at its beginning")
+    if not look.takes_variables:
+        found.append("sshd's files say PermitUserEnvironment no, and nodes need yes for some names: remove that line")
+    if look.home_type in NETWORK_FILE_SYSTEMS:
+        home = f"the user's home is on a network file system ({look.home_type})"
+        found.append(f"{home}, and each node writes its own ~/.ssh/environment: choose a user with a home on the host")
     return found
 
 

@@ -94,6 +94,7 @@ def install_request(config: HostsConfig, record: HostsRecord, slot: int) -> byte
     told = {
         "cluster_id": record.cluster_id,
         "user": config.ssh.user,
+        "addresses": [host.private_ip for host in record.hosts],
         "environment": environment_names(plan),
         "files": host_files(plan, trust),
     }

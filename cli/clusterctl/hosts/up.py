@@ -30,6 +30,7 @@ from clusterctl.hosts.record import (
     write_record,
 )
 from clusterctl.hosts.view import plan_lines
+from clusterctl.jobs.ending import keep_all
 from clusterctl.jobs.running import jobs_running_on, told
 from clusterctl.lifecycle.membership import membership_file
 from clusterctl.lifecycle.readiness import NodeWatch, Patience, ReadyWatch, why_not_ready
@@ -71,6 +72,7 @@ def bring_up_hosts(request: HostsUp, output: Output, home: Home) -> None:
             output.note(line)
         _agree(request, before, record, output)
         _keep(record, inventory, home)
+        _keep_output(config, request, before, record, output, home)
         record = _without_leaving(config, request, record, keys, output)
         _install(request, config, before, record, keys, home)
         record = with_membership(config, record)
@@ -140,6 +142,21 @@ def _keep(record: HostsRecord, inventory: Inventory, home: Home) -> None:
     """Record and inventory, before any host is touched: a half-made cluster can be reached and ended."""
     write_record(record, home)
     keep_inventory(inventory, home)
+
+
+def _keep_output(
+    config: HostsConfig, request: HostsUp, before: HostsRecord | None, record: HostsRecord, output: Output, home: Home
+) -> None:
+    """Brings the output of jobs from the hosts that leave: they are cleaned next."""
+    left = {host.host_key for host in record.leaving}
+    if before is None or not left:
+        return
+    inventory = hosts_inventory(config, before, folder=request.folder.path)
+    leaving = tuple(node for node in inventory.nodes if node.host_public_key in left)
+    if not leaving:
+        return
+    for line in keep_all(replace(inventory, nodes=leaving), home):
+        output.note(f"  jobs     {line}")
 
 
 def _without_leaving(

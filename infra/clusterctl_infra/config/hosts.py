@@ -163,7 +163,8 @@ class HostsConfig(BaseModel):
     )
     env: Env = Field(
         default_factory=dict,
-        description="Environment variables of every login and job.",
+        description="Environment variables of every login and job. Commands over SSH go without those that change "
+        "which programs run, such as PATH and LD_LIBRARY_PATH ([why](hosts.md#what-is-written-on-a-host)).",
         examples=[{"NCCL_DEBUG": "INFO"}],
     )
     price_usd_per_hour: NodePrice | None = Field(

@@ -114,9 +114,12 @@ def _contradictions(config: HostsConfig) -> Iterator[ConfigProblem]:
         if host.private_ip is None and not is_address(host.address):
             told = f"{shown(host.address)}: a name, so write private_ip: the address by which the others reach it"
             yield ConfigProblem(path=("hosts", index, "address"), message=told)
-    for name, values in (("address", [host.address for host in config.hosts]), ("private_ip", [*config.private_ips])):
+    # Cloned machines have one host key: nobody could tell which of them is a node, or is clean.
+    keys = [" ".join((host.host_key or "").split()[:2]) for host in config.hosts]
+    addresses = [host.address for host in config.hosts]
+    for name, values in (("address", addresses), ("private_ip", [*config.private_ips]), ("host key", keys)):
         for value, number in Counter(values).items():
-            if number > 1:
+            if number > 1 and value:
                 index = len(values) - 1 - values[::-1].index(value)
                 told = f"{shown(value)}: {number} hosts have it as their {name}"
                 yield ConfigProblem(path=("hosts", index), message=told)

@@ -22,8 +22,8 @@ SEED = bytes(reversed(range(32)))
 USER = "ada"
 ANSWER_S = 60.0
 SNAPSHOT = (
-    "sudo find /etc /usr/local /var/lib/clusterctl /run/clusterctl* /home /var/log/clusterctl* "
-    "-xdev ! -type d ! -name '*.journal' -printf '%p %s %m %l\\n' 2>/dev/null | "
+    "sudo find /etc /usr/local /home /var/lib/clusterctl /var/log/clusterctl* /run/clusterctl* "
+    "/run/systemd/logind.conf.d -xdev ! -type d ! -name '*.journal' -printf '%p %s %m %l\\n' 2>/dev/null | "
     "grep -v -e /etc/resolv.conf -e /home/ada/.cache -e .bash_history | sort; sudo cat /etc/hosts"
 )
 """Every file that an install could add or change, with its size and mode."""

@@ -74,6 +74,63 @@ def test_hosts_become_nodes_run_a_job_and_are_as_before_after_down(net: Foreign,
     assert net.clusterctl("nodes").returncode == 3
 
 
+OWNERS = """
+sudo cp -a /etc/ssh/sshd_config /root/sshd_config && sudo cp -a /etc/hosts /root/hosts
+printf 'AuthorizedKeysFile /etc/ssh/keys/%%u\\nMatch User ada\\n    AuthorizedKeysFile .ssh/authorized_keys\\n' |
+  sudo tee -a /etc/ssh/sshd_config
+printf '127.0.1.1 lab-0.corp.example lab-0\\n10.9.9.9 storage\\n' | sudo tee -a /etc/hosts
+sudo systemctl reload ssh && sudo systemd-run --unit clusterctl-reap sleep infinity
+"""
+BACK = """
+sudo mv /root/sshd_config /etc/ssh/sshd_config; sudo mv /root/hosts /etc/hosts
+sudo systemctl reload ssh; sudo systemctl stop clusterctl-reap
+"""
+
+
+def keys_of(net: Foreign, user: str, address_from: str) -> list[str]:
+    """Where the first host's sshd finds the keys of a user who comes from an address."""
+    spec = f"user={user},host=x,addr={address_from},laddr={address(1)},lport=22"
+    return net.ssh(1, f"sudo sshd -T -C {spec} | grep -i ^authorizedkeysfile").stdout.split()[1:]
+
+
+def test_what_the_owner_set_holds_for_everybody_else_and_is_there_after_down(net: Foreign, tmp_path: Path) -> None:
+    """Settings of sshd for all and for one user, a name at a loopback address, a unit that is called like ours."""
+    assert net.ssh(1, OWNERS).returncode == 0
+    try:
+        before = net.snapshot(1)
+        stack = str(net.write_stack(tmp_path / "lab", hosts=BOTH))
+        for _ in range(2):
+            ok(net, "up", stack, "--yes")
+            assert keys_of(net, USER, address(2)) == [".ssh/authorized_keys", "/etc/ssh/clusterctl/keys-%u"]
+            assert keys_of(net, USER, "10.0.0.1") == [".ssh/authorized_keys"]
+            assert keys_of(net, "root", address(2)) == ["/etc/ssh/keys/%u"]
+        said = ok(net, "ssh", "--node", "all", "getent hosts lab-0; ssh lab-0 id -un; ssh lab-1 id -un")
+        assert sorted(set(said.split())) == sorted({"[lab-0]", "[lab-1]", address(1), "lab-0", USER})
+        ok(net, "down", stack, "--yes")
+        assert net.snapshot(1) == before
+        assert net.ssh(1, "systemctl is-active clusterctl-reap").stdout == "active\n"
+    finally:
+        net.ssh(1, BACK)
+
+
+def test_a_remove_that_is_cut_short_is_known_and_done_again(net: Foreign, tmp_path: Path) -> None:
+    before = net.snapshot(1)
+    stack = str(net.write_stack(tmp_path / "lab", hosts=f"  - {address(1)}\n"))
+    ok(net, "up", stack, "--yes")
+    busy = "/var/lib/clusterctl/zz"
+    assert net.ssh(1, f"sudo mkdir {busy} && sudo mount -t tmpfs none {busy}").returncode == 0
+    done = net.clusterctl("down", stack, "--yes")
+    assert net.ssh(1, f"ls /var/lib/clusterctl; sudo umount {busy}").stdout.split() == [
+        "birth.json",
+        "busy",
+        "host.json",
+    ]
+    assert done.returncode == 4, done.stderr
+    assert f"1 host could not be cleaned: {address(1)}" in done.stderr
+    ok(net, "down", stack, "--yes")
+    assert net.snapshot(1) == before
+
+
 def test_a_host_that_boots_again_is_a_node_again(net: Foreign, tmp_path: Path) -> None:
     stack = str(net.write_stack(tmp_path / "lab", hosts=BOTH))
     ok(net, "up", stack, "--yes")

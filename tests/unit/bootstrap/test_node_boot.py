@@ -9,6 +9,7 @@ import pytest
 from clusterctl_bootstrap.node.apply import apply
 from clusterctl_bootstrap.node.boot import ADDRESS_TIMEOUT_S, LOGIN_TIMEOUT_S, boot
 from clusterctl_bootstrap.node.status import line
+from clusterctl_bootstrap.node.writing import hosts_text
 
 from tests.unit.bootstrap.fake_outside import FakeOutside
 from tests.unit.bootstrap.node_examples import born, pushed, status
@@ -107,9 +108,18 @@ def test_a_users_own_lines_in_hosts_stay(root: Path) -> None:
     boot(root, FakeOutside())
     apply(root, pushed(), FakeOutside())
     rows = (root / "etc/hosts").read_text().splitlines()
-    assert rows[:2] == ["127.0.0.1 localhost", "192.0.2.1 licence-server"]
-    assert [row for row in rows if row.endswith(" train-2")] == ["10.0.8.2 train-2"]
-    assert sum(row.startswith("#") for row in rows) == 2
+    aside = "# clusterctl: put aside: 127.0.1.1 train-2"
+    assert rows[:3] == ["127.0.0.1 localhost", aside, "192.0.2.1 licence-server"]
+    assert [row for row in rows if row.endswith(" train-2")] == [aside, "10.0.8.2 train-2"]
+    assert sum(row.startswith("#") for row in rows) == 3
+
+
+def test_a_line_that_was_put_aside_comes_back_when_its_name_is_no_node_s() -> None:
+    text = "127.0.0.1 localhost\n127.0.1.1 train-2.example.com train-2\n"
+    aside = hosts_text(text, {"train-2": "10.0.8.2"})
+    assert "\n127.0.1.1" not in aside
+    assert hosts_text(aside, {"train-2": "10.0.8.2"}) == aside
+    assert hosts_text(aside, {"train-0": "10.0.8.0"}).startswith(text)
 
 
 def failed_in(root: Path, outside: FakeOutside) -> tuple[str, str]:

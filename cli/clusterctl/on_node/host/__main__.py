@@ -4,31 +4,45 @@ Root runs it on the host, by its own Python (3.9 or newer) and the standard libr
 what it writes is new, or its own of before. Both may be cut short and done again. The answer is one line of JSON.
 """
 
+import contextlib
+import fcntl
 import json
 import os
 import pwd
-import re
 import shutil
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Set
 
 RECEIPT = "/var/lib/clusterctl/host.json"
 """Written before all else: whose node this is, and which files came with it."""
 BIRTH = "/var/lib/clusterctl/birth.json"
 SSHD = "/etc/ssh/sshd_config.d/00-clusterctl.conf"
+KEYS = "/etc/ssh/clusterctl/keys-%u"
 NODE_UNIT = "clusterctl-node.service"
-FOLDERS = (
-    *("/usr/local/lib/clusterctl", "/etc/clusterctl", "/etc/ssh/clusterctl", "/run/clusterctl"),
-    *("/var/log/clusterctl", "/var/lib/clusterctl"),
-)
-"""Ours alone; the one with the receipt last, so that what is cut short is known and done again."""
+UNITS = ("clusterctl-node.service", "clusterctl-watch.service", "clusterctl-idle.service", "clusterctl-job-*.service")
+"""What the agent and jobs start; others of such a name, such as a timer for `clusterctl reap`, are the owner's."""
+ENDS_CONTAINERS = "-containers.service"
+"""The end of the name of a unit that a job leaves behind, to end its containers (on_node/job/keep.py)."""
+LIBRARY = "/usr/local/lib/clusterctl"
+FOLDERS = (LIBRARY, "/etc/clusterctl", "/etc/ssh/clusterctl", "/run/clusterctl", "/var/log/clusterctl")
+"""Ours alone, as is STATE, which goes last."""
+STATE = "/var/lib/clusterctl"
 WRITTEN_LATER = ("/etc/profile.d/clusterctl.sh", "/var/log/clusterctl.log")
 """By the agent."""
+LOGIND = "/run/systemd/logind.conf.d/50-clusterctl-job.conf"
+"""By the first job after a boot (on_node/job/keep.py)."""
 HOSTS_BEGIN, HOSTS_END = "# clusterctl: every node of the cluster", "# clusterctl: end"
+HOSTS_ASIDE = "# clusterctl: put aside: "
+"""Before a line of the owner's that gave one of the cluster's names a loopback address."""
+LOCK = "/run/clusterctl-host.lock"
+LOCK_S = 30
 COMMAND_S = 60
+CONTAINERS_S = 30
+"""A job's processes have 10 s to end, and its containers are removed after that."""
 
 
 class Refused(Exception):
@@ -39,25 +53,57 @@ def main(verb: str, told: Dict[str, Any]) -> Dict[str, Any]:
     """The answer: `ok`, whether anything `changed`, or the `error`."""
     os.umask(0o022)  # root's may keep others from the folders that are made
     try:
-        return {"ok": True, "changed": install(told) if verb == "install" else remove(told)}
+        with alone(LOCK, LOCK_S):
+            return {"ok": True, "changed": install(told) if verb == "install" else remove(told)}
     except (Refused, OSError, KeyError, subprocess.SubprocessError) as e:
         return {"ok": False, "error": str(e) if isinstance(e, Refused) else "%s: %s" % (type(e).__name__, e)}
+
+
+@contextlib.contextmanager
+def alone(place: str, wait_s: float) -> Iterator[None]:
+    """Nobody else installs or removes meanwhile, for another cluster either; nothing is left of it. Raises Refused."""
+    until = time.monotonic() + wait_s
+    while True:
+        descriptor = os.open(place, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, stat.S_IRUSR | stat.S_IWUSR)
+        with os.fdopen(descriptor, "w") as file:
+            if locked(file.fileno(), place):
+                try:
+                    yield
+                finally:
+                    os.unlink(place)
+                return
+        if time.monotonic() > until:
+            raise Refused("another clusterctl changes it at this moment")
+        time.sleep(0.2)
+
+
+def locked(descriptor: int, place: str) -> bool:
+    """Whether the lock is this process's; the file may have been deleted between its opening and now."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(descriptor), os.stat(place))
+    except (BlockingIOError, FileNotFoundError):
+        return False
 
 
 def install(told: Dict[str, Any]) -> bool:
     """Writes the files that are not there as they should be; True when one was written. Raises Refused."""
     refuse_another(told["cluster_id"])
+    found = receipt()
+    known, users = set(found.get("files", ())), users_in(found)
     files = [*told["files"], {"path": SSHD, "content": sshd_text(told)}]
-    known = set(receipt().get("files", ()))
-    theirs = [each["path"] for each in files if os.path.lexists(each["path"]) and each["path"] not in known]
+    paths = [each["path"] for each in files]
+    new = [path for path in paths if path not in known]
+    theirs = [path for path in (*new, *of_users({told["user"]} - users)) if os.path.lexists(path)]
     if theirs:
         raise Refused("%s is there already and is not clusterctl's: move it away" % ", ".join(theirs))
-    paths = sorted(known.union(each["path"] for each in files))
-    text = json.dumps({"cluster_id": told["cluster_id"], "user": told["user"], "files": paths})
-    write(RECEIPT, text + "\n", 0o644)
+    write_receipt(told["cluster_id"], users | {told["user"]}, known.union(paths))
     written = [each["path"] for each in files if written_anew(each)]
+    for path in (*known.difference(paths), *of_users(users - {told["user"]})):
+        Path(path).unlink(missing_ok=True)
+    write_receipt(told["cluster_id"], {told["user"]}, paths)
     if SSHD in written or not has_reloaded_sshd():
-        reload_sshd()
+        reload_sshd(told)
     if written or run("systemctl", "is-active", "--quiet", NODE_UNIT).returncode:
         for argv in (["daemon-reload"], ["enable", "--quiet", NODE_UNIT], ["restart", NODE_UNIT]):
             must("systemctl", *argv)
@@ -65,30 +111,70 @@ def install(told: Dict[str, Any]) -> bool:
 
 
 def remove(told: Dict[str, Any]) -> bool:
-    """Takes back what `install` and the agent wrote; False when there was nothing. Raises Refused."""
-    refuse_another(told["cluster_id"])
+    """Takes back what `install`, the agent and jobs wrote; False when nothing of this cluster is there."""
     found = receipt()
-    if not found:
+    if found.get("cluster_id") != told["cluster_id"]:
         return False
     stop_units()
-    for path in (*found["files"], *WRITTEN_LATER, *of_user(found["user"])):
+    for path in (*found["files"], *WRITTEN_LATER, *of_users(users_in(found))):
         if path not in (BIRTH, RECEIPT):
             Path(path).unlink(missing_ok=True)
     without_names(Path("/etc/hosts"))
     run("systemctl", "daemon-reload")
+    run("systemctl", "reset-failed", *UNITS)
+    if os.path.exists(LOGIND):
+        os.unlink(LOGIND)
+        run("systemctl", "kill", "--kill-who=main", "--signal=HUP", "systemd-logind.service")
     reload_sshd()
     for folder in FOLDERS:
         if os.path.isdir(folder):
             shutil.rmtree(folder)
+    delete_state(Path(STATE), delete)
     return True
 
 
-def of_user(name: str) -> List[str]:
-    """What the agent wrote for the login user; nothing where there is no such user any more."""
+def users_in(found: Dict[str, Any]) -> Set[str]:
+    """The login users that the receipt tells of: more than one while a change of `ssh.user` goes on."""
+    return set(found.get("users", ()))
+
+
+def of_users(names: Iterable[str]) -> List[str]:
+    """What the agent writes for login users; nothing for a user that is no more."""
+    found = []
+    for name in sorted(names):
+        with contextlib.suppress(KeyError):
+            found.append(str(Path(pwd.getpwnam(name).pw_dir) / ".ssh/environment"))
+    return found
+
+
+def write_receipt(cluster_id: str, users: Iterable[str], paths: Iterable[str]) -> None:
+    """Whose node this is, and what `remove` will delete."""
+    row = {"cluster_id": cluster_id, "users": sorted(users), "files": sorted(paths)}
+    write(RECEIPT, json.dumps(row) + "\n", 0o644)
+
+
+def delete_state(folder: Path, delete: Callable[[Path], None]) -> None:
+    """The folder goes, and what tells whose node this is last: whatever ends this before, the next `remove` goes on."""
+    last = [Path(BIRTH).name, Path(RECEIPT).name]
+    for path in sorted(folder.iterdir()):
+        if path.name not in last:
+            delete(path)
+    told = (folder / last[-1]).read_bytes()
+    for name in last:
+        (folder / name).unlink(missing_ok=True)
     try:
-        return [str(Path(pwd.getpwnam(name).pw_dir) / ".ssh/environment")]
-    except KeyError:
-        return []
+        folder.rmdir()
+    except OSError:  # somebody wrote there just now
+        (folder / last[-1]).write_bytes(told)
+        raise
+
+
+def delete(path: Path) -> None:
+    """Deletes a file or a whole folder."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(str(path))
+    else:
+        path.unlink()
 
 
 def refuse_another(cluster_id: str) -> None:
@@ -139,18 +225,35 @@ def write(path: str, content: str, mode: int) -> None:
 
 
 def sshd_text(told: Dict[str, Any]) -> str:
-    """The settings of sshd that nodes need, beside those that hold now for the login user.
+    """The settings of sshd that nodes need, beside those that hold now, as sshd says without this very file.
 
-    sshd takes the first value that it finds of each, so the files of keys that hold now are named again.
+    sshd takes the first value that it finds of each. So the files of keys that hold now are named again, for the login
+    user alone, and only when it comes from one of the nodes; the Match block ends with the file (sshd_config(5)).
     """
-    said = must(sshd(), "-T", "-C", "user=%s,host=localhost,addr=127.0.0.1" % told["user"])
-    files: List[str] = []
-    for line in said.splitlines():
-        name, _, value = line.partition(" ")
-        if name.lower() == "authorizedkeysfile":
-            files = [word for word in value.split() if word != "none" and not word.startswith("/etc/ssh/clusterctl/")]
-    keys = " ".join([*files, "/etc/ssh/clusterctl/keys-%u"])
-    return "AuthorizedKeysFile %s\nPermitUserEnvironment %s\n" % (keys, ",".join(told["environment"]))
+    argv = [sshd(), "-T", "-C", connection(told)]
+    if os.path.exists(SSHD):  # hidden for this one process
+        hide = 'mount --bind /dev/null "$0" && exec "$@"'
+        argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", hide, SSHD, *argv]
+    return sshd_lines(must(*argv), told)
+
+
+def connection(told: Dict[str, Any]) -> str:
+    """A login from a node, for `sshd -T -C`, which wants to be told of all that a Match block may ask for."""
+    return "user=%s,host=%s,addr=%s,laddr=%s,lport=22,rdomain=" % (told["user"], *[told["addresses"][0]] * 3)
+
+
+def sshd_lines(said: str, told: Dict[str, Any]) -> str:
+    """The file's text; `said`: what `sshd -T` prints without it. Pure."""
+    rows = [line.partition(" ")[::2] for line in said.splitlines()]
+    files = [word for key, value in rows if key == "authorizedkeysfile" for word in value.split() if word != "none"]
+    taken = [value for key, value in rows if key == "permituserenvironment" and value != "no"]
+    lines = [
+        # Not allowed within a Match block; who takes all variables goes on with that.
+        *(["PermitUserEnvironment " + ",".join([*taken, *told["environment"]])] if "yes" not in taken else []),
+        "Match User %s Address %s" % (told["user"], ",".join(told["addresses"])),
+        "    AuthorizedKeysFile " + " ".join([*files, KEYS]),
+    ]
+    return "".join(line + "\n" for line in lines)
 
 
 def sshd() -> str:
@@ -166,14 +269,20 @@ def has_reloaded_sshd() -> bool:
     return Path("/run/clusterctl-sshd").exists()
 
 
-def reload_sshd() -> None:
-    """Has the SSH server read its settings anew; connections stay. Raises Refused where it would not take them."""
+def reload_sshd(told: Optional[Dict[str, Any]] = None) -> None:
+    """Has the SSH server read its settings anew; connections stay. Raises Refused where it would not take them.
+
+    `told`: of a node, whose settings have to hold; nothing, where they were taken back.
+    """
     marker = Path("/run/clusterctl-sshd")
     marker.unlink(missing_ok=True)
     tested = run(sshd(), "-t")
     if tested.returncode:
         Path(SSHD).unlink(missing_ok=True)
         raise Refused("sshd does not take the settings, which are taken back: %s" % tested.stdout.strip()[-300:])
+    if told is not None and KEYS not in must(sshd(), "-T", "-C", connection(told)):
+        Path(SSHD).unlink(missing_ok=True)
+        raise Refused("sshd finds an AuthorizedKeysFile before that of %s: move it behind the Include" % SSHD)
     if run("systemctl", "reload", "ssh.service").returncode:
         must("systemctl", "reload", "sshd.service")
     if Path(SSHD).exists():
@@ -181,26 +290,44 @@ def reload_sshd() -> None:
 
 
 def stop_units() -> None:
-    """Ends the agent, and jobs with their supervisors: every unit of this name is clusterctl's."""
-    said = run("systemctl", "list-units", "--all", "--plain", "--no-legend", "clusterctl-*").stdout
-    units = [line.split()[0] for line in said.splitlines() if re.match(r"clusterctl-\S+ ", line)]
+    """Ends the agent, and jobs with their supervisors and containers."""
     run("systemctl", "disable", "--quiet", NODE_UNIT)
-    if units:
-        must("systemctl", "stop", *units)
+    until = time.monotonic() + CONTAINERS_S
+    while True:
+        units = running_units()
+        # A job that is stopped starts the unit that ends its containers: it is left to do so.
+        stopped = [unit for unit in units if not unit.endswith(ENDS_CONTAINERS) or time.monotonic() > until]
+        if units and time.monotonic() > until + COMMAND_S:
+            raise Refused("%s does not end" % ", ".join(units))
+        if stopped:
+            must("systemctl", "stop", *stopped)
+        elif units:
+            time.sleep(0.5)
+        else:
+            break
     for unit in ("clusterctl-watch.service", "clusterctl-idle.service"):
         Path("/run/systemd/system", unit).unlink(missing_ok=True)
 
 
+def running_units() -> List[str]:
+    """The units of the agent and of jobs that run or are about to: all that systemctl lists but failed ones."""
+    rows = [
+        line.split() for line in run("systemctl", "list-units", "--plain", "--no-legend", *UNITS).stdout.splitlines()
+    ]
+    return [row[0] for row in rows if row and row[0].startswith("clusterctl-") and "failed" not in row[2:3]]
+
+
 def without_names(hosts: Path) -> None:
-    """/etc/hosts without the block of the cluster's names."""
+    """/etc/hosts without the block of the cluster's names, and with the owner's lines that were put aside."""
     lines = hosts.read_text(encoding="utf-8", errors="surrogateescape").split("\n")
-    if HOSTS_BEGIN not in lines:
-        return
-    begin = lines.index(HOSTS_BEGIN)
+    begin = lines.index(HOSTS_BEGIN) if HOSTS_BEGIN in lines else len(lines)
     end = lines.index(HOSTS_END, begin) if HOSTS_END in lines[begin:] else begin
-    kept = "\n".join(lines[:begin] + lines[end + 1 :])
+    owners = [*lines[:begin], *lines[end + 1 :]]
+    kept = [line[len(HOSTS_ASIDE) :] if line.startswith(HOSTS_ASIDE) else line for line in owners]
+    if kept == lines:
+        return
     fresh = hosts.with_name("hosts.clusterctl-new")
-    fresh.write_text(kept, encoding="utf-8", errors="surrogateescape")
+    fresh.write_text("\n".join(kept), encoding="utf-8", errors="surrogateescape")
     shutil.copymode(str(hosts), str(fresh))
     os.replace(str(fresh), str(hosts))
 

@@ -1,11 +1,21 @@
-"""Parts of what runs on a host: names go from /etc/hosts, a file is written once, and only a receipt of ours counts."""
+"""Parts of what runs on a host: what sshd is told, that the receipt goes last, that names go from /etc/hosts."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from clusterctl.on_node.host.__main__ import Refused, read, without_names, written_anew
+from clusterctl.on_node.host.__main__ import (
+    Refused,
+    alone,
+    delete,
+    delete_state,
+    read,
+    sshd_lines,
+    without_names,
+    written_anew,
+)
+from clusterctl_bootstrap.node.writing import hosts_text
 
 BLOCK = "# clusterctl: every node of the cluster\n10.1.0.5 lab-0\n# clusterctl: end\n"
 OWN = "127.0.0.1 localhost\n10.9.9.9 storage  # ours\n"
@@ -44,3 +54,85 @@ def test_a_receipt_that_is_none_stops_everything(tmp_path: Path, text: str) -> N
     with pytest.raises(Refused, match=r"host\.json"):
         read(str(tmp_path / "host.json"))
     assert read(str(tmp_path / "nothing")) == {}
+
+
+TOLD = {"user": "ada", "addresses": ["10.1.0.5", "10.1.0.6"], "environment": ["GREETING", "NODE_RANK"]}
+
+
+@pytest.mark.parametrize(
+    ("keys", "kept"),
+    [
+        (".ssh/authorized_keys .ssh/authorized_keys2", ".ssh/authorized_keys .ssh/authorized_keys2 "),
+        ("/etc/ssh/keys/%u", "/etc/ssh/keys/%u "),
+        ("none", ""),
+    ],
+)
+def test_sshd_takes_the_nodes_key_for_the_login_user_from_the_nodes_alone(keys: str, kept: str) -> None:
+    text = sshd_lines(f"port 22\nauthorizedkeysfile {keys}\npermituserenvironment no\n", TOLD)
+    assert text == (
+        "PermitUserEnvironment GREETING,NODE_RANK\n"
+        "Match User ada Address 10.1.0.5,10.1.0.6\n"
+        f"    AuthorizedKeysFile {kept}/etc/ssh/clusterctl/keys-%u\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        ("EDITOR,LANG_*", "PermitUserEnvironment EDITOR,LANG_*,GREETING,NODE_RANK\n"),
+        ("no", "PermitUserEnvironment GREETING,NODE_RANK\n"),
+        ("yes", ""),
+    ],
+)
+def test_variables_that_the_owner_lets_in_are_let_in_as_before(said: str, line: str) -> None:
+    assert sshd_lines(f"permituserenvironment {said}\n", TOLD).partition("Match ")[0] == line
+
+
+def test_what_cannot_be_deleted_keeps_the_receipt_and_the_next_remove_goes_on(tmp_path: Path) -> None:
+    state = tmp_path / "clusterctl"
+    (state / "jobs" / "a").mkdir(parents=True)
+    for name in ("birth.json", "host.json", "lock", "zz"):
+        (state / name).write_text(name)
+
+    def busy(path: Path) -> None:
+        if path.name == "lock":
+            raise OSError(f"{path} is busy")
+        delete(path)
+
+    with pytest.raises(OSError, match="is busy"):
+        delete_state(state, busy)
+    assert sorted(path.name for path in state.iterdir()) == ["birth.json", "host.json", "lock", "zz"]
+    delete_state(state, delete)
+    assert not state.exists()
+
+
+def test_a_file_that_appears_while_the_folder_goes_keeps_the_receipt(tmp_path: Path) -> None:
+    state = tmp_path / "clusterctl"
+    (state / "jobs").mkdir(parents=True)
+    (state / "host.json").write_text("receipt")
+
+    def racing(path: Path) -> None:
+        delete(path)
+        (state / "late").write_text("")
+
+    with pytest.raises(OSError, match="not empty"):
+        delete_state(state, racing)
+    assert (state / "host.json").read_text() == "receipt"
+
+
+def test_two_clusters_do_not_take_a_host_at_the_same_moment(tmp_path: Path) -> None:
+    place = str(tmp_path / "lock")
+    with alone(place, 0), pytest.raises(Refused, match="another clusterctl changes it"), alone(place, 0):
+        pass
+    assert not Path(place).exists()
+    with alone(place, 0):
+        assert Path(place).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_line_that_the_agent_put_aside_is_put_back_where_it_was(tmp_path: Path) -> None:
+    own = "127.0.0.1 localhost\n127.0.1.1 lab-0.corp.example lab-0\n10.9.9.9 storage  # ours\n"
+    hosts = tmp_path / "hosts"
+    hosts.write_text(hosts_text(own, {"lab-0": "10.1.0.5", "lab-1": "10.1.0.6"}))
+    assert "\n127.0.1.1" not in hosts.read_text()
+    without_names(hosts)
+    assert hosts.read_text() == own

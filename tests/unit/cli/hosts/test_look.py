@@ -21,6 +21,8 @@ systemd yes
 room 73400320
 sshd yes
 ssh yes
+variables yes
+home ext2/ext3
 environment free
 address 127.0.0.1
 address 10.1.0.5
@@ -56,6 +58,8 @@ def test_a_sound_host_has_no_hindrance() -> None:
         ("room 73400320", "room 2048", "/var/lib has 2 MiB free, 512 are needed"),
         ("sshd yes", "sshd no", "/etc/ssh/sshd_config does not include"),
         ("ssh yes", "ssh no", "/etc/ssh/ssh_config does not include"),
+        ("variables yes", "variables no", "sshd's files say PermitUserEnvironment no"),
+        ("home ext2/ext3", "home nfs", "the user's home is on a network file system (nfs)"),
         ("environment free", "environment theirs", "the user has a ~/.ssh/environment"),
         ("environment free", "cluster ffffffffffff\nenvironment free", "a node of another cluster (id ffffffffffff)"),
         (f"clock {NOW_S}", f"clock {NOW_S - 90}", "its clock is 90 s behind this computer's"),

@@ -67,9 +67,19 @@ def test_no_secret_is_in_a_representation_and_none_is_readable_by_others() -> No
 
 
 def test_sshd_takes_the_cluster_s_variables_and_no_others() -> None:
-    names = request(0, config().model_copy(update={"env": {"GREETING": "hi"}}))["environment"]
-    assert {"MASTER_ADDR", "GREETING", "NCCL_IB_HCA"} <= set(names)
-    assert "LD_PRELOAD" not in names
+    told = request(0, config().model_copy(update={"env": {"GREETING": "hi"}}))
+    assert {"MASTER_ADDR", "GREETING", "NCCL_IB_HCA"} <= set(told["environment"])
+    assert "LD_PRELOAD" not in told["environment"]
+    assert told["addresses"] == ["10.1.0.5", "10.1.0.6"]
+
+
+@pytest.mark.parametrize(
+    "name", ["LD_PRELOAD", "LD_LIBRARY_PATH", "PATH", "BASH_ENV", "ENV", "IFS", "PYTHONPATH", "GIT_SSH_COMMAND", "HOME"]
+)
+def test_sshd_never_takes_what_changes_which_programs_run(name: str) -> None:
+    names = request(0, config().model_copy(update={"env": {name: "x", "MY_PATH": "y"}}))["environment"]
+    assert name not in names
+    assert "MY_PATH" in names
 
 
 def test_the_membership_s_number_grows_with_its_content_alone() -> None:

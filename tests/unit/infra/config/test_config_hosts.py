@@ -95,6 +95,17 @@ def test_two_hosts_cannot_be_one(tmp_path: Path) -> None:
     assert any("'10.1.0.0': 2 hosts have it as their address" in line for line in found)
 
 
+def test_two_hosts_with_one_host_key_are_refused(tmp_path: Path) -> None:
+    """Clones of one machine, as their keys were not made anew."""
+    key = KEYS[0]
+    (problem,) = problems(tmp_path, LEAST, f"10.1.0.0 {key}\n10.1.0.1 {key} clone\n")
+    assert "hosts[1]: " in problem
+    assert "2 hosts have it as their host key" in problem
+    hosts = f"[{{address: 10.1.0.0, host_key: {key}}}, {{address: 10.1.0.1, host_key: {key}}}]"
+    (problem,) = problems(tmp_path, LEAST.replace("[10.1.0.0, 10.1.0.1]", hosts))
+    assert "2 hosts have it as their host key" in problem
+
+
 @pytest.mark.parametrize(
     ("row", "why"),
     [
