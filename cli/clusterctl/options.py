@@ -31,8 +31,8 @@ def chosen_cluster(name: str | None) -> Inventory:
     return find_cluster(home_directory(os.environ), name=name, environ=os.environ)
 
 
-def made_cluster(name: str | None, *, verb: str, instead: str) -> Inventory:
-    """As `chosen_cluster`, for what machines of clusterctl's own alone have. Raises UsageError for hosts."""
+def cluster_but_not_hosts(name: str | None, *, verb: str, instead: str) -> Inventory:
+    """The chosen cluster, for verbs that need machines that clusterctl made. Raises UsageError for hosts."""
     inventory = chosen_cluster(name)
     if inventory.is_hosts:
         told = f"{verb} is not for {inventory.cluster}, whose machines are not clusterctl's: {instead}"

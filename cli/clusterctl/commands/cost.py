@@ -11,7 +11,7 @@ import click
 
 from clusterctl.cost.view import CostView, cost_json, cost_text
 from clusterctl.home import home_directory
-from clusterctl.options import cluster_option, json_option, made_cluster
+from clusterctl.options import cluster_but_not_hosts, cluster_option, json_option
 from clusterctl.output import Output
 from clusterctl.status.cost_look import look_at_cost
 
@@ -39,7 +39,7 @@ def command(output: Output, cluster: str | None, watch: bool, as_json: bool) -> 
 
     def look() -> CostView:
         now = datetime.now(UTC).replace(microsecond=0)
-        inventory = made_cluster(cluster, verb="cost", instead="what they cost is their owner's matter")
+        inventory = cluster_but_not_hosts(cluster, verb="cost", instead="what they cost is their owner's matter")
         return look_at_cost(inventory, home=home_directory(os.environ), environ=os.environ, now=now)
 
     show(look, output, watch=watch, as_json=as_json)

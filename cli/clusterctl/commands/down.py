@@ -12,7 +12,7 @@ from clusterctl_infra.names import USUAL_STACK_NAME
 from clusterctl.engine.whereabouts import find_whereabouts, names_in_state
 from clusterctl.home import home_directory
 from clusterctl.hosts.down import HostsDown, take_down_hosts
-from clusterctl.hosts.folder import known_hosts_cluster, refuse_flags
+from clusterctl.hosts.folder import recorded_cluster, refuse_flags
 from clusterctl.lifecycle.down import DownRequest, take_down
 from clusterctl.options import StackFolder, cluster_option
 from clusterctl.output import Output
@@ -44,7 +44,7 @@ def command(
     cannot be written (a full disk), it ends machines and then reservations by their tags: the exit code is 1, what
     still bills is listed, and the next down ends the rest.
 
-    Of hosts, which exist without clusterctl, it removes what `up` wrote on them: docs/hosts.md.
+    With `target: hosts`, down removes what `up` wrote on the hosts, and they run on: docs/hosts.md.
 
     \b
     Examples:
@@ -52,7 +52,7 @@ def command(
       clusterctl down --cluster train@rehearsal
     """
     home = home_directory(os.environ)
-    hosts = known_hosts_cluster(stack_dir, cluster, home)
+    hosts = recorded_cluster(stack_dir, cluster, home)
     if hosts is not None:
         refuse_flags(but=("stack_dir", "cluster", "yes"))
         return take_down_hosts(HostsDown(inventory=hosts, is_agreed=yes), output, home)

@@ -12,7 +12,7 @@ from clusterctl_infra.errors import UsageError
 from clusterctl.home import home_directory
 from clusterctl.lifecycle.deadline_request import typed_request
 from clusterctl.lifecycle.extend import ExtendRequest, extend
-from clusterctl.options import cluster_option, json_option, made_cluster
+from clusterctl.options import cluster_but_not_hosts, cluster_option, json_option
 from clusterctl.output import Output
 from clusterctl.text.instant import tomorrow_told
 
@@ -65,6 +65,6 @@ def command(
     wish = typed_request(longer, until, budget, now=now)
     if (told := tomorrow_told(until, now=now)) is not None:
         output.note(told)
-    inventory = made_cluster(cluster, verb="extend", instead="they have no deadline")
+    inventory = cluster_but_not_hosts(cluster, verb="extend", instead="they have no deadline")
     request = ExtendRequest(inventory=inventory, wish=wish, is_agreed=yes, as_json=as_json)
     extend(request, output, home_directory(os.environ), os.environ)

@@ -19,7 +19,7 @@ from clusterctl.output import Output
     "--yes",
     "-y",
     is_flag=True,
-    help="Also where AWS does not say whether machines run, or where hosts are nodes still.",
+    help="Also if AWS does not say whether machines run, or if hosts are still nodes.",
 )
 @click.pass_obj
 def command(output: Output, cluster: str, yes: bool) -> None:

@@ -16,10 +16,8 @@ from clusterctl.cloud.preflight_finding import LEVELS, Finding, fails, findings_
 from clusterctl.engine.stack import Stack, read_stack
 from clusterctl.engine.stack_plan import StackPlan, plan_stack, refuse_problems
 from clusterctl.home import Home, home_directory
-from clusterctl.hosts.folder import HostsFolder, hosts_folder, refuse_flags
-from clusterctl.hosts.meaning import hosts_inventory
-from clusterctl.hosts.record import new_record, read_record, wanted_record
-from clusterctl.hosts.view import hosts_plan_json, hosts_plan_text
+from clusterctl.hosts.folder import hosts_folder, refuse_flags
+from clusterctl.hosts.plan import plan_hosts
 from clusterctl.lifecycle.next_up import NextUp, cluster_of, next_up_json
 from clusterctl.lifecycle.plan_view import plan_json, plan_text
 from clusterctl.options import StackFolder, json_option
@@ -54,7 +52,8 @@ def command(
     hosts = hosts_folder(stack_dir)
     if hosts is not None:
         refuse_flags(but=("stack_dir", "as_json"))
-        return _show_hosts(hosts, output, as_json=as_json)
+        plan_hosts(hosts, output, home_directory(os.environ), as_json=as_json)
+        return 0
     stack = read_stack(stack_dir, name=stack_name, verb="plan", rehearse=rehearse)
     now = datetime.now(UTC).replace(microsecond=0)
     home = home_directory(os.environ)
@@ -75,18 +74,6 @@ def command(
     if found is not None and found.refused:
         return 2
     return int(fails(findings, fail_on=fail_on))
-
-
-def _show_hosts(folder: HostsFolder, output: Output, *, as_json: bool) -> int:
-    config, now = folder.config(), datetime.now(UTC)
-    known = read_record(config.name, home_directory(os.environ))
-    planned = wanted_record(config, known or new_record(config, now=now))
-    inventory = hosts_inventory(config, planned, folder=folder.path)
-    if as_json:
-        output.json(hosts_plan_json(inventory))
-    else:
-        output.data(hosts_plan_text(inventory, now=now))
-    return 0
 
 
 def _next_up(stack: Stack, *, home: Home, rehearse: bool, now: datetime) -> tuple[NextUp | None, str | None]:

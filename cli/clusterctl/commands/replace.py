@@ -9,7 +9,7 @@ from clusterctl_infra.errors import UsageError
 
 from clusterctl.home import home_directory
 from clusterctl.lifecycle.replace import ReplaceRequest, replace_node
-from clusterctl.options import chosen_nodes, cluster_option, complete_nodes, made_cluster, time_option
+from clusterctl.options import chosen_nodes, cluster_but_not_hosts, cluster_option, complete_nodes, time_option
 from clusterctl.output import Output
 from clusterctl.text.next_commands import replace_slot
 
@@ -37,7 +37,9 @@ def command(
     Example:
       clusterctl replace --node 3
     """
-    inventory = made_cluster(cluster, verb="replace", instead="write another host in cluster.yaml, then clusterctl up")
+    inventory = cluster_but_not_hosts(
+        cluster, verb="replace", instead="write another host in cluster.yaml, then clusterctl up"
+    )
     slots = chosen_nodes(inventory, node)
     if len(slots) != 1:
         told = f"--node {node} means {len(slots)} nodes: one at a time"

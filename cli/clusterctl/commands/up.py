@@ -81,7 +81,7 @@ def command(
     With `capacity_block: {find: …}` a capacity block is bought after a question of its own, with the sum, which is not
     returned; --yes does not agree to that, --buy does. Until the block begins, --retry-until-up waits.
 
-    With `target: hosts` machines that exist become nodes: docs/hosts.md.
+    With `target: hosts`, up makes existing machines nodes: docs/hosts.md.
 
     \b
     Examples:
@@ -91,12 +91,12 @@ def command(
     hosts = hosts_folder_of(stack_dir, cluster)
     if hosts is not None:
         refuse_flags(but=("stack_dir", "cluster", "yes", "is_forced", "ready_timeout", "as_json"))
-        asked = HostsUp(hosts, is_agreed=yes, is_forced=is_forced, as_json=as_json, ready_timeout_s=ready_timeout)
-        return bring_up_hosts(asked, output, home_directory(os.environ))
+        up = HostsUp(folder=hosts, is_agreed=yes, is_forced=is_forced, as_json=as_json, ready_timeout_s=ready_timeout)
+        return bring_up_hosts(up, output, home_directory(os.environ))
     if cluster is not None:
         stack_dir, stack_name, rehearse = _folder_of(cluster, stack_dir)
     request = UpRequest(
-        stack_dir=stack_dir or Path(),
+        stack_dir=Path() if stack_dir is None else stack_dir,
         stack_name=stack_name,
         rehearse=rehearse,
         nodes=nodes,

@@ -1,1 +1,1 @@
-"""Machines that exist and are somebody else's as nodes of a cluster: made so over SSH, and given back."""
+"""Existing machines, which are somebody else's, as nodes of a cluster: made so over SSH, and given back."""

@@ -61,7 +61,7 @@ def hosts_folder_of(directory: Path | None, cluster: str | None) -> HostsFolder 
     return folder_of(inventory) if inventory.is_hosts else None
 
 
-def known_hosts_cluster(directory: Path | None, cluster: str | None, home: Home) -> Inventory | None:
+def recorded_cluster(directory: Path | None, cluster: str | None, home: Home) -> Inventory | None:
     """The cluster of hosts that `down` is asked to end; None for anything else. Its file may be broken by now.
 
     Raises NothingMatched for a folder of hosts none of which is a node.
@@ -76,7 +76,8 @@ def known_hosts_cluster(directory: Path | None, cluster: str | None, home: Home)
     if cluster is None and found:
         return found[0]
     if folder is not None and cluster is None:
-        raise NothingMatched(f"{folder.typed}: none of its hosts is a node, by what this computer knows")
+        told = f"{folder.typed}: this computer knows of no node among its hosts"
+        raise NothingMatched(told, hint=f"clusterctl up {folder.typed}")
     return None
 
 
@@ -88,7 +89,7 @@ def _is_known(cluster: str | None, home: Home) -> bool:
 
 
 def refuse_flags(*, but: Collection[str]) -> None:
-    """Raises UsageError for flags of the present verb that mean nothing where nothing is made; `but` names the rest."""
+    """Raises UsageError for flags of the present verb that do not apply to hosts; `but` names those that do."""
     context = click.get_current_context()
     given = [
         parameter.opts[0]
@@ -98,7 +99,6 @@ def refuse_flags(*, but: Collection[str]) -> None:
         and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
     ]
     if given:
-        raise UsageError(
-            f"{', '.join(given)}: not for target: hosts, whose machines exist: cluster.yaml lists them",
-            hint=f"{context.command_path} --help",
-        )
+        applies = "does not apply" if len(given) == 1 else "do not apply"
+        told = f"{', '.join(given)}: {applies} to target: hosts, where no machine is made or ended"
+        raise UsageError(told, hint=f"{context.command_path} --help")

@@ -128,9 +128,19 @@ def _version(text: str) -> tuple[int, int] | None:
 LOOK = Probe(name="host", meaning="what a node needs of a host", command=COMMAND, limit_s=LOOK_S, parse=parse_look)
 
 
-def hindrances(look: HostLook, config: HostsConfig, slot: int, *, cluster_id: str, now_s: float) -> list[str]:
-    """Why this host cannot be node `slot`, each with what was seen and what helps; empty when it can. Pure."""
-    return [*_without_our_needs(look), *_taken(look, cluster_id), *_not_as_declared(look, config, slot, now_s)]
+def hindrances(
+    look: HostLook, config: HostsConfig, slot: int, *, cluster_id: str, began_s: float, ended_s: float
+) -> list[str]:
+    """Why this host cannot be node `slot`, each with what was seen and what helps; empty when it can. Pure.
+
+    `began_s` and `ended_s`: between them, by this computer's clock, the host was looked at.
+    """
+    return [
+        *_without_our_needs(look),
+        *_taken(look, cluster_id),
+        *_wrong_clock(look.clock_s, began_s, ended_s),
+        *_not_as_declared(look, config, slot),
+    ]
 
 
 def _without_our_needs(look: HostLook) -> list[str]:
@@ -168,12 +178,17 @@ def _taken(look: HostLook, cluster_id: str) -> list[str]:
     return []
 
 
-def _not_as_declared(look: HostLook, config: HostsConfig, slot: int, now_s: float) -> list[str]:
+def _wrong_clock(clock_s: int, began_s: float, ended_s: float) -> list[str]:
+    # Hosts are looked at side by side: when one answered is known no closer than from the first to the last.
+    wrong_by = clock_s - min(max(clock_s, began_s), ended_s)
+    if abs(wrong_by) <= MOST_CLOCK_S:
+        return []
+    way = "ahead of" if wrong_by > 0 else "behind"
+    return [f"its clock is {abs(wrong_by):.0f} s {way} this computer's: timedatectl set-ntp true, on both"]
+
+
+def _not_as_declared(look: HostLook, config: HostsConfig, slot: int) -> list[str]:
     found = []
-    wrong_by = look.clock_s - now_s
-    if abs(wrong_by) > MOST_CLOCK_S:
-        way = "ahead of" if wrong_by > 0 else "behind"
-        found.append(f"its clock is {abs(wrong_by):.0f} s {way} this computer's: timedatectl set-ntp true, on both")
     address = config.private_ips[slot]
     if look.addresses and address not in look.addresses:
         has = ", ".join(each for each in look.addresses if not each.startswith("127.")) or "none"

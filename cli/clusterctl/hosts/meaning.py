@@ -16,10 +16,10 @@ from clusterctl_infra.keys import barrier_secret, node_key
 from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh
 from clusterctl_infra.plan.inventory import BASTION_CONNECT_S
 
-from clusterctl.hosts.record import HostsRecord, KnownHost
+from clusterctl.hosts.record import HostsRecord, RecordedHost
 
 NO_END = datetime(2099, 12, 31, 23, 59, 59, tzinfo=UTC)
-"""Nodes, and all that reads of them, know a deadline: one that never comes warns nobody of an end that does not."""
+"""Every node and inventory has a deadline; for hosts it is one that never comes, so that nobody is warned."""
 NO_END_REASON = "nothing ends hosts"
 
 
@@ -53,7 +53,7 @@ def hosts_inventory(config: HostsConfig, record: HostsRecord, *, folder: Path) -
     )
 
 
-def nodes_of(name: str, hosts: Sequence[KnownHost]) -> tuple[InventoryNode, ...]:
+def nodes_of(name: str, hosts: Sequence[RecordedHost]) -> tuple[InventoryNode, ...]:
     """The rows of the inventory for these machines."""
     return tuple(_node(name, slot, host) for slot, host in enumerate(hosts))
 
@@ -110,7 +110,7 @@ def with_membership(config: HostsConfig, record: HostsRecord) -> HostsRecord:
     return replace(record, generation=record.generation + 1, content=digest)
 
 
-def addresses(hosts: Sequence[KnownHost]) -> str:
+def addresses(hosts: Sequence[RecordedHost]) -> str:
     """The addresses of all slots as the agent takes them (node/environment.py, `address`)."""
     return hosts[0].private_ip + "/32" if len(hosts) == 1 else ",".join(host.private_ip for host in hosts)
 
@@ -126,7 +126,7 @@ def _ssh(config: HostsConfig, folder: Path) -> InventorySsh:
     )
 
 
-def _node(name: str, slot: int, host: KnownHost) -> InventoryNode:
+def _node(name: str, slot: int, host: RecordedHost) -> InventoryNode:
     return InventoryNode(
         slot=slot,
         rank=slot,

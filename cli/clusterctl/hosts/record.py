@@ -27,10 +27,11 @@ from clusterctl_infra.strict_json import Fields, NotAsExpected, parsed_object
 from clusterctl.home import Home
 
 VERSION = 1
+"""Of the file; another one is refused."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class KnownHost:
+class RecordedHost:
     """One slot's machine, as it was when it became a node."""
 
     address: str
@@ -51,9 +52,9 @@ class HostsRecord:
     """Of the membership that was last handed out; 0 before the first."""
     content: str
     """A hash of what that membership says but for its generation; the same content needs no new one."""
-    hosts: tuple[KnownHost, ...]
+    hosts: tuple[RecordedHost, ...]
     """By slot: every machine on which something of this cluster may be."""
-    leaving: tuple[KnownHost, ...] = ()
+    leaving: tuple[RecordedHost, ...] = ()
     """Machines that were taken out of the list and have not been cleaned yet."""
 
     @property
@@ -78,21 +79,27 @@ def new_record(config: HostsConfig, *, now: datetime) -> HostsRecord:
     )
 
 
-def known_host(config: HostsConfig, slot: int) -> KnownHost:
+def recorded_host(config: HostsConfig, slot: int) -> RecordedHost:
     """The machine that the configuration has for the slot; its host key is declared by now."""
     host = config.hosts[slot]
-    return KnownHost(
+    return RecordedHost(
         address=host.address, private_ip=config.private_ips[slot], host_key=" ".join((host.host_key or "").split()[:2])
     )
 
 
 def wanted_record(config: HostsConfig, before: HostsRecord) -> HostsRecord:
     """The record with the hosts that cluster.yaml has now; who was one before and is none now, leaves."""
-    hosts = tuple(known_host(config, slot) for slot in range(len(config.hosts)))
+    hosts = tuple(recorded_host(config, slot) for slot in range(len(config.hosts)))
     left = {host.host_key: host for host in (*before.leaving, *before.hosts)}
     for host in hosts:
         left.pop(host.host_key, None)
     return replace(before, hosts=hosts, leaving=tuple(left.values()))
+
+
+def new_slots(before: HostsRecord | None, after: HostsRecord) -> tuple[int, ...]:
+    """The slots whose hosts were no nodes before, by their host keys: one with a new address is not new."""
+    known = set() if before is None else {host.host_key for host in before.hosts}
+    return tuple(slot for slot, host in enumerate(after.hosts) if host.host_key not in known)
 
 
 def read_record(name: str, home: Home) -> HostsRecord | None:
@@ -100,6 +107,8 @@ def read_record(name: str, home: Home) -> HostsRecord | None:
     path = _file(name, home)
     try:
         row = parsed_object(path.read_bytes())
+        if (version := row.whole("version")) != VERSION:
+            raise NotAsExpected(f"version {version}; this clusterctl reads version {VERSION}")
         return HostsRecord(
             **{key: row.text(key) for key in ("name", "cluster_id", "seed", "started_at", "content")},
             generation=row.whole("generation", high=2**53),
@@ -155,5 +164,5 @@ def _file(name: str, home: Home) -> Path:
     return home.path / "hosts" / f"{name}.json"
 
 
-def _hosts_in(rows: Iterable[Fields]) -> tuple[KnownHost, ...]:
-    return tuple(KnownHost(**{key: row.text(key) for key in ("address", "private_ip", "host_key")}) for row in rows)
+def _hosts_in(rows: Iterable[Fields]) -> tuple[RecordedHost, ...]:
+    return tuple(RecordedHost(**{key: row.text(key) for key in ("address", "private_ip", "host_key")}) for row in rows)

@@ -1,10 +1,10 @@
-"""`clusterctl up` of `target: hosts`: machines that exist become nodes, once all of them can."""
+"""`clusterctl up` of `target: hosts`: existing machines become nodes, once all of them can."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from clusterctl.home import Home
 from clusterctl.hosts.folder import HostsFolder, hosts_folder
 from clusterctl.hosts.look import HostLook, hindrances
 from clusterctl.hosts.meaning import addresses, hosts_inventory, install_request, with_membership
+from clusterctl.hosts.plan import advice_lines, plan_lines
 from clusterctl.hosts.reach import change_hosts, look_at_hosts, remove_request
 from clusterctl.hosts.record import (
     HostsRecord,
@@ -25,11 +26,11 @@ from clusterctl.hosts.record import (
     held,
     keep_inventory,
     new_record,
+    new_slots,
     read_record,
     wanted_record,
     write_record,
 )
-from clusterctl.hosts.view import plan_lines
 from clusterctl.jobs.ending import keep_all
 from clusterctl.jobs.running import jobs_running_on, told
 from clusterctl.lifecycle.membership import membership_file
@@ -45,12 +46,11 @@ READY_S = 120.0
 """An agent's start on a machine that runs takes seconds."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class HostsUp:
     """What was asked for."""
 
     folder: HostsFolder
-    _: KW_ONLY
     is_agreed: bool
     is_forced: bool
     as_json: bool
@@ -67,8 +67,8 @@ def bring_up_hosts(request: HostsUp, output: Output, home: Home) -> None:
         inventory = hosts_inventory(config, record, folder=request.folder.path)
         keys = usable_keys(inventory, home)
         _refuse_unfit(config, record, inventory, keys)
-        _refuse_lost_jobs(request, before, record, home)
-        for line in plan_lines(inventory):
+        _refuse_lost_jobs(request, config, before, record, home)
+        for line in (*plan_lines(inventory), *advice_lines(inventory, datetime.now(UTC))):
             output.note(line)
         _agree(request, before, record, output)
         _keep(record, inventory, home)
@@ -93,12 +93,13 @@ def _refuse_other_folder(folder: HostsFolder, name: str, home: Home) -> None:
 
 def _refuse_unfit(config: HostsConfig, record: HostsRecord, inventory: Inventory, keys: LoginKeys) -> None:
     """Raises HostsUnfit with everything that keeps any host from being a node."""
+    began_s = time.time()
     seen = look_at_hosts(inventory, keys)
-    now_s = time.time()
+    ended_s = time.time()
     why: dict[int, list[str]] = {}
     for slot, look in seen.items():
         if isinstance(look, HostLook):
-            why[slot] = hindrances(look, config, slot, cluster_id=record.cluster_id, now_s=now_s)
+            why[slot] = hindrances(look, config, slot, cluster_id=record.cluster_id, began_s=began_s, ended_s=ended_s)
         else:
             why[slot] = [look]
     unfit = [node for node in inventory.nodes if why[node.slot]]
@@ -110,12 +111,17 @@ def _refuse_unfit(config: HostsConfig, record: HostsRecord, inventory: Inventory
         )
 
 
-def _refuse_lost_jobs(request: HostsUp, before: HostsRecord | None, after: HostsRecord, home: Home) -> None:
-    """Raises UsageError where a job runs on a host that leaves, or gets another slot."""
+def _refuse_lost_jobs(
+    request: HostsUp, config: HostsConfig, before: HostsRecord | None, after: HostsRecord, home: Home
+) -> None:
+    """Raises UsageError where a job runs on a host that leaves, or gets another slot or another `private_ip`."""
     if before is None or request.is_forced:
         return
-    changed = {slot for slot, host in enumerate(before.hosts) if host not in after.hosts[slot : slot + 1]}
-    inventory = hosts_inventory(request.folder.config(), before, folder=request.folder.path)
+    stays = [(host.host_key, host.private_ip) for host in after.hosts]
+    changed = {
+        slot for slot, host in enumerate(before.hosts) if (host.host_key, host.private_ip) not in stays[slot : slot + 1]
+    }
+    inventory = hosts_inventory(config, before, folder=request.folder.path)
     jobs = jobs_running_on(inventory, [node for node in inventory.nodes if node.slot in changed], home)
     if jobs:
         told_jobs = f"{count(len(jobs), 'job')} would be lost, nothing was changed: {told(jobs)}"
@@ -124,8 +130,7 @@ def _refuse_lost_jobs(request: HostsUp, before: HostsRecord | None, after: Hosts
 
 def _agree(request: HostsUp, before: HostsRecord | None, record: HostsRecord, output: Output) -> None:
     """Returns when the person agrees to what is written on machines of somebody's. Raises UsageError."""
-    known = set() if before is None else {host.host_key for host in before.hosts}
-    new = [host for host in record.hosts if host.host_key not in known]
+    new = new_slots(before, record)
     if request.is_agreed or not (new or record.leaving):
         return
     does = [f"make {count(len(new), 'host')} nodes"] if new else []
@@ -190,8 +195,7 @@ def _install(
     if not failed:
         return
     problems = [f"  {inventory.nodes[slot].name} ({record.hosts[slot].address}): {why}" for slot, why in failed.items()]
-    were = () if before is None else before.hosts
-    begun = {slot: remove_request(record.cluster_id) for slot, host in enumerate(record.hosts) if host not in were}
+    begun = {slot: remove_request(record.cluster_id) for slot in new_slots(before, record)}
     left = change_hosts("remove", inventory, begun, keys)
     problems += [f"  {record.hosts[slot].address}: what was begun is left there: {why}" for slot, why in left.items()]
     kept = tuple(host for slot, host in enumerate(record.hosts) if slot in left or slot not in begun)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from clusterctl.on_node.host.__main__ import (
+    HOSTS_BEGIN,
+    HOSTS_END,
     Refused,
     alone,
     delete,
@@ -15,10 +17,16 @@ from clusterctl.on_node.host.__main__ import (
     without_names,
     written_anew,
 )
+from clusterctl_bootstrap.node import writing
 from clusterctl_bootstrap.node.writing import hosts_text
 
 BLOCK = "# clusterctl: every node of the cluster\n10.1.0.5 lab-0\n# clusterctl: end\n"
 OWN = "127.0.0.1 localhost\n10.9.9.9 storage  # ours\n"
+
+
+def test_the_block_of_names_begins_and_ends_as_the_agent_writes_it() -> None:
+    """The program runs alone on a host, so it has the two lines for itself."""
+    assert (HOSTS_BEGIN, HOSTS_END) == (writing.HOSTS_BEGIN, writing.HOSTS_END)
 
 
 @pytest.mark.parametrize("text", [OWN + BLOCK, BLOCK + OWN, OWN])

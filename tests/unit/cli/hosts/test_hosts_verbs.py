@@ -56,14 +56,14 @@ def test_plan_as_json_has_no_deadline(screen: Screen) -> None:
 @pytest.mark.parametrize(
     ("words", "flag"),
     [
-        (["plan", str(FOLDER), "--online"], "--online"),
-        (["plan", str(FOLDER), "--rehearse"], "--rehearse"),
-        (["up", str(FOLDER), "--nodes", "2", "--buy"], "--nodes, --buy"),
+        (["plan", str(FOLDER), "--online"], "--online: does not apply"),
+        (["plan", str(FOLDER), "--rehearse"], "--rehearse: does not apply"),
+        (["up", str(FOLDER), "--nodes", "2", "--buy"], "--nodes, --buy: do not apply"),
     ],
 )
 def test_flags_of_what_is_made_are_refused(screen: Screen, words: list[str], flag: str) -> None:
     assert program.run(words, screen.output) == 2
-    assert f"{flag}: not for target: hosts, whose machines exist" in screen.err
+    assert f"{flag} to target: hosts, where no machine is made or ended" in screen.err
 
 
 @pytest.mark.usefixtures("known")
@@ -73,7 +73,7 @@ def test_flags_of_what_is_made_are_refused(screen: Screen, words: list[str], fla
         (["extend", "1h"], "extend is not for two-infiniband-hosts@hosts, whose machines are not clusterctl's"),
         (["replace", "--node", "0"], "replace is not for"),
         (["cost"], "cost is not for"),
-        (["down", "--all"], "--all: not for target: hosts"),
+        (["down", "--all"], "--all: does not apply to target: hosts"),
         (["down"], "not agreed, since there is no terminal to ask at"),
         (["forget", HOSTS], "its hosts have the agent and its keys, which only down removes"),
     ],
@@ -92,7 +92,7 @@ def test_forget_with_yes_leaves_nothing_behind(known: Home, screen: Screen) -> N
 @pytest.mark.usefixtures("home")
 def test_down_of_a_folder_whose_hosts_are_no_nodes_says_so(screen: Screen) -> None:
     assert program.run(["down", str(FOLDER)], screen.output) == 3
-    assert "none of its hosts is a node" in screen.err
+    assert "this computer knows of no node among its hosts" in screen.err
 
 
 def test_down_finds_the_cluster_though_its_file_is_broken_by_now(home: Home, screen: Screen, tmp_path: Path) -> None:

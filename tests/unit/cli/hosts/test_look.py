@@ -39,7 +39,7 @@ CONFIG = HostsConfig.model_validate(
 
 
 def why(look: HostLook, config: HostsConfig = CONFIG) -> list[str]:
-    return hindrances(look, config, 0, cluster_id=OWN, now_s=NOW_S)
+    return hindrances(look, config, 0, cluster_id=OWN, began_s=NOW_S, ended_s=NOW_S)
 
 
 def test_a_sound_host_has_no_hindrance() -> None:
@@ -70,6 +70,26 @@ def test_a_sound_host_has_no_hindrance() -> None:
 def test_each_hindrance_is_told_with_what_was_seen(line: str, other: str, told: str) -> None:
     (found,) = why(parse_look(SAID.replace(f"{line}\n", f"{other}\n", 1)))
     assert told in found
+
+
+@pytest.mark.parametrize(
+    ("clock_s", "told"),
+    [
+        (NOW_S, None),
+        (NOW_S + 20, None),
+        (NOW_S + 40, None),
+        (NOW_S - 30, None),
+        (NOW_S + 70, None),
+        (NOW_S - 31, "its clock is 31 s behind this computer's"),
+        (NOW_S + 71, "its clock is 31 s ahead of this computer's"),
+    ],
+)
+def test_a_host_that_answers_late_makes_no_other_host_s_clock_wrong(clock_s: int, told: str | None) -> None:
+    """The look took 40 s: a clock between its beginning and its end is right."""
+    found = hindrances(
+        replace(LOOK, clock_s=clock_s), CONFIG, 0, cluster_id=OWN, began_s=float(NOW_S), ended_s=NOW_S + 40.0
+    )
+    assert [line.partition(":")[0] for line in found] == ([] if told is None else [told])
 
 
 def test_its_own_cluster_is_no_hindrance() -> None:

@@ -11,7 +11,15 @@ from typing import Any  # parsed JSON
 import pytest
 from clusterctl.home import Home
 from clusterctl.hosts.meaning import NO_END, hosts_inventory, install_request, with_membership
-from clusterctl.hosts.record import HostsRecord, KnownHost, new_record, read_record, wanted_record, write_record
+from clusterctl.hosts.record import (
+    HostsRecord,
+    RecordedHost,
+    new_record,
+    new_slots,
+    read_record,
+    wanted_record,
+    write_record,
+)
 from clusterctl.ssh.request import end_line
 from clusterctl.text.headline import advice, ends, money
 from clusterctl.text.next_commands import replace_slot
@@ -98,6 +106,17 @@ def test_a_host_that_is_taken_out_leaves_and_one_that_comes_back_does_not() -> N
     assert wanted_record(config(), after) == both
 
 
+def test_a_host_with_another_address_is_no_new_node() -> None:
+    """So an install that fails does not clean it: its host key says that it was a node before."""
+    before = record()
+    first, second = before.hosts
+    moved = replace(before, hosts=(replace(first, address="gpu-a.example.com", private_ip="10.2.0.5"), second))
+    assert new_slots(before, moved) == ()
+    other = replace(before, hosts=(replace(first, host_key="ssh-ed25519 B"), second))
+    assert new_slots(before, other) == (0,)
+    assert new_slots(None, before) == (0, 1)
+
+
 def test_the_inventory_survives_its_file_and_has_no_end_but_the_reminder() -> None:
     inventory = hosts_inventory(config(), record(), folder=FOLDER)
     assert inventory_from_json(json.loads(json.dumps(inventory_to_json(inventory))), source="x") == inventory
@@ -116,14 +135,17 @@ def test_an_inventory_of_aws_is_written_as_before(make_inventory: Any) -> None:
     assert "advisory_end" not in inventory_to_json(make_inventory(size=1))
 
 
-def test_a_record_is_read_as_it_was_written_and_a_torn_one_is_told(tmp_path: Path) -> None:
+def test_a_record_is_read_as_it_was_written_and_one_that_cannot_be_is_told(tmp_path: Path) -> None:
     home = Home(path=tmp_path)
     assert read_record(HOSTS, home) is None
-    kept = replace(record(), leaving=(KnownHost(address="a", private_ip="10.0.0.1", host_key="ssh-ed25519 A"),))
+    kept = replace(record(), leaving=(RecordedHost(address="a", private_ip="10.0.0.1", host_key="ssh-ed25519 A"),))
     write_record(kept, home)
     assert read_record(HOSTS, home) == kept
     file = tmp_path / "hosts" / f"{HOSTS}.json"
     assert file.stat().st_mode & 0o777 == 0o600
+    file.write_text(file.read_text().replace('"version": 1', '"version": 2'))
+    with pytest.raises(ClusterctlError, match="version 2; this clusterctl reads version 1"):
+        read_record(HOSTS, home)
     file.write_text("{")
     with pytest.raises(ClusterctlError, match="all that is known of"):
         read_record(HOSTS, home)

@@ -1,30 +1,52 @@
-"""What a person sees of a cluster of hosts: the plan, and that nothing ends it. Pure."""
+"""`clusterctl plan` of `target: hosts`: what the file means, as a person and as a program reads it. Nobody is asked."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 from clusterctl_infra.outputs import Inventory
 
+from clusterctl.home import Home
+from clusterctl.hosts.folder import HostsFolder
+from clusterctl.hosts.meaning import hosts_inventory
+from clusterctl.hosts.record import new_record, read_record, wanted_record
+from clusterctl.output import Output
 from clusterctl.text.headline import advice, hardware
 from clusterctl.text.quantities import usd
 from clusterctl.text.table import render_table
 
 
+def plan_hosts(folder: HostsFolder, output: Output, home: Home, *, as_json: bool) -> None:
+    """Shows the plan of the folder's file. Raises ConfigError with all problems."""
+    config, now = folder.config(), datetime.now(UTC)
+    record = read_record(config.name, home)
+    planned = wanted_record(config, new_record(config, now=now) if record is None else record)
+    inventory = hosts_inventory(config, planned, folder=folder.path)
+    if as_json:
+        output.json(hosts_plan_json(inventory))
+    else:
+        output.data(hosts_plan_text(inventory, now=now))
+
+
 def hosts_plan_text(inventory: Inventory, *, now: datetime) -> str:
-    """The whole plan: nodes, their machines, what it costs, and that caps are advice here."""
+    """The whole plan: nodes, their machines, what it costs, and that caps are advice here. Pure."""
     rows = [
         [node.name, str(node.rank), node.public_ip or "", node.private_ip, _key(node.host_public_key)]
         for node in inventory.nodes
     ]
     table = render_table(["node", "rank", "host", "private ip", "host key"], rows, right={"rank"})
-    return "\n".join([*plan_lines(inventory), table, *(f"  {line}" for line in advice(inventory, now))])
+    return "\n".join([*plan_lines(inventory), table, *advice_lines(inventory, now)])
 
 
 def plan_lines(inventory: Inventory) -> list[str]:
     """`lab@hosts · 2 × host · 16 × H100 · $12.00/h`."""
     price = "cost unknown" if inventory.usd_per_hour is None else f"{usd(inventory.usd_per_hour)}/h"
     return [f"{inventory.cluster} · {hardware(inventory)} · {price} · nothing ends these hosts"]
+
+
+def advice_lines(inventory: Inventory, now: datetime) -> list[str]:
+    """That nothing ends the hosts, and until when their use is meant to last, below the plan's lines."""
+    return [f"  {line}" for line in advice(inventory, now)]
 
 
 def hosts_plan_json(inventory: Inventory) -> dict[str, object]:
