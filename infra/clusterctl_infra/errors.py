@@ -10,7 +10,7 @@ ClusterctlError                exit 1   something expected went wrong
 │   └── NoCapacity             exit 1   AWS has no room now, and nothing that the attempt made is left
 │       └── NotBegun           exit 1   a reservation or block is held, and begins later
 ├── StillBills                 exit 4   the cluster was ended; something that costs money is left (carries the list)
-├── HostsUnfit                 exit 1   machines that exist cannot be nodes (carries all reasons)
+├── HostsUnfit                 exit 1   existing machines cannot be nodes (carries all reasons)
 ├── CapExceeded                exit 1   a cap says no
 ├── RemoteError                exit 1   a function raised on a node, or its task ended otherwise (node, rank, traceback)
 ├── NotReached                 exit 255 the one node asked for could not be reached over SSH
@@ -99,7 +99,7 @@ class StillBills(ClusterctlError):
 
 
 class HostsUnfit(ClusterctlError):
-    """Machines that exist cannot be nodes as they are: `problems` are lines for a person, one for each reason."""
+    """Existing machines cannot be nodes as they are: `problems` are lines for a person, one for each reason."""
 
     def __init__(self, message: str, *, problems: Sequence[str], hint: str | None = None) -> None:
         super().__init__(message, hint=hint)

@@ -1,4 +1,4 @@
-"""What cluster.yaml may say with `target: hosts`: machines that exist, such as bare metal with InfiniBand."""
+"""What cluster.yaml may say with `target: hosts`: existing machines, such as bare metal with InfiniBand."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from clusterctl_infra.config.storage import STRICT
 
 TARGET = "hosts"
 NOT_BUILT = {
-    "storage": "mounts are not built yet for target: hosts; mount it on the hosts yourself, at one path on all",
+    "storage": "mounts are not built yet for target: hosts; mount it on the hosts yourself, at the same path on all",
     "packages": "packages are not built yet for target: hosts; install them on the hosts yourself",
     "scripts": "scripts are not built yet for target: hosts; run them by clusterctl ssh --node all",
     "ranks": "another order of ranks is not built yet for target: hosts; the rank is the place in hosts:",
@@ -48,7 +48,7 @@ def check_address(value: object) -> str:
         raise ValueError("IPv6, or a port; write an IPv4 address or a host's name: nodes are reached at port 22")
     if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?", text, re.ASCII):
         raise ValueError("not an IPv4 address or a host's name")
-    if re.fullmatch(r"[0-9.]+", text) and not _is_ipv4(text):
+    if re.fullmatch(r"[0-9.]+", text) and not is_ipv4(text):
         raise ValueError("not an IPv4 address")
     return text
 
@@ -56,7 +56,7 @@ def check_address(value: object) -> str:
 def check_private_ip(value: object) -> str:
     """An IPv4 address. Raises ValueError."""
     text = check_text(value).strip()
-    if not _is_ipv4(text):
+    if not is_ipv4(text):
         raise ValueError("not an IPv4 address such as 10.1.0.5")
     return text
 
@@ -143,10 +143,10 @@ def _or_addresses(schema: dict[str, Any]) -> None:
 
 
 class HostsConfig(BaseModel):
-    """One cluster of machines that exist, as its cluster.yaml describes it."""
+    """One cluster of existing machines, as its cluster.yaml describes it."""
 
     model_config = STRICT
-    target: Literal["hosts"] = Field(description="Machines that exist, instead of AWS.")
+    target: Literal["hosts"] = Field(description="Existing machines, instead of AWS.")
     name: Name = Field(description="Names the cluster `NAME@hosts`, and its nodes `NAME-0`, `NAME-1`, …")
     hosts: tuple[HostConfig, ...] = Field(
         description="The machines, in the order of their ranks.", json_schema_extra=_or_addresses
@@ -201,14 +201,10 @@ def misplaced_keys(tree: Mapping[str, object]) -> dict[tuple[str, ...], str]:
     return found
 
 
-def _is_ipv4(text: str) -> bool:
+def is_ipv4(text: str) -> bool:
+    """Whether it is an IPv4 address rather than a name."""
     try:
         ipaddress.IPv4Address(text)
     except ValueError:
         return False
     return True
-
-
-def is_address(text: str) -> bool:
-    """Whether it is an IPv4 address rather than a name."""
-    return _is_ipv4(text)

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from clusterctl_infra.config.document import Tree, read_document
-from clusterctl_infra.config.hosts import TARGET, HostsConfig, is_address, misplaced_keys
+from clusterctl_infra.config.hosts import TARGET, HostsConfig, is_ipv4, misplaced_keys
 from clusterctl_infra.config.known_hosts import host_key_in
 from clusterctl_infra.config.load import config_error, login_name, read_text
 from clusterctl_infra.config.problems import ConfigProblem, problems_of, shown
@@ -111,7 +111,7 @@ def _contradictions(config: HostsConfig) -> Iterator[ConfigProblem]:
     if not config.hosts:
         yield ConfigProblem(path=("hosts",), message="an empty list; a cluster has at least 1 host")
     for index, host in enumerate(config.hosts):
-        if host.private_ip is None and not is_address(host.address):
+        if host.private_ip is None and not is_ipv4(host.address):
             told = f"{shown(host.address)}: a name, so write private_ip: the address by which the others reach it"
             yield ConfigProblem(path=("hosts", index, "address"), message=told)
     # Cloned machines have one host key: nobody could tell which of them is a node, or is clean.

@@ -62,11 +62,11 @@ def check_user(value: object) -> str:
 
 
 def check_target(value: object) -> str:
-    """Raises ValueError for any but AWS: another target has another form of this file."""
+    """Raises ValueError for any but AWS: a file for hosts has a model of its own (hosts.py)."""
     if value == "hosts":
-        raise ValueError("hosts that exist are no matter of Pulumi: clusterctl up makes them nodes (docs/hosts.md)")
+        raise ValueError("Pulumi does not make hosts nodes: run clusterctl up (docs/hosts.md)")
     if value != "aws":
-        raise ValueError("allowed are aws, hosts")
+        raise ValueError("not a target: write aws or hosts")
     return "aws"
 
 
@@ -202,7 +202,7 @@ class ClusterConfig(BaseModel):
         **STRICT, json_schema_extra={"oneOf": [{"required": ["gpus"]}, {"required": ["instance_type"]}]}
     )
     target: Target = Field(
-        default="aws", description="`aws`; a file with `hosts` has other keys, for machines that exist: docs/hosts.md."
+        default="aws", description="`aws`; a file with `hosts` has other keys, for existing machines: docs/hosts.md."
     )
     name: Name = Field(description="Names the cluster and its nodes: `train` has `train-0`, `train-1`, …")
     region: Text = Field(description="The AWS region.", examples=["us-west-2"])

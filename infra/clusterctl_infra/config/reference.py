@@ -126,9 +126,9 @@ def _overrides() -> str:
 
 
 def _hosts() -> Iterator[str]:
-    """The keys of the other kind of file, for machines that exist."""
+    """The keys of the other kind of file, for existing machines."""
     schema = hosts_schema()
-    head = "## With `target: hosts`\n\nMachines that exist have these keys instead of those above: [hosts](hosts.md)."
+    head = "## With `target: hosts`\n\nExisting machines have these keys instead of those above: [hosts](hosts.md)."
     yield f"{head}\n\n{_table(schema)}"
     for key, section in _sections(schema, schema["$defs"]):
         yield f"### hosts: {key}\n\n{section['description']}\n\n{_table(section)}"

@@ -125,7 +125,14 @@ def test_the_loader_for_aws_says_who_does_hosts(tmp_path: Path) -> None:
     assert is_for_hosts(tmp_path / "cluster.yaml")
     with pytest.raises(ConfigError) as caught:
         load_cluster(tmp_path / "cluster.yaml")
-    assert any("target: 'hosts': hosts that exist are no matter of Pulumi" in line for line in caught.value.problems)
+    assert any("target: 'hosts': Pulumi does not make hosts nodes" in line for line in caught.value.problems)
+
+
+def test_a_target_that_is_none_is_told_which_there_are(tmp_path: Path) -> None:
+    (tmp_path / "cluster.yaml").write_text(LEAST.replace("target: hosts", "target: gcp"))
+    with pytest.raises(ConfigError) as caught:
+        load_cluster(tmp_path / "cluster.yaml")
+    assert any("target: 'gcp': not a target: write aws or hosts" in line for line in caught.value.problems)
 
 
 def test_a_hashed_name_a_pattern_and_the_best_kind_of_key_are_found() -> None:
