@@ -1,6 +1,6 @@
 """What a host is given over SSH: the agent, its birth certificate, the cluster's keys, a unit and settings of SSH.
 
-A host is a machine that exists and is somebody else's. There is no cloud-init: `clusterctl up` writes these files, and
+A host is an existing machine, which is somebody else's. There is no cloud-init: `clusterctl up` writes these files, and
 `clusterctl down` removes them. All of them are new files; nothing that is there is changed by them.
 """
 
@@ -34,7 +34,7 @@ WantedBy=multi-user.target
 KNOWN_HOSTS = "/etc/ssh/clusterctl/known_hosts"
 SSH_SETTINGS = "/etc/ssh/ssh_config.d/00-clusterctl.conf"
 COMPUTED = ("NCCL_DEBUG", "NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", "NCCL_IB_HCA")
-"""What the agent finds out on the machine itself (node/host_network.py)."""
+"""What the agent finds out on a host itself (node/host_network.py): all but NCCL_NET, which is for EFA."""
 
 CHANGES_PROGRAMS = re.compile(
     r"(LD_|_RLD|PYTHON|PERL|RUBY|BASH|GIT_|SSH_|TERMINFO).*"

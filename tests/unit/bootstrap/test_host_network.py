@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any  # the changes of a plan
 
 import pytest
+from clusterctl_bootstrap.host_files import COMPUTED
 from clusterctl_bootstrap.node.boot import boot
 from clusterctl_bootstrap.node.host_network import infiniband_ports, on_host
 
@@ -60,6 +61,12 @@ def test_infiniband_ports_are_named_exactly_and_no_others(tmp_path: Path) -> Non
     with_adapter(tmp_path, "rdmap0s6", "efa", link_layer="Unspecified")
     assert infiniband_ports(tmp_path) == ["mlx5_0:1", "mlx5_2:1", "mlx5_10:1"]
     assert values(tmp_path, "")["NCCL_IB_HCA"] == "=mlx5_0:1,mlx5_2:1,mlx5_10:1"
+
+
+def test_a_host_s_sshd_takes_all_that_may_be_computed_there(tmp_path: Path) -> None:
+    """sshd on hosts takes variables by name; the fabric of a host's plan is `none`, and so NCCL_NET is never set."""
+    with_adapter(tmp_path, "mlx5_0", "mlx5_core")
+    assert sorted(values(routed(tmp_path), "")) == sorted(COMPUTED)
 
 
 def test_a_booted_host_has_it_in_its_environment(tmp_path: Path) -> None:

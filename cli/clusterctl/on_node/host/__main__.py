@@ -1,4 +1,4 @@
-"""Makes a machine that exists a node, or takes back all that this wrote: `install` or `remove`, told by JSON on stdin.
+"""Makes an existing machine a node, or takes back all that this wrote: `install` or `remove`, told by JSON on stdin.
 
 Root runs it on the host, by its own Python (3.9 or newer) and the standard library. It changes no file that is there:
 what it writes is new, or its own of before. Both may be cut short and done again. The answer is one line of JSON.
