@@ -8,15 +8,18 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from clusterctl_bootstrap.kept_texts import cache_folder
 from clusterctl_infra.keys import host_key, login_key
 from clusterctl_rehearsal.machines.driver import MachineSpec
 from clusterctl_rehearsal.machines.names import cluster_namespace
 from clusterctl_rehearsal.machines.nspawn import NspawnDriver
+
+from tests.integration.rehearsed import wait_until
 
 SEED = bytes(reversed(range(32)))
 USER = "ada"
@@ -74,7 +77,11 @@ class Foreign:
 
     def wait_for_ssh(self, number: int) -> None:
         """Returns when the machine is as its owner set it up."""
-        wait_until(lambda: self.ssh(number, "cloud-init status --wait >/dev/null 2>&1; true").returncode == 0)
+        wait_until(
+            lambda: self.ssh(number, "cloud-init status --wait >/dev/null 2>&1; true").returncode == 0,
+            what=f"{address(number)} answers",
+            timeout_s=ANSWER_S,
+        )
 
     def ssh(self, number: int, command: str) -> subprocess.CompletedProcess[str]:
         """A command as the owner's user, by system ssh."""
@@ -92,6 +99,12 @@ class Foreign:
     def clusterctl(self, *words: str, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
         """The command line, on a computer in the machines' network."""
         return self._inside([sys.executable, "-m", "clusterctl", *words], timeout_s=timeout_s)
+
+    def clean(self) -> None:
+        """Takes down every cluster that this home knows: the next test finds machines that are nobody's nodes."""
+        for record in sorted((self.folder / "home/hosts").glob("*.json")):
+            done = self.clusterctl("down", "--cluster", f"{record.stem}@hosts", "--yes")
+            assert done.returncode == 0, done.stderr
 
     def _inside(self, argv: list[str], *, timeout_s: float = 60) -> subprocess.CompletedProcess[str]:
         environ = {**os.environ, "CLUSTERCTL_HOME": str(self.folder / "home"), "CLUSTERCTL_WARM": "off"}
@@ -118,8 +131,7 @@ class Foreign:
 @contextlib.contextmanager
 def foreign_network(folder: Path) -> Iterator[Foreign]:
     """A network without machines. Needs root; whatever happens, nothing of it is left."""
-    default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "clusterctl"
-    driver = NspawnDriver(root=folder / "machines", cache=Path(os.environ.get("CLUSTERCTL_CACHE", default)))
+    driver = NspawnDriver(root=folder / "machines", cache=cache_folder(os.environ))
     if (problem := driver.unusable()) is not None:
         pytest.fail(problem)
     driver.prepare(print)
@@ -136,12 +148,3 @@ def foreign_network(folder: Path) -> Iterator[Foreign]:
 
 def address(number: int) -> str:
     return f"10.0.8.{number}"
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    """Returns when it is; fails the test after ANSWER_S."""
-    until = time.monotonic() + ANSWER_S
-    while not is_so():
-        if time.monotonic() > until:
-            pytest.fail(f"not within {ANSWER_S:g} s")
-        time.sleep(0.3)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from clusterctl_infra.keys import host_key
 
-from tests.integration.hosts.foreign import SEED, USER, Foreign, address, foreign_network, wait_until
+from tests.integration.hosts.foreign import ANSWER_S, SEED, USER, Foreign, address, foreign_network
+from tests.integration.rehearsed import wait_until
 
 BOTH = f"  - {address(1)}\n  - {address(2)}\n"
 ENV = 'env: {GREETING: "it\'s me"}\ncaps: {runtime: 2h}\nprice_usd_per_hour: 12.5\n'
@@ -26,6 +27,13 @@ def net(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Foreign]:
         yield made
 
 
+@pytest.fixture(autouse=True)
+def cleaned(net: Foreign) -> Iterator[None]:
+    """The machines are nobody's nodes afterwards, whatever became of the test."""
+    yield
+    net.clean()
+
+
 def ok(net: Foreign, *words: str) -> str:
     done = net.clusterctl(*words)
     assert done.returncode == 0, f"{words}: exit {done.returncode}\n{done.stdout}{done.stderr}"
@@ -40,7 +48,9 @@ def test_hosts_become_nodes_run_a_job_and_are_as_before_after_down(net: Foreign,
     assert "no deadline and no cap ends them" in planned
     assert "(caps.runtime, which is advice only)" in planned
 
-    ok(net, "up", stack, "--yes")
+    up = net.clusterctl("up", stack, "--yes")
+    assert up.returncode == 0, up.stderr
+    assert "(caps.runtime, which is advice only)" in up.stderr
     status = json.loads(ok(net, "status", "--json"))
     assert [node["state"] for node in status["nodes"]] == ["ready", "ready"]
     assert (status["deadline"], status["generation"], status["cluster"]) == (None, 1, "lab@hosts")
@@ -66,6 +76,11 @@ def test_hosts_become_nodes_run_a_job_and_are_as_before_after_down(net: Foreign,
     assert json.loads(ok(net, "status", "--json"))["generation"] == 1, "nothing new, nothing is told anew"
     ok(net, "cp", f"{stack}/cluster.yaml", "all:/tmp/")
     assert ok(net, "ssh", "--node", "all", "head -n 1 /tmp/cluster.yaml").count("target: hosts") == 2
+    ok(net, "sync", f"{stack}/", "all:synced/")
+    assert ok(net, "ssh", "--node", "all", "head -n 1 synced/cluster.yaml").count("target: hosts") == 2
+    assert net.ssh(1, "rm -r synced").returncode == net.ssh(2, "rm -r synced").returncode == 0
+    ok(net, "check")
+    ok(net, "top")
     ok(net, "down", "--cluster", "lab@hosts", "--yes")
     assert [net.snapshot(number) for number in (1, 2)] == before
     assert (
@@ -136,7 +151,11 @@ def test_a_host_that_boots_again_is_a_node_again(net: Foreign, tmp_path: Path) -
     ok(net, "up", stack, "--yes")
     booted = net.ssh(1, "cat /run/clusterctl/boot-id").stdout
     net.driver.reboot(net.name, "gpu-1")
-    wait_until(lambda: net.ssh(1, "cat /run/clusterctl/boot-id").stdout not in ("", booted))
+    wait_until(
+        lambda: net.ssh(1, "cat /run/clusterctl/boot-id").stdout not in ("", booted),
+        what="another boot",
+        timeout_s=ANSWER_S,
+    )
     ok(net, "up", stack, "--yes")
     status = json.loads(ok(net, "status", "--json"))
     assert [(node["state"], node["membership"]) for node in status["nodes"]] == [("ready", None)] * 2
@@ -174,11 +193,13 @@ def test_a_host_without_python_sudo_or_its_address_is_told_before_anything(net: 
 def test_an_install_that_fails_on_one_host_is_taken_back_on_all(net: Foreign, tmp_path: Path) -> None:
     """Somebody's own file lies where one of ours would: it is left, and the other host is as before, too."""
     assert net.ssh(2, "sudo touch /etc/ssh/sshd_config.d/00-clusterctl.conf").returncode == 0
-    before = [net.snapshot(number) for number in (1, 2)]
-    stack = str(net.write_stack(tmp_path / "lab", hosts=BOTH))
-    done = net.clusterctl("up", stack, "--yes")
-    after = [net.snapshot(number) for number in (1, 2)]
-    net.ssh(2, "sudo rm /etc/ssh/sshd_config.d/00-clusterctl.conf")
+    try:
+        before = [net.snapshot(number) for number in (1, 2)]
+        stack = str(net.write_stack(tmp_path / "lab", hosts=BOTH))
+        done = net.clusterctl("up", stack, "--yes")
+        after = [net.snapshot(number) for number in (1, 2)]
+    finally:
+        net.ssh(2, "sudo rm /etc/ssh/sshd_config.d/00-clusterctl.conf")
     assert done.returncode == 1, done.stderr
     assert "00-clusterctl.conf is there already and is not clusterctl's" in done.stderr
     assert "what was begun is removed" in done.stderr
