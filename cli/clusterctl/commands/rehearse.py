@@ -53,4 +53,4 @@ def command(words: tuple[str, ...]) -> None:
         if "--help" not in words:
             # A home that is a file would be a region in which nothing is, and nothing bills.
             hold_for_clean(words, home_directory(os.environ), held)
-        become([sys.executable, "-m", "clusterctl_rehearsal", *words])
+        become([sys.executable, "-P", "-m", "clusterctl_rehearsal", *words])

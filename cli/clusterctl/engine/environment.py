@@ -158,7 +158,7 @@ def prepare_rehearsal(home: Home) -> None:
     }
     for folder, (name, module) in modules.items():
         path = plugins / folder / f"pulumi-resource-{name}"
-        text = f'#!/bin/sh\nexec "{sys.executable}" -m {module} "$@"\n'
+        text = f'#!/bin/sh\nexec "{sys.executable}" -P -m {module} "$@"\n'
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             make_private_folder(path.parent)
             path.write_text(text, encoding="utf-8")

@@ -147,7 +147,7 @@ def machine_kind(stack_dir: Path) -> str:
 
 
 def _said_by(module: str, home: Home, environ: Mapping[str, str], *, timeout_s: float) -> str:
-    argv = [sys.executable, "-m", module]
+    argv = [sys.executable, "-P", "-m", module]
     try:
         done = subprocess.run(
             argv,
@@ -164,7 +164,7 @@ def _said_by(module: str, home: Home, environ: Mapping[str, str], *, timeout_s: 
         raise RehearsalError(f"the rehearsed region does not start: {e}", hint=LOOK) from e
     if done.returncode != 0:
         message, hint = sentence_and_hint(done.stderr or done.stdout)
-        raise RehearsalError(message or f"{' '.join(argv[1:])} failed", hint=hint or LOOK)
+        raise RehearsalError(message or f"{module} failed", hint=hint or LOOK)
     return done.stdout
 
 

@@ -23,7 +23,7 @@ def start_detached(module: str, arguments: Sequence[str], log: Path) -> str | No
     source_root = Path(__file__).resolve().parents[2]
     with log.open("wb") as log_file:
         done = subprocess.run(
-            [sys.executable, "-S", "-m", module, *arguments],
+            [sys.executable, "-P", "-S", "-m", module, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log_file,

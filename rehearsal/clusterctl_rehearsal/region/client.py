@@ -180,7 +180,7 @@ def _start(home: RehearsalHome) -> dict[str, Any]:
     before = home.log_file.stat().st_size if home.log_file.exists() else 0
     with open(home.log_file, "ab", opener=private_opener) as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", REGION_MODULE],
+            [sys.executable, "-P", "-m", REGION_MODULE],
             cwd="/",
             env=_own_environment(home),
             stdin=subprocess.DEVNULL,

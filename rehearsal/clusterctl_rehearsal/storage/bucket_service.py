@@ -56,7 +56,7 @@ class BucketService:
 
     def _start(self, listener: socket.socket) -> subprocess.Popen[bytes]:
         # With the region's end its memory goes too: pdeathsig, since it may be killed.
-        argv = ["setpriv", "--pdeathsig", "KILL", sys.executable, "-m", SERVER_MODULE]
+        argv = ["setpriv", "--pdeathsig", "KILL", sys.executable, "-P", "-m", SERVER_MODULE]
         log = os.open(self._folder.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
             return subprocess.Popen(

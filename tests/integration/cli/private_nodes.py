@@ -5,14 +5,15 @@ The stand-in for `aws ssm start-session` leads to a real sshd on this computer, 
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from clusterctl.ssh.shared_session import relay
+from clusterctl.ssh.shared_session import opening, relay
 from clusterctl_infra.plan.inventory import proxy_command
 
 from tests.integration.cli.kept_connections import WARM, end_warm
@@ -46,6 +47,17 @@ class PrivateCluster:
         return self.nodes.home / "warm" / relay.FOLDER_NAME / self.nodes.inventory.cluster
 
     @property
+    def controls(self) -> list[str]:
+        """The sockets of the sessions that are shared, and of those that were."""
+        return sorted(file.name for file in self.shared_folder.glob(opening.CONTROLS))
+
+    @property
+    def failure(self) -> dict[str, Any]:
+        """Why no session could be shared."""
+        failed: dict[str, Any] = json.loads((self.shared_folder / relay.FAILED).read_bytes())
+        return failed
+
+    @property
     def sessions(self) -> list[str]:
         """The instances to which sessions were started, in this order."""
         file = self.programs / "sessions"
@@ -69,7 +81,8 @@ class PrivateCluster:
         for slot in self.nodes.servers:
             self.signal(slot, signal.SIGCONT)
         if self.shared_folder.is_dir():
-            relay.end(self.shared_folder)
+            for control in self.controls:
+                opening.end_master(self.shared_folder, control)
         end_warm(self.nodes)
 
 

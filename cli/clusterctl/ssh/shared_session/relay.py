@@ -1,8 +1,9 @@
 """A proxy command: becomes the system's ssh that leads to a node through another node, or the node's own session.
 
-One ssh process keeps the connection to the node that leads to the others, and serves the others by OpenSSH's
-multiplexing (ssh_config(5), ControlMaster and ControlPersist; `ssh -W` through it, 2026-11-26). It is found by the
-socket in `warm/sessions/<cluster>`. Standard library only: run by `python -I -S` for each connection.
+One ssh process, the master, keeps the connection to the node that leads to the others, and serves the others by
+OpenSSH's multiplexing (ssh_config(5), ControlMaster and ControlPersist; `ssh -W` through it, 2026-11-26). Its socket
+lies in `warm/sessions/<cluster>`, and `leader` there names it. Standard library only: run by `python -I -S` for each
+connection.
 
     relay.py HOME CLUSTER HOST PORT SESSION...
 """
@@ -21,17 +22,21 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 FOLDER_NAME = "sessions"
-CONTROL, LEADER, HEARD, FAILED, LOCK, LOG = "control", "leader", "heard", "failed", "lock", "log"
-"""Files in the folder: the socket, which node leads, when it last answered, when opening last failed, the lock, the
-opener's log."""
+LEADER, HEARD, FAILED, LOCK, LOG = "leader", "heard", "failed", "lock", "log"
+"""Files in the folder: which node leads and by which socket, when it last answered, when and why opening last failed,
+the lock, the opener's log."""
 SILENT_S = 10.0
-"""A leading node that is silent for so long is replaced."""
+"""A leading node that is silent for so long gets no new connections: another one leads."""
 HEARD_S = 3.0
 """A leading node that answered so short a time ago is not asked again."""
 FAILED_S = 15.0
-"""After a failure nobody tries again for so long; each node has a session of its own."""
-OPENING_S = 24.0
-EXIT_S = 2.0
+"""After a failure nobody tries again for so long; each node has a session of its own. While the same nodes fail, the
+pause doubles (`opening.failure`)."""
+OPENING_S = 22.0
+"""For all of it: waiting for the lock, asking who leads, and opening another session."""
+END_S = 2.0
+"""So much later than it should have ended the process that opens the session is killed."""
+POLL_S = 0.05
 GREETING = b"SSH-"
 VARIABLE = "CLUSTERCTL_WARM"
 OFF = {"no", "off", "0", "false"}
@@ -45,91 +50,125 @@ def main(arguments: Sequence[str]) -> None:
     folder = Path(home, "warm", FOLDER_NAME, cluster)
     argv = session
     with contextlib.suppress(OSError):
-        if os.environ.get(VARIABLE, "").lower() not in OFF and is_open(folder, Path(home), cluster):
+        is_wanted = os.environ.get(VARIABLE, "").lower() not in OFF
+        leader = open_leader(folder, Path(home), cluster) if is_wanted else None
+        if leader is not None:
             os.chdir(folder)  # a socket's name may have 108 bytes, and the folder's alone more (unix(7))
-            argv = through_argv(host, port)
+            argv = through_argv(leader["control"], host, port)
     try:
         os.execvp(argv[0], argv)
     except OSError as e:
         sys.exit(f"{argv[0]}: {e.strerror}")
 
 
-def through_argv(host: str, port: int | str) -> list[str]:
-    """The ssh whose input and output are that port, by the socket in the working folder or not at all."""
+def through_argv(control: str, host: str, port: int | str) -> list[str]:
+    """The ssh whose input and output are that port, by this socket in the working folder or not at all."""
     settings = ("-o", "ProxyCommand=false", "-o", "BatchMode=yes", "-o", "LogLevel=ERROR")
-    return ["ssh", "-F", "none", "-S", CONTROL, *settings, "-W", f"{host}:{port}", "shared"]
+    return ["ssh", "-F", "none", "-S", control, *settings, "-W", f"{host}:{port}", "shared"]
 
 
-def is_open(folder: Path, home: Path, cluster: str) -> bool:
-    """The shared session is open, here and now; it is opened if need be. Raises OSError."""
+def open_leader(folder: Path, home: Path, cluster: str) -> dict[str, str] | None:
+    """The node that leads, here and now; the session is opened if need be. None, or OSError: none is shared."""
     inventory = Path(home, "inventory", f"{cluster}.json")
-    if _is_fresh(folder / HEARD, HEARD_S) and _leader(folder, inventory) is not None:
-        return True
+    ends_at = time.monotonic() + OPENING_S
+    if (leader := _heard(folder, inventory)) is not None:
+        return leader
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _locked(folder) as lock:  # the others wait for the first one's answer
+    with _locked(folder, ends_at) as lock:  # the others wait for the first one's answer
+        if (leader := _heard(folder, inventory)) is not None:
+            return leader
+        if not _has_time(ends_at):
+            return None
         leader = _leader(folder, inventory)
-        if leader is not None and (_is_fresh(folder / HEARD, HEARD_S) or answers(folder, leader)):
-            return True
-        if _is_fresh(folder / FAILED, FAILED_S):
-            return False
-        silent = end(folder)
-        if _opened(home, cluster, silent, folder, lock):
-            return True
+        if leader is not None and answers(folder, leader):
+            (folder / HEARD).touch()
+            return leader
+        silent = pass_over(folder)
+        if not _has_time(ends_at) or _is_paused(folder, inventory):
+            return None
+        if _opened(home, cluster, silent, folder, lock, ends_at):
+            return _leader(folder, inventory)
         (folder / FAILED).touch()
-        return False
+        return None
 
 
-def answers(folder: Path, leader: dict[str, str]) -> bool:
+def answers(folder: Path, leader: dict[str, str], within_s: float = SILENT_S) -> bool:
     """The leading node lets us through: its own SSH server greets, by the session that leads to all others, too."""
-    argv = through_argv(leader["host"], leader["port"])
+    argv = through_argv(leader["control"], leader["host"], leader["port"])
     with subprocess.Popen(
         argv, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as ssh:
         assert ssh.stdout is not None
         try:
-            has_come = select.select([ssh.stdout], [], [], SILENT_S)[0]
-            if not has_come or not os.read(ssh.stdout.fileno(), 80).startswith(GREETING):
-                return False
+            has_come = select.select([ssh.stdout], [], [], within_s)[0]
+            return bool(has_come) and os.read(ssh.stdout.fileno(), 80).startswith(GREETING)
         finally:
             ssh.kill()
-    (folder / HEARD).touch()
-    return True
 
 
-def end(folder: Path) -> str:
-    """Ends the process at the socket, if there is one; gives the instance that it led through, or nothing."""
+def pass_over(folder: Path) -> str:
+    """Nobody leads any more; gives the instance that did, or nothing.
+
+    Its master is not ended: connections to healthy nodes go through it, and the silence may be short. It ends as any
+    other connection does, when it has heard nothing for `opening.SILENCE_S` or had no channel for `opening.KEPT_S`.
+    """
     try:
         silent = str(json.loads((folder / LEADER).read_bytes())["instance_id"])
     except (OSError, ValueError, LookupError, TypeError):
         silent = ""
-    if (folder / CONTROL).exists():
-        argv, null = ["ssh", "-F", "none", "-S", CONTROL, "-O", "exit", "shared"], subprocess.DEVNULL
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            subprocess.run(argv, cwd=folder, stdin=null, stdout=null, stderr=null, timeout=EXIT_S, check=False)
-    for name in (CONTROL, LEADER, HEARD):
+    for name in (LEADER, HEARD):
         (folder / name).unlink(missing_ok=True)
     return silent
 
 
+def _heard(folder: Path, inventory: Path) -> dict[str, str] | None:
+    """The node that leads, if it was heard just now."""
+    return _leader(folder, inventory) if _is_fresh(folder / HEARD, HEARD_S) else None
+
+
 def _leader(folder: Path, inventory: Path) -> dict[str, str] | None:
-    """The node that leads, while its machine is the cluster's and somebody listens at the socket."""
+    """The node that leads, while its machine is the cluster's and its socket is there."""
     try:
         leader = json.loads((folder / LEADER).read_bytes())
-        is_there = (
-            json.dumps(leader["instance_id"]).encode() in inventory.read_bytes() and (folder / CONTROL).is_socket()
-        )
+        is_there = (folder / leader["control"]).is_socket() and _are_in(inventory, [leader["instance_id"]])
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
     return leader if is_there else None
 
 
-def _opened(home: Path, cluster: str, silent: str, folder: Path, lock: int) -> bool:
-    """Another process opens the session; it has the lock as long as it lives, also where this one is ended."""
-    argv = [sys.executable, "-m", "clusterctl.ssh.shared_session.opening", str(home), cluster, silent]
-    with open(folder / LOG, "wb") as log:
-        opener = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=(lock,))
+def _has_time(ends_at: float) -> bool:
+    """Whether there is time to find out that somebody is silent: with less nobody is asked and nobody tried."""
+    return ends_at - time.monotonic() >= SILENT_S
+
+
+def _is_paused(folder: Path, inventory: Path) -> bool:
+    """The last try failed a short time ago, and the machines that it tried are still the cluster's."""
     try:
-        return opener.wait(timeout=OPENING_S) == 0
+        failed = json.loads((folder / FAILED).read_bytes())
+        pause_s, is_same = float(failed["pause_s"]), _are_in(inventory, failed["instances"])
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        pause_s, is_same = FAILED_S, True
+    return is_same and _is_fresh(folder / FAILED, pause_s)
+
+
+def _are_in(inventory: Path, instances: Sequence[str]) -> bool:
+    known = inventory.read_bytes()
+    return all(json.dumps(instance).encode() in known for instance in instances)
+
+
+def _opened(home: Path, cluster: str, silent: str, folder: Path, lock: int, ends_at: float) -> bool:
+    """Another process opens the session; it has the lock as long as it lives, also where this one is ended.
+
+    Nothing in the caller's folder is taken for one of its modules: it runs in ours, and without it on the path.
+    """
+    module = [sys.executable, "-P", "-m", "clusterctl.ssh.shared_session.opening"]
+    with open(folder / LOG, "wb") as log:
+        opener = subprocess.Popen(
+            [*module, str(home), cluster, silent, str(ends_at)], cwd=folder, stdin=subprocess.DEVNULL,
+            stdout=log, stderr=log, pass_fds=(lock,), start_new_session=True,
+        )  # fmt: skip
+    try:
+        return opener.wait(timeout=ends_at + END_S - time.monotonic()) == 0
     except subprocess.TimeoutExpired:
         opener.kill()
         opener.wait()
@@ -137,14 +176,25 @@ def _opened(home: Path, cluster: str, silent: str, folder: Path, lock: int) -> b
 
 
 @contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[int]:
-    """The descriptor of the lock, which is this process's until the block ends. Raises OSError."""
+def _locked(folder: Path, ends_at: float) -> Iterator[int]:
+    """The descriptor of the lock, this process's until the block ends. Raises OSError, TimeoutError at that time."""
     lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        while not _is_taken(lock):
+            if time.monotonic() > ends_at:
+                raise TimeoutError
+            time.sleep(POLL_S)
         yield lock
     finally:
         os.close(lock)
+
+
+def _is_taken(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _is_fresh(file: Path, most_s: float) -> bool:

@@ -14,7 +14,7 @@ from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.keys.openssh_files import known_hosts_text, write_known_hosts
 from clusterctl.ssh.openssh_config import ssh_config_text
 from clusterctl.ssh.shared_session.argv import opening_s, own_session, with_opening
-from clusterctl.ssh.shared_session.opening import candidates, master_argv
+from clusterctl.ssh.shared_session.opening import MOST_PAUSE_S, candidates, failure, master_argv
 from clusterctl.ssh.single.system_ssh import login_argv, quoted_path
 from clusterctl.ssh.target import target_of
 from clusterctl.ssh.way_in import missing_programs
@@ -92,9 +92,23 @@ def test_who_leads_is_slot_0_and_one_other_with_a_machine_that_was_not_silent(ma
 
 def test_the_node_that_leads_gets_nothing_of_this_computer(make_inventory: MakeInventory, tmp_path: Path) -> None:
     inventory = make_inventory(ssh=with_proxy())
-    argv = master_argv(target_of(inventory, inventory.nodes[0]), inventory, inventory.nodes[0], Home(path=tmp_path))
+    first = inventory.nodes[0]
+    argv = master_argv(target_of(inventory, first), inventory, first, Home(path=tmp_path), "control-1")
     assert {"ForwardAgent=no", "StrictHostKeyChecking=yes", "HostKeyAlias=train-0", "BatchMode=yes"} <= set(argv)
     assert not set(argv) & {"-A", "-R", "-L", "-D", "-X", "-Y"}
+    assert {"ServerAliveInterval=15", "ServerAliveCountMax=3"} <= set(argv), "as long as a login to any node"
+    assert "-f" not in argv, "without its socket it must not go into the background"
+
+
+def test_the_pause_doubles_while_the_same_machines_fail() -> None:
+    pauses, failed = [], failure({}, ("i-0", "i-1"), "refused")
+    for _ in range(7):
+        pauses.append(failed["pause_s"])
+        failed = failure(failed, ("i-0", "i-1"), "refused")
+    assert pauses == [15, 30, 60, 120, 240, 480, MOST_PAUSE_S]
+    assert failure(failed, ("i-0", "i-2"), "silent") == {
+        "reason": "silent", "instances": ["i-0", "i-2"], "pause_s": 15
+    }  # fmt: skip
 
 
 def test_what_the_way_in_needs_and_is_not_there_is_named_with_its_source() -> None:
