@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -21,7 +22,7 @@ class Proxy:
     def __init__(self, argv: Sequence[str]) -> None:
         """Starts the command. Raises NodeFailure when there is no such program."""
         self.argv = tuple(argv)
-        if (missing := missing_programs(own_session(self.argv))) is not None:
+        if (missing := missing_programs(own_session(self.argv), which=shutil.which)) is not None:
             raise NodeFailure("proxy", missing)
         self.socket, theirs = socket.socketpair()
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 lives as long as the proxy; a pipe could fill up

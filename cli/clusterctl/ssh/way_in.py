@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -25,7 +24,7 @@ def uses_session_manager(argv: Sequence[str] | None) -> bool:
     return argv is not None and Path(argv[0]).name == SESSION_MANAGER
 
 
-def missing_programs(argv: Sequence[str], *, which: Callable[[str], str | None] = shutil.which) -> str | None:
+def missing_programs(argv: Sequence[str], *, which: Callable[[str], str | None]) -> str | None:
     """The sentence about what is not installed here and the way needs; None when nothing is known to be missing."""
     needed = _NEEDED.get(Path(argv[0]).name, {})
     missing = [f"{program}: install {source}" for program, source in needed.items() if which(program) is None]

@@ -62,10 +62,8 @@ def test_hosts_become_nodes_run_a_job_and_are_as_before_after_down(net: Foreign,
     assert "NODE_RANK='1'" in ok(net, "env", "--node", "1")
     assert "GLOO_SOCKET_IFNAME='host0'" in ok(net, "env", "--node", "1")
     # Whoever else is on the machine goes to the other one as before.
-    assert (
-        net.ssh(1, "sudo ssh -G lab-1 | grep '^user '; ssh -G lab-1 | grep '^user '").stdout
-        == f"user root\nuser {USER}\n"
-    )
+    goes_as = net.ssh(1, "sudo ssh -G lab-1 | grep '^user '; ssh -G lab-1 | grep '^user '").stdout
+    assert goes_as == f"user root\nuser {USER}\n"
     assert "membership of generation 1: 2 nodes" in ok(net, "logs", "--node", "0")
     job = ok(net, "run", "--node", "all", "--yes", "--", "sh", "-c", "echo rank $NODE_RANK of $NNODES")
     assert "rank 0 of 2" in job

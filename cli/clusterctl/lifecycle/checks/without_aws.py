@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.plan.inventory import proxy_command
 
@@ -127,5 +129,5 @@ def machines_stay(known: WithPlan) -> None:
 def way_in(known: WithPlan) -> None:
     """Private nodes that nobody here could reach would boot and bill unseen."""
     way = None if known.change.is_rehearsal else proxy_command(known.intent.config, known.plan)
-    if way is not None and (missing := missing_programs(way)) is not None:
+    if way is not None and (missing := missing_programs(way, which=shutil.which)) is not None:
         raise ClusterctlError(f"{missing}. Nothing was created")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import shutil
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -71,7 +72,7 @@ def checked_target(inventory: Inventory, node: InventoryNode, deadlines: Deadlin
     try:
         target = target_of(inventory, node)
         session = None if target.proxy_argv is None else own_session(target.proxy_argv)
-        if session is not None and (missing := missing_programs(session)) is not None:
+        if session is not None and (missing := missing_programs(session, which=shutil.which)) is not None:
             raise NodeFailure("proxy", missing)
         check_host(target, deadlines)
     except NodeFailure as e:
