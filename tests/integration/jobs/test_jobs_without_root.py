@@ -351,6 +351,7 @@ def test_the_deadline_ends_a_job_that_was_warned_and_its_output_outlives_the_clu
     assert f"{name}: ended by deadline: the cluster reached its deadline" in waited.stderr
     assert job(cluster, name)["state"] == "ended by deadline"
     assert nothing_left(cluster, name), "while the nodes live on"
+    cluster.ok("extend", "10m")  # so that nodes are there when `down` asks for the output, however busy this machine is
     cluster.down()
     said = cluster.ok("job", "logs", name)
     for slot in (1, 3):
