@@ -45,7 +45,7 @@ def digest(content: bytes) -> str:
 
 
 def make_image() -> Image:
-    """The same bytes each time, so that each node that loads it has the same image."""
+    """Gives equal bytes each time, so that each node that loads it has the same image."""
     layer = _tar((path, path.lstrip("/")) for path in _paths())
     config = {
         "architecture": {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine),
