@@ -157,7 +157,7 @@ async def ask_by_packet(server: str, port: int, packet: bytes) -> bytes:
 
 
 async def ask_by_stream(server: str, port: int, packet: bytes) -> bytes:
-    """The resolver's answer over TCP, to a question whose answer does not fit into a packet. Raises OSError, EOFError."""
+    """What the server says over TCP, for answers that no packet has room for. Raises OSError, EOFError."""
     reader, writer = await asyncio.open_connection(server, port)
     try:
         writer.write(len(packet).to_bytes(2, "big") + packet)
