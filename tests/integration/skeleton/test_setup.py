@@ -14,7 +14,9 @@ from tests.integration.rehearsed import ROOT
 PYTHON = """#!/bin/sh
 case $* in
 --version) echo "Python $VERSION" ;;
--c*) case $VERSION in 3.1[1-9]*) exit 0 ;; *) exit 1 ;; esac ;;
+-c*)
+    case $VERSION in 3.1[1-9]*) ;; *) exit 1 ;; esac
+    case "$*, ${0##*/}" in *ensurepip*python3.11) exit 1 ;; esac ;;
 "-m venv .venv")
     [ ! -e no-venv ] || exit 1
     mkdir -p .venv/bin
@@ -42,9 +44,14 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def setup(checkout: Path, *, version: str = "3.11.2") -> tuple[int, str]:
+def setup(checkout: Path, *, version: str = "3.11.2", python: str = "python3") -> tuple[int, str]:
     """The exit code and what was said."""
-    environ = {"PATH": f"{checkout / 'bin'}:/usr/bin:/bin", "VERSION": version, "HOME": str(checkout)}
+    environ = {
+        "PATH": f"{checkout / 'bin'}:/usr/bin:/bin",
+        "VERSION": version,
+        "HOME": str(checkout),
+        "CLUSTERCTL_PYTHON": python,
+    }
     argv = [str(checkout / "scripts" / "setup")]
     done = subprocess.run(argv, env=environ, capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL)
     return done.returncode, done.stderr
@@ -60,6 +67,14 @@ def test_an_old_python_is_named_with_what_to_install(checkout: Path) -> None:
     assert code == 1
     assert "Python 3.11 or newer is needed, and python3 is Python 3.9.2; next: apt-get install" in said
     assert not (checkout / ".venv").exists()
+
+
+def test_a_python_that_can_make_environments_goes_before_one_that_cannot(checkout: Path) -> None:
+    for python in ("python3.11 python3.12", "python3.12 python3.11"):
+        code, said = setup(checkout, python=python)
+        assert code == 0
+        assert "python3.12 -m venv" in said
+        shutil.rmtree(checkout / ".venv")
 
 
 def test_without_the_module_for_environments_its_package_is_named(checkout: Path) -> None:
