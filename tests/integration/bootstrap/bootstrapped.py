@@ -62,9 +62,8 @@ class Bootstrapped:
     name: str
     folder: Path
     metadata: MetadataStub
-    booted_at: dict[int, float] = field(default_factory=dict)
-    """Slot → seconds since 1970."""
     deadlines: dict[int, float] = field(default_factory=dict)
+    """Slot → seconds since 1970."""
 
     def plan(self, slot: int, *, left_s: float, **changes: Any) -> NodePlan:
         """A node of four, eight GPUs each, whose deadline is `left_s` from now."""
@@ -89,7 +88,6 @@ class Bootstrapped:
         shares: Mapping[str, str] | None = None,
     ) -> None:
         """Starts the machine of `plan` and returns at once."""
-        self.booted_at[plan.slot] = time.time()
         self.deadlines[plan.slot] = plan.deadline.timestamp()
         self.driver.boot(
             MachineSpec(
