@@ -12,17 +12,16 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import IO, Any, Literal  # `Any`: what signal.signal gives back
+from typing import IO, Any  # `Any`: what signal.signal gives back
 
 from clusterctl_infra.errors import EngineError
 from clusterctl_infra.private_home import make_private_folder
 
-from clusterctl.engine.boundary import Engine
+from clusterctl.engine.boundary import Engine, RunResult, Verb
 from clusterctl.engine.environment import engine_hint
-from clusterctl.engine.events import Event, Finished, Message, Refusal, Step, parse_event, refusals
+from clusterctl.engine.events import Event, Finished, Message, Step, parse_event, refusals
 from clusterctl.engine.strays import end_program, end_run
 from clusterctl.system.other_programs import ends_with_parent
 
@@ -30,24 +29,6 @@ POLL_S = 0.02
 POLITE_INTERRUPTS = 2
 CLOSING_S = 0.3
 """After its last word the engine takes this long to end its plugins."""
-Verb = Literal["up", "destroy"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunResult:
-    """How the engine ended."""
-
-    succeeded: bool
-    interrupted: bool
-    changes: Mapping[str, int]
-    """How many resources saw which operation, as a state counts them: no components, no providers."""
-    refusals: tuple[Refusal, ...]
-    log: Path
-    """The engine's events, as it wrote them."""
-    said: str
-    """What it wrote to stderr, for failures that are no events."""
-    killed_by: int | None = None
-    """The signal that it died of: its parts may work on, and its lock on the state is left."""
 
 
 def engine_argv(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from clusterctl_infra.catalog.fresh_prices import refresh_command
 
 from clusterctl.cloud.quotas import quota_code, raise_quota
-from clusterctl.engine.run import RunResult
+from clusterctl.engine.boundary import RunResult
 from clusterctl.lifecycle.intent import Intent
 from clusterctl.text.next_commands import edit
 

@@ -17,12 +17,12 @@ from clusterctl.cloud.delete_orphans import KnownNow
 from clusterctl.cloud.look import look_at_each, named
 from clusterctl.cloud.resource import CloudResource, Known, orphans
 from clusterctl.cloud.storage_resources import DATA_KINDS
+from clusterctl.engine.boundary import RunResult
 from clusterctl.engine.extended_budget import BUDGET
 from clusterctl.engine.known_clusters import inventory_here
 from clusterctl.engine.progress import summary
 from clusterctl.engine.purchase_file import paid_words
 from clusterctl.engine.repair import state_at_rest
-from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import config_values, read_config, with_values, write_config
 from clusterctl.engine.state import StackState
 from clusterctl.engine.whereabouts import Whereabouts
