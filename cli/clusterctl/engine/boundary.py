@@ -21,6 +21,24 @@ Verb = Literal["up", "destroy"]
 
 
 @dataclass(frozen=True, kw_only=True)
+class RunRequest:
+    """One run that changes things."""
+
+    verb: Verb
+    parallel: int
+    """How many resources change at once."""
+    log: Path
+    """For the engine's events."""
+    on_event: Callable[[Event], None]
+    on_interrupt: Callable[[int], None]
+    """Told how often Ctrl-C was pressed."""
+    options: tuple[str, ...] = ()
+    """More words for the engine's command line."""
+    config_file: Path | None = None
+    """Another than the stack's own."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunResult:
     """How the engine ended."""
 
@@ -64,17 +82,7 @@ class Engine(Protocol):
     def writing_state_once(self) -> Engine:
         """This engine, which writes its state at the end of a run alone."""
 
-    def run(
-        self,
-        verb: Verb,
-        *,
-        parallel: int,
-        log: Path,
-        on_event: Callable[[Event], None],
-        on_interrupt: Callable[[int], None],
-        options: Sequence[str] = (),
-        config_file: Path | None = None,
-    ) -> RunResult:
+    def run(self, asked: RunRequest) -> RunResult:
         """Changes the cloud as the program says, or ends all that the state has; returns when the engine has ended."""
 
     def export(self) -> StackState | None:

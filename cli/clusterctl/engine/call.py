@@ -6,17 +6,15 @@ import shlex
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from clusterctl_infra.errors import EngineError
 from clusterctl_infra.region_keys import RegionAccess
 
 from clusterctl.engine.aws_plugin import provide_aws_plugin
 from clusterctl.engine.backend import home_of_user, whole_url
-from clusterctl.engine.boundary import RunResult, Verb
+from clusterctl.engine.boundary import RunRequest, RunResult
 from clusterctl.engine.engine_start import EngineStart
 from clusterctl.engine.environment import EngineEnvironment, engine_hint
-from clusterctl.engine.events import Event
 from clusterctl.engine.lock import Lock, locks_named
 from clusterctl.engine.run import run_engine
 from clusterctl.engine.stack import Stack
@@ -58,28 +56,9 @@ class PulumiEngine:
         """This engine, which writes its state at the end of a run alone."""
         return replace(self, environment=self.environment.writing_state_once())
 
-    def run(
-        self,
-        verb: Verb,
-        *,
-        parallel: int,
-        log: Path,
-        on_event: Callable[[Event], None],
-        on_interrupt: Callable[[int], None],
-        options: Sequence[str] = (),
-        config_file: Path | None = None,
-    ) -> RunResult:
+    def run(self, asked: RunRequest) -> RunResult:
         """Changes the cloud; see `run_engine` for what Ctrl-C does. Raises EngineError when it did not start."""
-        return run_engine(
-            self,
-            verb,
-            parallel=parallel,
-            log=log,
-            on_event=on_event,
-            on_interrupt=on_interrupt,
-            options=options,
-            config_file=config_file,
-        )
+        return run_engine(self, asked)
 
     def export(self) -> StackState | None:
         """The state; None when the stack does not exist yet. Raises EngineError."""

@@ -25,7 +25,7 @@ from clusterctl.cloud.machine_resources import RESERVATION
 from clusterctl.cloud.resource import CloudResource
 from clusterctl.cost.sighting import SeenMachine
 from clusterctl.cost.sighting_file import note_cancelled, note_look, note_resized, read_seen
-from clusterctl.engine.boundary import Engine, RunResult, Verb
+from clusterctl.engine.boundary import Engine, RunRequest, RunResult, Verb
 from clusterctl.engine.events import Event, Step
 from clusterctl.engine.region import machine_kind, region_access, start_beside
 from clusterctl.engine.repair import end_what_runs, mend
@@ -184,15 +184,16 @@ class Change:
         self._begun.append(verb)
         engine = self.engine.at(self._rehearsed())
         engine = engine.writing_state_once() if writes_state_once else engine
-        result = engine.run(
-            verb,
+        asked = RunRequest(
+            verb=verb,
             parallel=parallel_for(nodes, rehearsal=self.is_rehearsal),
             log=self._log_file(verb),
             on_event=handle,
             on_interrupt=lambda count: self.output.note(STOPPING if count == 1 else STOPPING_AT_ONCE),
-            options=options,
+            options=tuple(options),
             config_file=config_file,
         )
+        result = engine.run(asked)
         display.end()
         kept.end()
         return result

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Self
 
-from clusterctl.engine.boundary import RunResult, Verb
+from clusterctl.engine.boundary import RunRequest, RunResult
 from clusterctl.engine.engine_start import EngineStart
 from clusterctl.engine.environment import EngineEnvironment
-from clusterctl.engine.events import Event
 from clusterctl.engine.lock import Lock
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import StackState
@@ -39,18 +37,8 @@ class FakeEngine:
     def writing_state_once(self) -> Self:
         return replace(self, environment=self.environment.writing_state_once())
 
-    def run(
-        self,
-        verb: Verb,
-        *,
-        parallel: int,
-        log: Path,
-        on_event: Callable[[Event], None],
-        on_interrupt: Callable[[int], None],
-        options: Sequence[str] = (),
-        config_file: Path | None = None,
-    ) -> RunResult:
-        raise AssertionError(f"the engine was run: {verb}")
+    def run(self, asked: RunRequest) -> RunResult:
+        raise AssertionError(f"the engine was run: {asked.verb}")
 
     def export(self) -> StackState | None:
         raise AssertionError("the state was asked for")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from clusterctl.cloud.boundary import Clients
-from clusterctl.engine.boundary import RunResult, Verb
+from clusterctl.engine.boundary import RunRequest, RunResult, Verb
 from clusterctl.engine.environment import EngineEnvironment
-from clusterctl.engine.events import Event, Refusal
+from clusterctl.engine.events import Refusal
 from clusterctl.engine.lock import Lock
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
@@ -64,17 +64,6 @@ def no_place() -> RunResult:
     return ended(is_well=False, codes=["ReservationCapacityExceeded"])
 
 
-@dataclass(frozen=True, kw_only=True)
-class EngineRun:
-    """What one run of the engine was told."""
-
-    verb: Verb
-    options: tuple[str, ...]
-    parallel: int
-    writes_state_once: bool
-    on_event: Callable[[Event], None]
-
-
 @dataclass(kw_only=True)
 class RecordedEngine(FakeEngine):
     """An engine that exports this state, or raises it; its runs end one after the other in these ways."""
@@ -83,31 +72,17 @@ class RecordedEngine(FakeEngine):
     ends: list[Callable[[], RunResult]] = field(default_factory=list)
     when_asked_for_its_lock: BaseException | None = None
     refreshed: list[str] = field(default_factory=list)
-    runs: list[EngineRun] = field(default_factory=list)
+    runs: list[RunRequest] = field(default_factory=list)
+    wrote_state_once: list[bool] = field(default_factory=list)
+    """Of each run."""
     screen: io.BytesIO = field(default_factory=io.BytesIO)
     """What the change tells a person."""
 
-    def run(
-        self,
-        verb: Verb,
-        *,
-        parallel: int,
-        log: Path,
-        on_event: Callable[[Event], None],
-        on_interrupt: Callable[[int], None],
-        options: Sequence[str] = (),
-        config_file: Path | None = None,
-    ) -> RunResult:
-        told = EngineRun(
-            verb=verb,
-            options=tuple(options),
-            parallel=parallel,
-            writes_state_once="PULUMI_SKIP_CHECKPOINTS" in self.environment.env,
-            on_event=on_event,
-        )
-        self.runs.append(told)
+    def run(self, asked: RunRequest) -> RunResult:
+        self.runs.append(asked)
+        self.wrote_state_once.append("PULUMI_SKIP_CHECKPOINTS" in self.environment.env)
         if not self.ends:
-            raise AssertionError(f"the engine was run: {verb}")
+            raise AssertionError(f"the engine was run: {asked.verb}")
         return self.ends.pop(0)()
 
     def refresh(self, urns: Sequence[str], *, clears_pending: bool = False) -> None:
@@ -165,7 +140,7 @@ def runner_in(folder: Path) -> Callable[..., Change]:
     return make
 
 
-def runs_of(change: Change) -> list[EngineRun]:
+def runs_of(change: Change) -> list[RunRequest]:
     """What each run of the change's engine was told."""
     return engine_of(change).runs
 

@@ -25,6 +25,7 @@ from tests.unit.cli.lifecycle.recorded_runs import (
     NO_ENGINE,
     RESERVED,
     ended,
+    engine_of,
     failure_of,
     intent_of,
     refused,
@@ -45,7 +46,7 @@ def test_a_second_run_that_does_not_start_is_one_that_failed_after_the_first(
     ran = up(change)
     assert (ran.has_made, ran.result.succeeded) == (True, False)
     assert said in ran.result.said
-    assert [run.writes_state_once for run in runs_of(change)] == [False, True]
+    assert engine_of(change).wrote_state_once == [False, True]
 
 
 def test_a_first_run_that_does_not_start_leaves_the_config_as_it_was(runner: Callable[..., Change]) -> None:

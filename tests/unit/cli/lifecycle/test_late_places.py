@@ -15,6 +15,7 @@ from tests.unit.cli.lifecycle.recorded_runs import (
     BEFORE,
     NO_ENGINE,
     ended,
+    engine_of,
     intent_of,
     no_place,
     refused,
@@ -30,7 +31,7 @@ def test_machines_that_found_no_reserved_place_are_made_by_another_run(runner: C
     ran = up(change, sleep=waited.append)
     assert ran.result.succeeded
     assert waited == [15, 30]
-    assert [run.writes_state_once for run in runs_of(change)] == [False, True, True, True]
+    assert engine_of(change).wrote_state_once == [False, True, True, True]
     assert "does not count all reserved places as free yet (ReservationCapacityExceeded): again in 15 s" in told(change)
 
 
