@@ -47,7 +47,7 @@ class Notices:
         if told != self.done:
             if told.rebalance and not self.done.rebalance:
                 words = (name, time_of_day(told.rebalance))
-                tell(self.root, "AWS may take %s back soon (its word of %s): save what is to be kept" % words)
+                tell(self.root, "AWS may take %s back soon (it said so at %s): save what is to be kept" % words)
                 more = {"CLUSTERCTL_NOTICE": "rebalance", "CLUSTERCTL_NOTICE_TIME": told.rebalance}
                 self.hook.start(REBALANCE_S, **more)
             self.done = told

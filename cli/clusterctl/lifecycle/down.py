@@ -187,7 +187,7 @@ def ending_line(change: Change, going: Going) -> str:
         return f"{name}{label}: ends {nodes}{ended}; network and storage are kept"
     holders = [*(store.named for store in data), *others_in(state)]
     lost = f", and what is in {', '.join(holders)}" if holders else ""
-    return f"{name}{label}: ends {nodes} and all else of it, {count(parts, 'resource')}{lost}"
+    return f"{name}{label}: ends {nodes} and everything else of it, {count(parts, 'resource')}{lost}"
 
 
 def staying_lines(change: Change, state: StackState, kept: Sequence[StoredData], *, region: str) -> list[str]:

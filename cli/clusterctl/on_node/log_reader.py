@@ -4,7 +4,7 @@ Python 3.9, standard library only. Nothing of it is kept on the node.
 
 argv[1] is a JSON object: `sources` (name → {"files": […]} or {"journal": […]}), `follow`, `since_s`, `tail` (only so
 many last lines), `grep`, `places` (source → place of the last line that arrived; of files: path → place),
-`patience_s` (a source that gives nothing for so long is told of, and not waited for).
+`patience_s` (a source that gives nothing for this long is told of, and not waited for).
 
 Prints `{"now": unix}` first, then `[source, place, time, is exact, text, file, shared]`: `shared` where other nodes may
 have the file, too. The time is the journal's own; for files that of the reading while following, and while history is

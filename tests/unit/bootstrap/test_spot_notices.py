@@ -139,7 +139,7 @@ def test_a_rule_that_wants_an_end_changes_nothing_of_awss(tmp_path: Path) -> Non
 def test_a_recommendation_runs_its_hook_marks_the_node_and_ends_nothing(ending: Ending, hook: SilentHook) -> None:
     own = ending.watch.notices.hook = SilentHook()
     ending.heard = Heard(rebalance="2027-01-15T07:59:58Z", at=AT)
-    assert ending.look(0) == "AWS may take train-2 back soon (its word of 07:59:58 UTC): save what is to be kept"
+    assert ending.look(0) == "AWS may take train-2 back soon (it said so at 07:59:58 UTC): save what is to be kept"
     assert [ending.look(second) for second in (1, 300)] == ["", ""]
     more = {"CLUSTERCTL_NOTICE": "rebalance", "CLUSTERCTL_NOTICE_TIME": "2027-01-15T07:59:58Z"}
     assert (own.started, hook.started) == ([{"limit_s": "600", **more}], [])

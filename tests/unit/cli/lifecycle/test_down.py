@@ -90,7 +90,7 @@ def test_data_of_the_state_stays_unless_all_is_to_go(
             False,
             False,
             (
-                "train: ends 2 nodes and all else of it, 4 resources, and what is in "
+                "train: ends 2 nodes and everything else of it, 4 resources, and what is in "
                 "/shared (FSx for Lustre, 4800 GiB, fs-1)"
             ),
         ),
