@@ -26,7 +26,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 NODES_PYTHON = "/usr/bin/python3"
 """Rehearsed machines have the Python of the distribution."""
 SILENT_S, RETRIES = 30, 2
-"""A connection that brings nothing for so long has failed, and is tried anew as often."""
+"""A connection that brings nothing for this long has failed, and is tried anew as often."""
 
 
 def main() -> int:

@@ -34,7 +34,7 @@ from clusterctl.ssh.keys.login_keys import LoginKeys
 from clusterctl.ssh.results import NodeResult
 from clusterctl.status.facts import Facts
 from clusterctl.status.judge import judge
-from clusterctl.status.ledger import read_account
+from clusterctl.status.ledger import read_ledger
 from clusterctl.status.node_answers import answer_of
 from clusterctl.top.board import Board
 from clusterctl.top.feed import SampleLines
@@ -108,7 +108,7 @@ def all_readers(folder: Path) -> dict[str, Reader]:
         "inventory of a person": Reader(
             _of_file(folder, lambda path: read_any_inventory(path, ssh_config=folder / "none")), MACHINES
         ),
-        "account": Reader(_of_file(folder, read_account), {"opened": [SPAN, STANDING], "closed": [SPAN]}),
+        "ledger": Reader(_of_file(folder, read_ledger), {"opened": [SPAN, STANDING], "closed": [SPAN]}),
         "observed": Reader(_of_file(folder, lambda path: (read_seen(path), read_reserved(path))), SEEN | RESERVED),
         "run": Reader(_of_file(folder, read_record), RUN),
         "identity": Reader(lambda data: _checked(data, folder), IDENTITY),

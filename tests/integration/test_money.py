@@ -91,7 +91,7 @@ def test_cost_is_the_region_s_bill_to_the_cent_after_a_cut_off_up_and_a_replacem
     rows, billed = machines_in(cost), machines_billed(recorded, until=cost["at"])
     ended = [row for row in billed.values() if row["ended_at"] is not None]
     assert len(ended) >= 2, "one of the up that was cut off, one that was replaced"
-    assert any("in no account" in str(row["note"]) for row in rows.values())
+    assert any("in no ledger" in str(row["note"]) for row in rows.values())
     assert {id: row["spent_usd"] for id, row in rows.items()} == {
         id: pytest.approx(row["usd"], abs=0.005) for id, row in billed.items()
     }

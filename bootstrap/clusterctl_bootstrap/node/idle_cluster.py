@@ -9,14 +9,14 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, List
 
 from clusterctl_bootstrap.node import facts as facts_file
 from clusterctl_bootstrap.node import status
 from clusterctl_bootstrap.node.environment import address
 from clusterctl_bootstrap.node.files import log, write_atomically
 from clusterctl_bootstrap.node.idle_judge import Heard, Verdict, verdict
-from clusterctl_bootstrap.node.idle_peer import Peer, argv
+from clusterctl_bootstrap.node.idle_peer import Peer, Reporter, argv
 from clusterctl_bootstrap.node.outside import Outside
 from clusterctl_bootstrap.node.release import start_ending
 from clusterctl_bootstrap.node.warning import in_words
@@ -76,7 +76,7 @@ class IdleWatch:
         self.is_warned = False
         self.is_ending = False
         self.asked = 0
-        self.peers = [Peer(argv(known, slot, self.interval_s)) for slot in range(known["nodes"])]
+        self.peers: List[Reporter] = [Peer(argv(known, slot, self.interval_s)) for slot in range(known["nodes"])]
 
     def stop(self) -> None:
         for peer in self.peers:
@@ -117,15 +117,15 @@ class IdleWatch:
         log(self.root, start_ending(self.root, self.known, WHY, since, wait_s, self.outside.sleep))
         self._say("end " + reason)
 
-    def _judge(self, counts: Callable[[Peer], bool]) -> Verdict:
+    def _judge(self, counts: Callable[[Reporter], bool]) -> Verdict:
         now = time.monotonic()
         heard = [Heard(peer.report if counts(peer) else None, now - peer.seen_s) for peer in self.peers]
         return verdict(heard, self.known["cluster"], self.known["generation"], self.limit_s)
 
-    def _fresh(self, peer: Peer) -> bool:
+    def _fresh(self, peer: Reporter) -> bool:
         return time.monotonic() - peer.reported_s < STALE * self.interval_s + self.slack_s
 
-    def _answered(self, peer: Peer) -> bool:
+    def _answered(self, peer: Reporter) -> bool:
         return self._fresh(peer) and peer.report["asked"] == self.asked
 
     def _ask_silent(self) -> None:

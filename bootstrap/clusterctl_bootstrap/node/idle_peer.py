@@ -4,7 +4,7 @@ import contextlib
 import subprocess
 import threading
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Protocol
 
 from clusterctl_bootstrap.node.received import is_seconds, is_whole, parsed, printable
 from clusterctl_bootstrap.node.writing import USER
@@ -25,6 +25,20 @@ def argv(known: Dict[str, Any], slot: int, every_s: float) -> List[str]:
     # $SSH_CONNECTION: address and port of this side, address and port of that one (ssh(1)).
     command = "exec sudo -n %s idle-report %g $SSH_CONNECTION" % (AGENT, every_s)
     return [*SSH, "%s@%s-%d" % (USER, known["cluster"], slot), command]
+
+
+class Reporter(Protocol):
+    """A node as slot 0 hears of it."""
+
+    report: Dict[str, Any]
+    reported_s: float
+    seen_s: float
+
+    def say(self, line: str) -> None:
+        """Sends a line."""
+
+    def stop(self) -> None:
+        """Hangs up."""
 
 
 class Peer:

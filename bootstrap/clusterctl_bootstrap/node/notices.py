@@ -12,7 +12,7 @@ from clusterctl_bootstrap.node import status
 from clusterctl_bootstrap.node.ending import AWS, End
 from clusterctl_bootstrap.node.facts import FactsError, read_json
 from clusterctl_bootstrap.node.files import write_atomically
-from clusterctl_bootstrap.node.person_hook import REBALANCE, PersonHook
+from clusterctl_bootstrap.node.person_hook import REBALANCE, Hook, PersonHook
 from clusterctl_bootstrap.node.spot_market import Heard
 from clusterctl_bootstrap.node.warning import tell
 
@@ -30,7 +30,7 @@ class Notices:
     def __init__(self, root: Path, heard: Callable[[], Heard]) -> None:
         self.root = root
         self.heard = heard
-        self.hook = PersonHook(root, REBALANCE)
+        self.hook: Hook = PersonHook(root, REBALANCE)
         self.done = remembered(root)
         self.is_marked = self.done != Heard()
 
@@ -47,7 +47,7 @@ class Notices:
         if told != self.done:
             if told.rebalance and not self.done.rebalance:
                 words = (name, time_of_day(told.rebalance))
-                tell(self.root, "AWS may take %s back soon (its word of %s): save what is to be kept" % words)
+                tell(self.root, "AWS may take %s back soon (it said so at %s): save what is to be kept" % words)
                 more = {"CLUSTERCTL_NOTICE": "rebalance", "CLUSTERCTL_NOTICE_TIME": told.rebalance}
                 self.hook.start(REBALANCE_S, **more)
             self.done = told

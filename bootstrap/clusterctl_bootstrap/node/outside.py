@@ -34,7 +34,7 @@ class Outside:
         raise NotImplementedError
 
     def sleep(self, seconds: float) -> None:
-        """Returns after so long."""
+        """Returns after this long."""
         raise NotImplementedError
 
 

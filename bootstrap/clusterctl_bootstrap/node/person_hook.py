@@ -3,7 +3,7 @@
 import os
 import subprocess
 from pathlib import Path
-from typing import Optional
+from typing import Optional, Protocol
 
 from clusterctl_bootstrap.node.hooks import RUN
 from clusterctl_bootstrap.node.warning import tell
@@ -13,6 +13,16 @@ PRE_TERMINATE, REBALANCE = "pre-terminate", "rebalance"
 LOGS = "var/log/clusterctl/"
 MARGIN_S = 10
 """Before the end: time to see that it was not done."""
+
+
+class Hook(Protocol):
+    """A person's program, as those who warn know it."""
+
+    def start(self, limit_s: int, **more: str) -> None:
+        """Starts it, if there is one, with `more` in its environment."""
+
+    def is_running(self) -> bool:
+        """Whether it is not done."""
 
 
 class PersonHook:

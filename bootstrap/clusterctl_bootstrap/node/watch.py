@@ -20,7 +20,7 @@ from clusterctl_bootstrap.node.idle_node import wanted_end
 from clusterctl_bootstrap.node.metadata_service import MetadataService
 from clusterctl_bootstrap.node.notices import Notices, remembered
 from clusterctl_bootstrap.node.outside import Outside
-from clusterctl_bootstrap.node.person_hook import PRE_TERMINATE, PersonHook, time_to_save_s
+from clusterctl_bootstrap.node.person_hook import PRE_TERMINATE, Hook, PersonHook, time_to_save_s
 from clusterctl_bootstrap.node.spot_market import Heard, SpotMarket
 
 POLL_S = 1.0
@@ -73,7 +73,7 @@ class Watch:
         self.rules = rules
         self.last_words = last_words
         self.boundary = boundary or Boundary(root)
-        self.hook = PersonHook(root, PRE_TERMINATE)
+        self.hook: Hook = PersonHook(root, PRE_TERMINATE)
         self.notices = Notices(root, told_by_aws)
         known = birth(root)
         self.name = "%s-%d" % (known["cluster"], known["slot"])

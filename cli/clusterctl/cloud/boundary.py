@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol  # `Any`: answers of services for which no types are installed
 
+from clusterctl_infra.region_keys import RegionAccess
+
 if TYPE_CHECKING:
     from types_boto3_ec2 import EC2Client
 
@@ -91,3 +93,10 @@ class Clients(Protocol):
     @property
     def sfn(self) -> Any:
         """AWS Step Functions."""
+
+
+class ClientsAt(Protocol):
+    """Makes the services of one region."""
+
+    def __call__(self, rehearsed: RegionAccess | None, *, region: str) -> Clients:
+        """Those of the rehearsed region that is reached so; None: of AWS."""

@@ -128,7 +128,7 @@ def end_trial(
         data_since=None,
         pause=lambda: sleep(pause_s(clients)),
         timeout_s=END_S,
-        tell=lambda what: tell(f"ending {what}, with which room was asked for"),
+        tell=lambda what: tell(f"ending {what}, which had asked for room"),
         kinds=KINDS,
     )
 

@@ -38,7 +38,7 @@ CREDENTIALS = "credentials"
 
 
 Question = Callable[[Clients, Needs, datetime], Iterator[Finding]]
-NOT_ASKED = Finding(about="all else", level="unknown", value="not known until AWS says whose credentials these are")
+NOT_ASKED = Finding(about="everything else", level="unknown", value="not known until AWS knows these credentials")
 
 
 def ask_all(clients: Clients, needs: Needs, *, now: datetime) -> tuple[Finding, ...]:

@@ -55,7 +55,7 @@ def complete_sources(ctx: click.Context, param: click.Parameter, incomplete: str
 @click.command("logs", help=HELP)
 @cluster_option
 @node_option(default="all", help=NODES_HELP)
-@click.option("-f", "--follow", is_flag=True, help="Follow, over lost connections, too.")
+@click.option("-f", "--follow", is_flag=True, help="Follow, and go on after a lost connection.")
 @time_option("--since", default=None, help="Only the last 10m, 2h.")
 @names_option(default=False, usual="--numbers")
 @click.option("--grep", metavar="REGEX", help="Only lines that match; the nodes filter.")

@@ -25,8 +25,9 @@ node; if it is the name of a job that this computer started, the job's cluster i
 command with such a name stands after --. Every node gets all of stdin; for several nodes it must fit into $TMPDIR.
 Without a command the system's ssh logs in. With --sudo the node's variables are set, too.
 
-A host without the key that it was made with is refused. The command ends when clusterctl does, also when the network
-is cut; with -t it ends by Ctrl-C, or by SIGHUP when the connection ends or the network has been gone for 45 s.
+A node whose host key is not the one that it was made with is refused. The command ends when clusterctl does, also
+when the network is cut; with -t it ends by Ctrl-C, or by SIGHUP when the connection ends or the network has been
+gone for 45 s.
 
 On one node the exit code is the command's own, 255 when the node was not reached, or the command was ended at
 --timeout. On several, each line begins with its node's name, as in [train-0] (with --numbers: [Node 0]). The exit code

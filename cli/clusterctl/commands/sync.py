@@ -19,7 +19,7 @@ from clusterctl.output import Output
 @click.option(
     "--preserve", "is_preserving", is_flag=True, help="From nodes: keep owners, setuid bits and devices, as rsync -a."
 )
-@time_option("--timeout", default="60s", help="Give up when nothing at all has moved for so long.")
+@time_option("--timeout", default="60s", help="Give up when nothing at all has moved for this long.")
 @connect_timeout_option(default="15s")
 @click.argument("source")
 @click.argument("target")

@@ -22,7 +22,7 @@ from clusterctl.options import (
 )
 from clusterctl.output import Output
 from clusterctl.ssh.remote_command import usable_keys
-from clusterctl.status.ledger import read_account
+from clusterctl.status.ledger import read_ledger
 from clusterctl.top.board import Board
 from clusterctl.top.feed import start_feeds
 from clusterctl.top.one_frame import print_frame
@@ -63,13 +63,13 @@ def command(
         interval_s=interval,
         connect_timeout_s=connect_timeout,
     )
-    account = read_account(home.ledger_file(inventory.cluster_id))
+    ledger = read_ledger(home.ledger_file(inventory.cluster_id))
     if as_json or not (output.stdout_is_terminal and takes_a_screen(os.environ)):
         within_s = connect_timeout + SAMPLES_FOR_A_FRAME * interval
-        return print_frame(inventory, board, account, output, within_s=within_s, as_json=as_json)
+        return print_frame(inventory, board, ledger, output, within_s=within_s, as_json=as_json)
     # Loaded on use: it needs textual, and one frame for a file does not.
     screen = importlib.import_module("clusterctl.top.screen")
-    shown: int = screen.TopScreen(inventory, board, account, interval_s=interval).show()
+    shown: int = screen.TopScreen(inventory, board, ledger, interval_s=interval).show()
     return shown
 
 

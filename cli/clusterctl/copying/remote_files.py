@@ -20,7 +20,7 @@ from clusterctl.ssh.single.transport import NodeConnection
 CHUNK_BYTES = 32 * 1024
 """As much as paramiko puts in one request."""
 SILENT_S = 60.0
-"""A node that takes or gives nothing for so long is given up."""
+"""A node that takes or gives nothing for this long is given up."""
 DIGEST_LEAST_S, DIGEST_BYTES_PER_S = 30.0, 20_000_000
 """A slow network file system still reads so much; a fast disk thirty times that."""
 

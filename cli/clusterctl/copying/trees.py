@@ -54,7 +54,7 @@ class RsyncWay:
     """What comes from nodes keeps its owner and its setuid bits, and devices come, as far as this person may."""
     excluded: Sequence[str] = ()
     silence_s: float = 60.0
-    """rsync gives up when nothing at all has moved for so long."""
+    """rsync gives up when nothing at all has moved for this long."""
     connect_timeout_s: float = 15.0
 
 

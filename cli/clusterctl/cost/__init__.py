@@ -1,1 +1,1 @@
-"""What a cluster costs, from its account, what AWS said of its machines and reservations, and dated prices."""
+"""What a cluster costs, from its ledger, what AWS said of its machines and reservations, and dated prices."""

@@ -1,6 +1,6 @@
-"""What of an account AWS's word puts right, where a command that was cut off left it with too little. Pure.
+"""What of a ledger AWS's word puts right, where a command that was cut off left it with too little. Pure.
 
-The account is written when machines are there or are to go, and the engine may be killed before the one, or after the
+The ledger is written when machines are there or are to go, and the engine may be killed before the one, or after the
 other: then machines run that no span counts, until the next command, hours later perhaps. A budget would not know.
 """
 
@@ -15,16 +15,16 @@ from clusterctl_infra.ledger_correction import corrected
 from clusterctl.cost.sighting import SeenMachine
 
 SHORT_S = 60.0
-"""Between the instant that a change is planned for, which the account has, and what the change then does."""
+"""Between the instant that a change is planned for, which the ledger has, and what the change then does."""
 NEVER = datetime.max.replace(tzinfo=UTC)
 
 
 PriceOf = Callable[[SeenMachine], float | None]
-"""US dollars per hour of a machine that no account has; None is unknown."""
+"""US dollars per hour of a machine that no ledger has; None is unknown."""
 
 
 def as_the_last(machine: SeenMachine) -> None:
-    """For who knows no prices: a machine costs what the last one in the account did."""
+    """For who knows no prices: a machine costs what the last one in the ledger did."""
 
 
 def corrections(
@@ -34,11 +34,11 @@ def corrections(
     ends_by: datetime | None = None,
     price_of: PriceOf = as_the_last,
 ) -> tuple[Span, ...]:
-    """The spans that are to stand in the account instead, or besides.
+    """The spans that are to stand in the ledger instead, or besides.
 
     A slot's time is paid once, whichever machine was in it: what a span of its slot counts is no machine's loss. An
-    account without spans counts from the start of its run, which is before all machines. `ends_by`: the deadline that
-    the account's machines had. `price_of`: they may have been of another type, or on demand where these are spot.
+    ledger without spans counts from the start of its run, which is before all machines. `ends_by`: the deadline that
+    the ledger's machines had. `price_of`: they may have been of another type, or on demand where these are spot.
     """
     if not ledger.spans:
         return ()
@@ -55,7 +55,7 @@ def corrections(
 def _truth(
     machine: SeenMachine, slot: int, ledger: Ledger, *, ends_by: datetime | None, price_of: PriceOf
 ) -> Span | None:
-    """The machine's last span as it was; None where the account has it, or counts all of its time."""
+    """The machine's last span as it was; None where the ledger has it, or counts all of its time."""
     of_slot = [span for span in ledger.spans if span.slot == slot]
     own = [span for span in of_slot if span.instance_id == machine.instance_id]
     others = [span for span in of_slot if span.instance_id != machine.instance_id]
@@ -103,7 +103,7 @@ def _true_end(machine: SeenMachine, others: Iterable[Span], *, ends_by: datetime
 
 
 def _ran_after(machine: SeenMachine, instant: datetime) -> bool:
-    """Whether AWS said so: one that nobody looked at since may be gone, and the account's end stands."""
+    """Whether AWS said so: one that nobody looked at since may be gone, and the ledger's end stands."""
     known = machine.ended_at or machine.alive_at
     return known is not None and known > instant
 

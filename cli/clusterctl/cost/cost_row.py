@@ -33,7 +33,7 @@ class CostRow:
     at_deadline_usd: float | None
     note: str | None = None
     is_start_seen: bool = False
-    """AWS said it; else it is assumed from the account."""
+    """AWS said it; else it is assumed from the ledger."""
     is_end_seen: bool = False
 
     @property

@@ -1,6 +1,6 @@
 """What a cluster has cost, costs now, and will have cost at its deadline: rows of an estimated bill. Pure.
 
-The account (`ledger`) says which machine ran in which slot from when to when, at what list price, and what disks,
+The ledger says which machine ran in which slot from when to when, at what list price, and what disks,
 addresses, the gateway and storage cost beside, over all runs and between them; what AWS itself said of a machine holds
 instead (`reconcile`). A machine whose end was not seen counts to the deadline, for its slot is reserved until then: AWS
 bills a reservation whether or not something runs in it. Where AWS was seen to hold no reservation any more, nothing
@@ -34,13 +34,13 @@ NOT_COUNTED = (
 EMPTY = "empty: a reservation bills all the same"
 LATE = "runs on after the deadline"
 TAIL = "AWS may bill its reservation up to 1 h longer"
-IN_NO_ACCOUNT = "in no account on this computer: found by the cluster's tag"
-NO_ACCOUNT = "no account on this computer: counted from the start of the run"
+IN_NO_LEDGER = "in no ledger on this computer: found by the cluster's tag"
+NO_LEDGER = "no ledger on this computer: counted from the start of the run"
 
 
 def cost_rows(
     inventory: Inventory,
-    account: Ledger | None,
+    ledger: Ledger | None,
     *,
     alive: frozenset[str] | None,
     now: datetime,
@@ -52,12 +52,12 @@ def cost_rows(
     """Machines by slot and time, the reserved places in which nothing runs, then what bills beside them.
 
     `alive`: the instances that AWS says run; `is_reserved`: whether it says that places are held; None: it did not
-    answer, and the account alone counts. `over`: since when a kind of what bills beside them is gone. `ways_out`: of
+    answer, and the ledger alone counts. `over`: since when a kind of what bills beside them is gone. `ways_out`: of
     elastic IPs and the NAT gateway, those that AWS still has; None: it was not asked.
     """
     # A cluster that is down has no end to look forward to: what it keeps bills until somebody ends it.
     deadline = now if inventory.run_nodes_down else datetime.fromisoformat(inventory.deadline)
-    spans = _assumed_spans(inventory, observed) if account is None else account.spans
+    spans = _assumed_spans(inventory, observed) if ledger is None else ledger.spans
     if inventory.capacity != "on-demand":
         # Nothing is reserved for spot machines, nor by the cluster beside a reservation that existed before it: what
         # is held all the same AWS would have said.
@@ -68,7 +68,7 @@ def cost_rows(
         alive=alive,
         deadline=deadline,
         now=now,
-        unseen=NO_ACCOUNT if account is None else None,
+        unseen=NO_LEDGER if ledger is None else None,
         is_reserved=is_reserved,
         is_released=released_at(observed, is_reserved=is_reserved, deadline=deadline, now=now) is not None,
     )
@@ -76,14 +76,14 @@ def cost_rows(
     nodes.sort(key=lambda row: (row.slot or 0, row.started_at))
     machines, empty = [row for row in nodes if row.kind == "node"], [row for row in nodes if row.kind == "empty"]
     ended = {**gone_with_machines(inventory, machines, alive=alive, ways_out=ways_out), **over}
-    return (*machines, *folded(empty), *standing_rows(inventory, account, over=ended, deadline=deadline, now=now))
+    return (*machines, *folded(empty), *standing_rows(inventory, ledger, over=ended, deadline=deadline, now=now))
 
 
-def uncounted(account: Ledger | None, alive: frozenset[str] | None) -> tuple[str, ...]:
-    """Instances that run and are in no account: they are counted from their launch, but in no deadline."""
-    if account is None or alive is None:
+def uncounted(ledger: Ledger | None, alive: frozenset[str] | None) -> tuple[str, ...]:
+    """Instances that run and are in no ledger: they are counted from their launch, but in no deadline."""
+    if ledger is None or alive is None:
         return ()
-    return tuple(sorted(alive - {span.instance_id for span in account.spans}))
+    return tuple(sorted(alive - {span.instance_id for span in ledger.spans}))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +124,7 @@ def _end_and_note(paid: Paid, look: _Look) -> tuple[datetime | None, str | None]
     """When it stopped billing, as far as that is known, and what is out of the ordinary with it."""
     deadline, alive, ended_at = look.deadline, look.alive, paid.ended_at
     is_place = paid.instance_id is None
-    note = EMPTY if is_place else look.unseen if paid.is_in_account else IN_NO_ACCOUNT
+    note = EMPTY if is_place else look.unseen if paid.is_in_ledger else IN_NO_LEDGER
     if ended_at is None:
         is_gone = alive is not None and bool(paid.instance_id) and paid.instance_id not in alive
         if look.now < deadline:
@@ -140,7 +140,7 @@ def _end_and_note(paid: Paid, look: _Look) -> tuple[datetime | None, str | None]
 
 
 def _assumed_spans(inventory: Inventory, observed: Observed) -> tuple[Span, ...]:
-    """Without an account: every node since the start of the run, at its share of the hourly sum.
+    """Without a ledger: every node since the start of the run, at its share of the hourly sum.
 
     A node whose machine nobody wrote down counts only where AWS was never seen to have any.
     """

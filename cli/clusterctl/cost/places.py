@@ -93,6 +93,6 @@ class Paid:
     """AWS said it; else it is assumed."""
     is_end_seen: bool
     usd_per_hour: float | None
-    is_in_account: bool = True
+    is_in_ledger: bool = True
     instance_type: str | None = None
     """None: nobody saw the machine."""

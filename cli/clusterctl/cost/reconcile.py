@@ -1,8 +1,8 @@
-"""What was paid for in each slot: the account, put right by what AWS said of the machines. Pure.
+"""What was paid for in each slot: the ledger, put right by what AWS said of the machines. Pure.
 
-The account errs early: it counts from a run's start and to the instant that a change was planned for. Where AWS told
-when a machine was launched or ended, that holds instead; machines that AWS showed and no account has are added. What
-of a reservation is empty is paid for, too: by what AWS said of it, and where it said nothing, as long as the account
+The ledger errs early: it counts from a run's start and to the instant that a change was planned for. Where AWS told
+when a machine was launched or ended, that holds instead; machines that AWS showed and no ledger has are added. What
+of a reservation is empty is paid for, too: by what AWS said of it, and where it said nothing, as long as the ledger
 takes the slot for reserved.
 """
 
@@ -88,7 +88,7 @@ def _machine(
     over_at: datetime | None,
     now: datetime,
 ) -> Paid:
-    """A machine of the account; `over_at`: since when none has a place."""
+    """A machine of the ledger; `over_at`: since when none has a place."""
     start, end = span.started_at, span.ended_at
     is_gone = alive is not None and span.instance_id not in alive
     if machine is not None:
@@ -96,7 +96,7 @@ def _machine(
         if machine.ended_at is not None or machine.gone_at is not None:
             end = _end(machine, planned=(deadline,) if end is None else (end, deadline))
         elif end is not None:
-            # The account closed it, and nobody saw it go: it ran at least as long as it was seen.
+            # The ledger closed it, and nobody saw it go: it ran at least as long as it was seen.
             runs = alive is not None and machine.instance_id in alive
             end = None if runs else _latest(end, start, machine.alive_at)
     if end is None and is_gone and over_at is not None:
@@ -116,7 +116,7 @@ def _machine(
 
 
 def _empty_place(span: Span, paid: Paid, pairs: Iterable[tuple[Span, Paid]], deadline: datetime) -> Paid | None:
-    """The slot's place after its machine ended, reserved until the next one, or until the account closed it."""
+    """The slot's place after its machine ended, reserved until the next one, or until the ledger closed it."""
     began = paid.ended_at
     if began is None or paid.ended_at == span.ended_at:
         return None
@@ -142,7 +142,7 @@ def _empty_place(span: Span, paid: Paid, pairs: Iterable[tuple[Span, Paid]], dea
 def _stray(
     machine: SeenMachine, observed: Observed, alive: frozenset[str] | None, deadline: datetime, now: datetime
 ) -> Paid:
-    """A machine of no account, such as of an `up` that was killed before it wrote it down."""
+    """A machine of no ledger, such as of an `up` that was killed before it wrote it down."""
     end = None
     if machine.ended_at is not None or machine.gone_at is not None:
         end = _end(machine, planned=(deadline,))
@@ -156,7 +156,7 @@ def _stray(
         is_start_seen=True,
         is_end_seen=machine.ended_at is not None,
         usd_per_hour=None if machine.instance_type is None else observed.usd_per_hour.get(machine.instance_type),
-        is_in_account=False,
+        is_in_ledger=False,
         instance_type=machine.instance_type,
     )
 

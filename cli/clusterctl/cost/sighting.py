@@ -48,7 +48,7 @@ class SeenMachine:
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
-    """All that AWS said of machines and reservations, and list prices of the types that no account has one for."""
+    """All that AWS said of machines and reservations, and list prices of the types that no ledger has one for."""
 
     machines: Mapping[str, SeenMachine] = field(default_factory=dict)
     """By instance id."""

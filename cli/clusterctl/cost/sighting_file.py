@@ -55,11 +55,11 @@ def read_reserved(path: Path) -> dict[str, SeenReservation]:
     )
 
 
-def read_observed(home: Home, account: Ledger | None, *, cluster_id: str, region: str) -> Observed:
-    """What is known of the cluster's machines and reservations, with today's prices of those that are in no account."""
+def read_observed(home: Home, ledger: Ledger | None, *, cluster_id: str, region: str) -> Observed:
+    """What is known of the cluster's machines and reservations, with today's prices of those that are in no ledger."""
     path = home.observed_file(cluster_id)
     machines, reservations = read_seen(path), read_reserved(path)
-    known = set() if account is None else {span.instance_id for span in account.spans}
+    known = set() if ledger is None else {span.instance_id for span in ledger.spans}
     types = {
         machine.instance_type
         for id, machine in machines.items()
@@ -76,7 +76,7 @@ def read_observed(home: Home, account: Ledger | None, *, cluster_id: str, region
 def note_instances(path: Path, instances: Iterable[InstanceState], *, at: datetime) -> None:
     """Writes down what is new in a look at `at`.
 
-    A full disk keeps nobody from asking for a status: what was not written is assumed from the account, and said so.
+    A full disk keeps nobody from asking for a status: what was not written is assumed from the ledger, and said so.
     """
     _append(path, [sighting_to_json(sighting) for sighting in news(read_seen(path), instances, at=at)])
 

@@ -1,4 +1,4 @@
-"""What bills beside machines: disks, addresses, the gateway, storage, by the account or by the last `up`. Pure."""
+"""What bills beside machines: disks, addresses, the gateway, storage, by the ledger or by the last `up`. Pure."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ WAYS_OUT: Mapping[str, StandingKind] = {"elastic IP": "addresses", "NAT gateway"
 
 def standing_rows(
     inventory: Inventory,
-    account: Ledger | None,
+    ledger: Ledger | None,
     *,
     over: Mapping[StandingKind, datetime],
     deadline: datetime,
     now: datetime,
 ) -> tuple[CostRow, ...]:
-    """What bills until somebody ends it; `over`: since when a kind does not, whatever the account says."""
-    standing = _assumed(inventory) if account is None or not account.standing else account.standing
+    """What bills until somebody ends it; `over`: since when a kind does not, whatever the ledger says."""
+    standing = _assumed(inventory) if ledger is None or not ledger.standing else ledger.standing
     return tuple(_row(_cut(charge, over.get(charge.kind)), deadline=deadline, now=now) for charge in standing)
 
 
@@ -81,7 +81,7 @@ def _row(standing: Standing, *, deadline: datetime, now: datetime) -> CostRow:
 
 
 def _assumed(inventory: Inventory) -> tuple[Standing, ...]:
-    """Without an account of it: today's rates from the start of the run."""
+    """Without a ledger of it: today's rates from the start of the run."""
     if inventory.prices_dated is None:  # written by a clusterctl that knew only the sum
         return ()
     began = datetime.fromisoformat(inventory.started_at)

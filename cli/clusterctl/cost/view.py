@@ -29,7 +29,7 @@ class CostView:
     """What one look at a cluster's cost found."""
 
     inventory: Inventory
-    account: Ledger | None
+    ledger: Ledger | None
     alive: frozenset[str] | None
     cloud_trouble: str | None
     """Why `alive` is not known."""
@@ -53,7 +53,7 @@ class CostView:
         """The estimated bill."""
         return cost_rows(
             self.inventory,
-            self.account,
+            self.ledger,
             alive=self.alive,
             now=self.now,
             observed=self.observed,
@@ -118,7 +118,7 @@ def cost_json(seen: CostView) -> dict[str, object]:
         },
         "kinds": {kind: _sums_json(kind_sums) for kind, kind_sums in by_kind(rows).items()},
         "rows": [_row_json(row) for row in rows],
-        "uncounted": list(uncounted(seen.account, seen.alive)),
+        "uncounted": list(uncounted(seen.ledger, seen.alive)),
         "cloud": {
             "answered": seen.alive is not None,
             "trouble": seen.cloud_trouble,
@@ -139,19 +139,19 @@ def remarks(seen: CostView) -> list[str]:
     if inventory.prices_dated is None:
         older = "the last up was an older clusterctl's"
         told.append(f"disks, addresses and storage are not counted: {older}; next: {up_again(inventory)}")
-    if seen.account is None:
-        told.append("this computer has no account of the cluster: earlier sizes, replacements and runs are not counted")
-    if inventory.run > 1 and (seen.account is None or not seen.account.standing):
+    if seen.ledger is None:
+        told.append("this computer has no ledger of the cluster: earlier sizes, replacements and runs are not counted")
+    if inventory.run > 1 and (seen.ledger is None or not seen.ledger.standing):
         told.append(
             f"this is run {inventory.run}: disks, addresses and storage count from its start, machines from the first"
         )
     if seen.cloud_trouble is not None:
         told.append(
-            f"{cloud_name(inventory)} did not answer ({seen.cloud_trouble}): what runs now is taken from the account"
+            f"{cloud_name(inventory)} did not answer ({seen.cloud_trouble}): what runs now is taken from the ledger"
         )
     if seen.cloud_trouble is None and seen.reserved_trouble is not None:
         told.append(reserved_unknown(inventory, seen.reserved_trouble))
-    if more := uncounted(seen.account, seen.alive):
+    if more := uncounted(seen.ledger, seen.alive):
         told.append(f"runs, and no deadline counts it: {', '.join(more)}; next: {up_again(inventory)}")
     return told
 
@@ -165,7 +165,7 @@ def _what_spot_costs(seen: CostView) -> list[str]:
 
 
 def _what_is_assumed(inventory: Inventory) -> str:
-    return f"{ASSUMED} before a time: assumed from this computer's account; all others {cloud_name(inventory)} told"
+    return f"{ASSUMED} before a time: assumed from this computer's ledger; all others {cloud_name(inventory)} told"
 
 
 def _cells(row: CostRow, now: datetime) -> list[str]:

@@ -2,21 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
 
 from clusterctl_infra.region_keys import RegionAccess
 
 from clusterctl.engine.engine_start import EngineStart
 from clusterctl.engine.environment import EngineEnvironment
+from clusterctl.engine.events import Event, Refusal
 from clusterctl.engine.lock import Lock
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import StackState
 from clusterctl.output import Output
 
+Verb = Literal["up", "destroy"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRequest:
+    """One run that changes things."""
+
+    verb: Verb
+    parallel: int
+    """How many resources change at once."""
+    log: Path
+    """For the engine's events."""
+    on_event: Callable[[Event], None]
+    on_interrupt: Callable[[int], None]
+    """Told how often Ctrl-C was pressed."""
+    options: tuple[str, ...] = ()
+    """More words for the engine's command line."""
+    config_file: Path | None = None
+    """Another than the stack's own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunResult:
+    """How the engine ended."""
+
+    succeeded: bool
+    interrupted: bool
+    changes: Mapping[str, int]
+    """How many resources saw which operation, as a state counts them: no components, no providers."""
+    refusals: tuple[Refusal, ...]
+    log: Path
+    """The engine's events, as it wrote them."""
+    said: str
+    """What it wrote to stderr, for failures that are no events."""
+    killed_by: int | None = None
+    """The signal that it died of: its parts may work on, and its lock on the state is left."""
+
 
 class Engine(Protocol):
-    """The engine on one stack, for calls that change nothing in the cloud. Any of them may raise EngineError."""
+    """The engine on one stack; `run` alone changes anything in the cloud. Any call may raise EngineError."""
 
     @property
     def stack(self) -> Stack:
@@ -41,6 +81,9 @@ class Engine(Protocol):
 
     def writing_state_once(self) -> Engine:
         """This engine, which writes its state at the end of a run alone."""
+
+    def run(self, asked: RunRequest) -> RunResult:
+        """Changes the cloud as the program says, or ends all that the state has; returns when the engine has ended."""
 
     def export(self) -> StackState | None:
         """The state; None when the stack does not exist yet."""

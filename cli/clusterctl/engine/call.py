@@ -1,4 +1,4 @@
-"""Short calls of the engine: export, cancel, stack init, targeted refresh. Each ends in its time."""
+"""The engine that starts pulumi. All calls but `run` are short, and each of those ends in its time."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from clusterctl_infra.region_keys import RegionAccess
 
 from clusterctl.engine.aws_plugin import provide_aws_plugin
 from clusterctl.engine.backend import home_of_user, whole_url
+from clusterctl.engine.boundary import RunRequest, RunResult
 from clusterctl.engine.engine_start import EngineStart
 from clusterctl.engine.environment import EngineEnvironment, engine_hint
 from clusterctl.engine.lock import Lock, locks_named
+from clusterctl.engine.run import run_engine
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import StackState, parse_state
 from clusterctl.output import Output
@@ -31,7 +33,7 @@ def noted_nowhere(pid: int) -> None:
 
 @dataclass(kw_only=True)
 class PulumiEngine:
-    """The engine on one stack, for calls that change nothing in the cloud."""
+    """The engine on one stack; `run` alone changes anything in the cloud."""
 
     stack: Stack
     environment: EngineEnvironment
@@ -53,6 +55,10 @@ class PulumiEngine:
     def writing_state_once(self) -> PulumiEngine:
         """This engine, which writes its state at the end of a run alone."""
         return replace(self, environment=self.environment.writing_state_once())
+
+    def run(self, asked: RunRequest) -> RunResult:
+        """Changes the cloud; see `run_engine` for what Ctrl-C does. Raises EngineError when it did not start."""
+        return run_engine(self, asked)
 
     def export(self) -> StackState | None:
         """The state; None when the stack does not exist yet. Raises EngineError."""

@@ -12,17 +12,16 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import IO, Any, Literal  # `Any`: what signal.signal gives back
+from typing import IO, Any  # `Any`: what signal.signal gives back
 
 from clusterctl_infra.errors import EngineError
 from clusterctl_infra.private_home import make_private_folder
 
-from clusterctl.engine.boundary import Engine
+from clusterctl.engine.boundary import Engine, RunRequest, RunResult, Verb
 from clusterctl.engine.environment import engine_hint
-from clusterctl.engine.events import Event, Finished, Message, Refusal, Step, parse_event, refusals
+from clusterctl.engine.events import Event, Finished, Message, Step, parse_event, refusals
 from clusterctl.engine.strays import end_program, end_run
 from clusterctl.system.other_programs import ends_with_parent
 
@@ -30,24 +29,6 @@ POLL_S = 0.02
 POLITE_INTERRUPTS = 2
 CLOSING_S = 0.3
 """After its last word the engine takes this long to end its plugins."""
-Verb = Literal["up", "destroy"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunResult:
-    """How the engine ended."""
-
-    succeeded: bool
-    interrupted: bool
-    changes: Mapping[str, int]
-    """How many resources saw which operation, as a state counts them: no components, no providers."""
-    refusals: tuple[Refusal, ...]
-    log: Path
-    """The engine's events, as it wrote them."""
-    said: str
-    """What it wrote to stderr, for failures that are no events."""
-    killed_by: int | None = None
-    """The signal that it died of: its parts may work on, and its lock on the state is left."""
 
 
 def engine_argv(
@@ -64,26 +45,20 @@ def parallel_for(nodes: int, *, rehearsal: bool) -> int:
     return wanted if rehearsal else min(wanted, 32)
 
 
-def run_engine(
-    engine: Engine,
-    verb: Verb,
-    *,
-    parallel: int,
-    log: Path,
-    on_event: Callable[[Event], None],
-    on_interrupt: Callable[[int], None],
-    options: Sequence[str] = (),
-    config_file: Path | None = None,
-) -> RunResult:
+def run_engine(engine: Engine, asked: RunRequest) -> RunResult:
     """Runs the engine to its end; the first Ctrl-C lets it finish what it has begun, the second stops it at once,
     the third kills it.
 
     To be called from the main thread: the child is told when the thread that started it ends (prctl(2)).
     """
-    environment, name = engine.environment, engine.stack.name
-    file = config_file or environment.config_file
+    environment, log = engine.environment, asked.log
     argv = engine_argv(
-        environment.executable, verb, stack_name=name, config_file=file, parallel=parallel, options=options
+        environment.executable,
+        asked.verb,
+        stack_name=engine.stack.name,
+        config_file=asked.config_file or environment.config_file,
+        parallel=asked.parallel,
+        options=asked.options,
     )
     make_private_folder(log.parent)
     with _private(log) as stdout, _private(_error_log(log)) as stderr, log.open("rb") as reader:
@@ -91,13 +66,13 @@ def run_engine(
         engine.begun(child.pid)  # setpriv and the wrapper become the engine: the pid is the one in its lock
         kept: list[Message] = []
         changes: Counter[str] = Counter()
-        with _Interrupts(child, token=environment.run_token, tell=on_interrupt) as interrupts:
+        with _Interrupts(child, token=environment.run_token, tell=asked.on_interrupt) as interrupts:
             for event in _Follower(child, token=environment.run_token).events(reader):
                 if isinstance(event, Message):
                     kept.append(event)
                 elif isinstance(event, Step) and event.stage == "done" and event.is_custom:
                     changes[event.op] += 1
-                on_event(event)
+                asked.on_event(event)
     return _result(child.returncode, is_interrupted=interrupts.count > 0, changes=changes, kept=kept, log=log)
 
 

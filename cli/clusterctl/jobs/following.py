@@ -23,7 +23,7 @@ LOOK_S = 0.2
 GIVE_UP_S = 30.0
 """How long a node that cannot be reached is tried again when others have told how it ended."""
 UNHEARD_S = 120.0
-"""The same where no node has."""
+"""How long it is tried again where no node has told that yet."""
 
 
 @dataclass(frozen=True, kw_only=True)

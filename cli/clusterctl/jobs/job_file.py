@@ -50,7 +50,7 @@ def _time(value: object) -> object:
 
 def _name(value: object) -> object:
     if not isinstance(value, str) or NAME.fullmatch(value) is None:
-        raise ValueError("write small letters, digits and dashes, at most 40")
+        raise ValueError("write lower-case letters, digits and dashes, at most 40")
     return value
 
 
@@ -131,9 +131,9 @@ class JobFile(BaseModel):
         default=AUTO, description="Processes on each node; auto: its GPUs."
     )
     gpus: Annotated[int, BeforeValidator(_gpus)] | None = Field(
-        default=None, description="So many GPUs of each node, not whole nodes."
+        default=None, description="This many GPUs of each node, not whole nodes."
     )
-    wait: Time | None = Field(default=None, description="Wait so long for nodes that other jobs have.")
+    wait: Time | None = Field(default=None, description="Wait this long for nodes that other jobs have.")
     name: Annotated[str, BeforeValidator(_name)] | None = Field(default=None, description="The job's name.")
     env: Annotated[
         dict[str, str],

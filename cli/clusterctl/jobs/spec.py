@@ -75,7 +75,7 @@ def default_name(command: Sequence[str], now: datetime, token: str) -> str:
 def checked_name(name: str) -> str:
     """The name. Raises UsageError for one that is none."""
     if NAME.fullmatch(name) is None:
-        raise UsageError(f"--name {name!r}: write small letters, digits and dashes, at most 40", hint=HINT)
+        raise UsageError(f"--name {name!r}: write lower-case letters, digits and dashes, at most 40", hint=HINT)
     return name
 
 

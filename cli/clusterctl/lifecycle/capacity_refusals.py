@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from clusterctl_infra.catalog.fresh_prices import refresh_command
 
 from clusterctl.cloud.quotas import quota_code, raise_quota
-from clusterctl.engine.run import RunResult
+from clusterctl.engine.boundary import RunResult
 from clusterctl.lifecycle.intent import Intent
 from clusterctl.text.next_commands import edit
 
@@ -81,7 +81,7 @@ def quota_help(result: RunResult, intent: Intent, *, is_rehearsal: bool) -> Help
         return None
     vcpus = config.nodes * row.vcpus
     return Help(
-        sentence=f"Machines on demand have quotas in vCPUs, places that are reserved count, and {config.nodes} × "
+        sentence=f"On-demand machines have quotas in vCPUs, and reserved places count: {config.nodes} × "
         f"{row.name} are {vcpus:,}, beside what else runs in the account; AWS raises a quota on request.",
         hint=raise_quota("vcpus", quota_code(row.family), vcpus, region=config.region, is_rehearsal=is_rehearsal),
     )

@@ -17,7 +17,7 @@ from clusterctl_infra.names import REHEARSAL_SUFFIX
 from clusterctl_infra.outputs import read_inventory
 from clusterctl_infra.region_keys import RegionAccess
 
-from clusterctl.cloud.boundary import Clients
+from clusterctl.cloud.boundary import Clients, ClientsAt
 from clusterctl.cloud.capacity_trial import LASTS, LATE, end_trial
 from clusterctl.cloud.clients import AwsClients, refuse_account
 from clusterctl.cloud.delete_orphans import NOT_ENDED
@@ -25,11 +25,11 @@ from clusterctl.cloud.machine_resources import RESERVATION
 from clusterctl.cloud.resource import CloudResource
 from clusterctl.cost.sighting import SeenMachine
 from clusterctl.cost.sighting_file import note_cancelled, note_look, note_resized, read_seen
-from clusterctl.engine.boundary import Engine
+from clusterctl.engine.boundary import Engine, RunRequest, RunResult, Verb
 from clusterctl.engine.events import Event, Step
 from clusterctl.engine.region import machine_kind, region_access, start_beside
 from clusterctl.engine.repair import end_what_runs, mend
-from clusterctl.engine.run import RunResult, Verb, parallel_for, run_engine
+from clusterctl.engine.run import parallel_for
 from clusterctl.engine.run_file import RunRecord, new_record, read_record, write_record
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import INSTANCE_TYPE, RESERVATION_TYPE, StackState
@@ -64,6 +64,8 @@ class Change:
     environ: Mapping[str, str]
     previous: RunRecord | None
     """A run that did not come to a good end."""
+    clients_at: ClientsAt = AwsClients.at
+    """Makes what AWS is asked through."""
     _made: dict[RegionAccess | None, Clients] = field(default_factory=dict)
     _begun: list[str] = field(default_factory=list)
     """What was done that may have changed something."""
@@ -182,16 +184,16 @@ class Change:
         self._begun.append(verb)
         engine = self.engine.at(self._rehearsed())
         engine = engine.writing_state_once() if writes_state_once else engine
-        result = run_engine(
-            engine,
-            verb,
+        asked = RunRequest(
+            verb=verb,
             parallel=parallel_for(nodes, rehearsal=self.is_rehearsal),
             log=self._log_file(verb),
             on_event=handle,
             on_interrupt=lambda count: self.output.note(STOPPING if count == 1 else STOPPING_AT_ONCE),
-            options=options,
+            options=tuple(options),
             config_file=config_file,
         )
+        result = engine.run(asked)
         display.end()
         kept.end()
         return result
@@ -213,7 +215,7 @@ class Change:
 
     def _clients(self, rehearsed: RegionAccess | None) -> Clients:
         if rehearsed not in self._made:
-            self._made[rehearsed] = AwsClients.at(rehearsed, region=self.region)
+            self._made[rehearsed] = self.clients_at(rehearsed, region=self.region)
         return self._made[rehearsed]
 
     def _log_file(self, verb: Verb) -> Path:

@@ -17,12 +17,12 @@ from clusterctl.cloud.delete_orphans import KnownNow
 from clusterctl.cloud.look import look_at_each, named
 from clusterctl.cloud.resource import CloudResource, Known, orphans
 from clusterctl.cloud.storage_resources import DATA_KINDS
+from clusterctl.engine.boundary import RunResult
 from clusterctl.engine.extended_budget import BUDGET
 from clusterctl.engine.known_clusters import inventory_here
 from clusterctl.engine.progress import summary
 from clusterctl.engine.purchase_file import paid_words
 from clusterctl.engine.repair import state_at_rest
-from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import config_values, read_config, with_values, write_config
 from clusterctl.engine.state import StackState
 from clusterctl.engine.whereabouts import Whereabouts
@@ -187,7 +187,7 @@ def ending_line(change: Change, going: Going) -> str:
         return f"{name}{label}: ends {nodes}{ended}; network and storage are kept"
     holders = [*(store.named for store in data), *others_in(state)]
     lost = f", and what is in {', '.join(holders)}" if holders else ""
-    return f"{name}{label}: ends {nodes} and all else of it, {count(parts, 'resource')}{lost}"
+    return f"{name}{label}: ends {nodes} and everything else of it, {count(parts, 'resource')}{lost}"
 
 
 def staying_lines(change: Change, state: StackState, kept: Sequence[StoredData], *, region: str) -> list[str]:

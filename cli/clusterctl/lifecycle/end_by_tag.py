@@ -136,7 +136,7 @@ def what_is_left(
     try:
         seen = look_for(known, clients)
     except CloudError as e:
-        return [*left, f"all else: not known ({e.message})"]
+        return [*left, f"everything else: not known ({e.message})"]
     left += [f"{thing.kind} {thing.id} ({bill_of(thing)})" for thing in billing(seen) if thing.kind not in GUARDED]
     return [*left, *(f"AWS did not say whether it has: {kind}" for kind in named(seen.not_asked))]
 

@@ -6,8 +6,8 @@ from typing import NoReturn
 
 from clusterctl_infra.errors import CloudError, ClusterctlError, EngineError, NoCapacity, StillBills
 
+from clusterctl.engine.boundary import RunResult
 from clusterctl.engine.lock import locks_named
-from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_config import write_config
 from clusterctl.engine.state import StackState

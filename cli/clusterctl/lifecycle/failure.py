@@ -7,9 +7,9 @@ from pathlib import Path
 
 from clusterctl_infra.errors import CloudError, ClusterctlError, EngineError
 
+from clusterctl.engine.boundary import RunResult
 from clusterctl.engine.lock import locks_named
 from clusterctl.engine.region import NEXT
-from clusterctl.engine.run import RunResult
 from clusterctl.system.room import full_folder, full_told, look_at
 
 WRONG_PASSPHRASE = "incorrect passphrase"

@@ -11,7 +11,7 @@ from clusterctl.cost.estimate import cost_rows
 from clusterctl.cost.sighting_file import read_observed
 from clusterctl.engine.known_clusters import inventory_here
 from clusterctl.home import Home
-from clusterctl.status.ledger import read_account
+from clusterctl.status.ledger import read_ledger
 from clusterctl.text.quantities import usd
 
 
@@ -22,15 +22,15 @@ def known_here(home: Home, cluster: str, *, cluster_id: str | None) -> Inventory
 
 
 def told_sum(home: Home, inventory: Inventory, *, now: datetime) -> str | None:
-    """`it cost about $12.34 in all`; None without an account of it: a guess is no last word.
+    """`it cost about $12.34 in all`; None without a ledger of it: a guess is no last word.
 
     `at most`, where the end of a machine or a reservation is assumed: such ends are assumed late; and of spot machines.
     """
-    account = read_account(home.ledger_file(inventory.cluster_id))
-    if account is None:
+    ledger = read_ledger(home.ledger_file(inventory.cluster_id))
+    if ledger is None:
         return None
-    observed = read_observed(home, account, cluster_id=inventory.cluster_id, region=inventory.region)
-    rows = cost_rows(inventory, account, alive=frozenset(), now=now, observed=observed, is_reserved=False)
+    observed = read_observed(home, ledger, cluster_id=inventory.cluster_id, region=inventory.region)
+    rows = cost_rows(inventory, ledger, alive=frozenset(), now=now, observed=observed, is_reserved=False)
     spent = sums(rows).spent_usd
     if spent is None:
         return "what it cost is unknown, as a price is"

@@ -14,8 +14,8 @@ from clusterctl_infra.errors import EngineError, UsageError
 from clusterctl_infra.names import IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE, SLOT_TAG
 from clusterctl_infra.outputs import Inventory
 
+from clusterctl.engine.boundary import RunResult
 from clusterctl.engine.progress import summary
-from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import config_of_one_run, read_config, with_values, write_config
 from clusterctl.engine.state import EIP_TYPE, INSTANCE_TYPE, StackState, StateResource
 from clusterctl.home import Home

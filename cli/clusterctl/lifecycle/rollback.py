@@ -9,7 +9,7 @@ from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.config.flag_size import SIZE_KEYS, size_of_one_run
 from clusterctl_infra.names import MEMBERSHIP_TYPE
 
-from clusterctl.engine.run import RunResult
+from clusterctl.engine.boundary import RunResult
 from clusterctl.engine.stack_config import config_of_one_run, with_values, write_config
 from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
 from clusterctl.lifecycle.change import Change

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from clusterctl_infra.errors import CloudError
 
+from clusterctl.engine.boundary import RunResult
 from clusterctl.engine.repair import unknown_machines
-from clusterctl.engine.run import RunResult
 from clusterctl.engine.state import StackState
 from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.data import data_in

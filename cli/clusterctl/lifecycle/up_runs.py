@@ -29,9 +29,9 @@ from typing import Any  # options of a run
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.plan.model import ClusterPlan
 
+from clusterctl.engine.boundary import RunResult
 from clusterctl.engine.events import Event
 from clusterctl.engine.progress import summary
-from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack_config import config_of_one_run, read_config, with_values, write_config
 from clusterctl.engine.state import INSTANCE_TYPE, LAUNCH_TEMPLATE_TYPE, RESERVATION_TYPE, StackState
 from clusterctl.lifecycle.change import Change

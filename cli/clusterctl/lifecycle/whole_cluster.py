@@ -52,9 +52,8 @@ def refuse_gaps(state: StackState, slot: int, *, shown: str) -> None:
 def refuse_no_way_out(lost: Sequence[StateResource], *, cluster: str, shown: str) -> None:
     """Raises EngineError when the NAT gateway or an elastic IP is gone: a new machine would reach nothing."""
     if lost:
-        kinds = sorted({resource.type.rpartition(":")[2] for resource in lost})
         raise EngineError(
-            f"{cluster} has lost its way out ({', '.join(kinds)}), as after an early end: a new machine would reach "
+            f"{cluster} has lost its way out ({_kinds(lost)}), as after an early end: a new machine would reach "
             "nothing. Nothing was changed; an up makes the cluster whole",
             hint=f"clusterctl up {shown}",
         )
@@ -63,10 +62,13 @@ def refuse_no_way_out(lost: Sequence[StateResource], *, cluster: str, shown: str
 def refuse_half_gone(lost: Sequence[StateResource], *, cluster: str, shown: str) -> None:
     """Raises EngineError when nodes have lost more than their machines: there is nothing to tell a deadline."""
     if lost:
-        kinds = sorted({resource.type.rpartition(":")[2] for resource in lost})
         raise EngineError(
             f"{cluster} is half gone, as after an early end or an interrupted down: its state has "
-            f"{count(len(lost), 'thing')} of its nodes ({', '.join(kinds)}) that AWS no longer has. The deadline was "
+            f"{count(len(lost), 'thing')} of its nodes ({_kinds(lost)}) that AWS no longer has. The deadline was "
             f"not moved; clusterctl down {shown} ends the rest, and an up makes it whole",
             hint=f"clusterctl up {shown}",
         )
+
+
+def _kinds(lost: Sequence[StateResource]) -> str:
+    return ", ".join(sorted({resource.type.rpartition(":")[2] for resource in lost}))

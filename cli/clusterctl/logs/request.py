@@ -41,7 +41,6 @@ def reader_command(request: LogRequest, places: Mapping[str, str]) -> str:
     Isolated: else a `json.py` in the person's home there, or on a PYTHONPATH of the cluster's, would be what it loads.
     By a pipe: sudo writes a command's arguments into the node's journal, and so into `clusterctl logs system`.
     """
-    program = files("clusterctl.on_node").joinpath("log_reader.py").read_text(encoding="utf-8")
     asked = {
         "sources": {
             name: {"files": source.files} if source.files else {"journal": source.journal}
@@ -57,5 +56,18 @@ def reader_command(request: LogRequest, places: Mapping[str, str]) -> str:
     }
     reader = shlex.join(["python3", "-I", "-", json.dumps(asked)])
     as_root = f"if sudo -n true </dev/null 2>/dev/null; then exec sudo -n {reader}; else exec {reader}; fi"
-    script = f"printf %s {shlex.quote(program)} | {as_root}"
+    script = f"printf %s {shlex.quote(reader_program())} | {as_root}"
     return "exec sh -c " + shlex.quote(script)
+
+
+def reader_program() -> str:
+    """The reader as one text for a node's Python: what it imports of ours is made a module there before it runs."""
+    folder = files("clusterctl.on_node")
+    imported, reader = (folder.joinpath(name).read_text(encoding="utf-8") for name in ("log_files.py", "log_reader.py"))
+    module = "clusterctl.on_node.log_files"
+    packages = [module, "clusterctl.on_node", "clusterctl"]
+    return f"""import sys, types
+sys.modules.update((name, types.ModuleType(name)) for name in {packages})
+exec({imported!r}, vars(sys.modules[{module!r}]))
+exec({reader!r})
+"""

@@ -1,11 +1,10 @@
-"""Prints lines of logs as JSON, each with the place to go on from: sent to the node as it stands, and run there.
+"""Prints lines of logs as JSON, each with the place to go on from: sent to the node with log_files.py, and run there.
 
-Python 3.9, standard library only, and one file, as it is sent in one piece.
+Python 3.9, standard library only. Nothing of it is kept on the node.
 
 argv[1] is a JSON object: `sources` (name → {"files": […]} or {"journal": […]}), `follow`, `since_s`, `tail` (only so
 many last lines), `grep`, `places` (source → place of the last line that arrived; of files: path → place),
-`patience_s` (a source that gives nothing for so long is told of, and not waited for). In a file's path, variables of
-the node's environment ($NODE_RANK) and patterns (*.log) are expanded here.
+`patience_s` (a source that gives nothing for this long is told of, and not waited for).
 
 Prints `{"now": unix}` first, then `[source, place, time, is exact, text, file, shared]`: `shared` where other nodes may
 have the file, too. The time is the journal's own; for files that of the reading while following, and while history is
@@ -23,184 +22,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import Any
 
-HISTORY_BYTES = 1024 * 1024
-LONGEST_LINE = 64 * 1024
+from clusterctl.on_node.log_files import FoundFiles
+
 LOOK_S = 0.25
 BEAT_S = 1.0
 MOST_ENTRIES = 20000
 SHORT_S = 10.0
-MOST_FILES = 100
-NETWORK_TYPES = ("nfs", "nfs4", "lustre", "ceph", "cifs", "beegfs", "gpfs", "fuse.mountpoint-s3", "fuse.s3fs")
-VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
-
-Row = tuple[str, float, str]
-
-
-class LogFile:
-    """A file that is read to its end and, when followed, on through rotation and truncation."""
-
-    def __init__(self, path: str, place: str, tail: int) -> None:
-        self._path = path
-        self._tail = tail
-        self._file: BinaryIO | None = None
-        self._rest = b""
-        self._offset = 0
-        self._inode = 0
-        self.is_cut = False
-        if place:
-            inode, _, offset = place.partition(":")
-            self._resume(int(inode), int(offset))
-
-    def lines(self, is_last: bool) -> Iterator[Row]:
-        """(place, changed at, line) for each whole line since the last call; with `is_last` an unfinished one too."""
-        if self._file is None:
-            try:
-                self._begin()
-            except OSError:
-                return
-        yield from self._read_on()
-        while self._is_replaced():
-            yield from self._read_on()  # what came between the last reading and the rotation
-            if self._rest:
-                yield from self._split(b"\n")
-            self._open(self._path, 0)
-            yield from self._read_on()
-        if is_last and self._rest:
-            yield from self._split(b"\n")
-
-    def close(self) -> None:
-        """Lets go of the file."""
-        if self._file is not None:
-            self._file.close()
-
-    def _resume(self, inode: int, offset: int) -> None:
-        """Opens the very file that the place is in, under whatever name it has now, and goes on there."""
-        for path in [self._path, *glob.glob(glob.escape(self._path) + "*")]:
-            try:
-                found = os.stat(path)
-            except OSError:
-                continue
-            if found.st_ino == inode and found.st_size >= offset:
-                self._open(path, offset)
-                return
-        self._tail = 0
-
-    def _begin(self) -> None:
-        """Opens the file where its history begins."""
-        size = os.stat(self._path).st_size
-        start = max(0, size - HISTORY_BYTES)
-        self._open(self._path, start)
-        assert self._file is not None
-        if self._tail:
-            kept = b"".join(self._file.read(size - start).splitlines(True)[-self._tail :])
-            start = size - len(kept)
-            self._tail = 0
-        elif start:
-            start += len(self._file.readline())
-            self.is_cut = True
-        self._offset = start
-        self._file.seek(start)
-
-    def _open(self, path: str, offset: int) -> None:
-        self.close()
-        self._file = open(path, "rb")  # noqa: SIM115 open as long as the program follows it
-        self._inode = os.fstat(self._file.fileno()).st_ino
-        self._offset = offset
-        self._rest = b""
-        self._file.seek(offset)
-
-    def _read_on(self) -> Iterator[Row]:
-        while self._file is not None:
-            block = self._file.read(LONGEST_LINE)
-            if not block:
-                return
-            yield from self._split(block)
-
-    def _split(self, block: bytes) -> Iterator[Row]:
-        assert self._file is not None
-        changed_s = os.fstat(self._file.fileno()).st_mtime
-        *whole, self._rest = (self._rest + block).split(b"\n")
-        for line in whole:
-            self._offset += len(line) + 1
-            yield "%d:%d" % (self._inode, self._offset), changed_s, line.decode(errors="replace")
-        if len(self._rest) > LONGEST_LINE:
-            self._offset += len(self._rest)
-            line, self._rest = self._rest, b""
-            yield "%d:%d" % (self._inode, self._offset), changed_s, line.decode(errors="replace")
-
-    def _is_replaced(self) -> bool:
-        """Another file has the name now, or this one was emptied."""
-        try:
-            now = os.stat(self._path)
-        except OSError:
-            return False
-        return now.st_ino != self._inode or now.st_size < self._offset
-
-
-class FoundFiles:
-    """What the words of one source mean on this node: files, by path."""
-
-    def __init__(self, words: list[str], places: dict[str, str], tail: int, root: str = "/") -> None:
-        self._words, self._places, self._tail = words, places, tail
-        environment = lines_of(os.path.join(root, "etc/clusterctl/env.list"))
-        self._variables = dict(line.split("=", 1) for line in environment if "=" in line)
-        self._shared = shared_mounts(root)
-        self.files: dict[str, LogFile] = {}
-        self.readable = False
-
-    def look(self) -> list[str]:
-        """Takes in the files that are there now; gives back what is not, or cannot be read."""
-        troubles, is_first = [], not self.files
-        for word in self._words:
-            paths, trouble = expanded(word, self._variables)
-            troubles += [trouble] if trouble else []
-            for path in paths:
-                absence = absence_of_file(path)
-                troubles += [path + " " + absence] if absence else []
-                self.readable |= not absence
-                if path not in self.files:  # one that comes later is read from its beginning
-                    tail = self._tail if is_first else 0
-                    self.files[path] = LogFile(path, self._places.get(path, ""), tail)
-        return troubles
-
-    def is_shared(self, path: str) -> bool:
-        """Other nodes may have the same file under this path."""
-        whole = os.path.realpath(path)
-        return any(whole.startswith(mount.rstrip("/") + "/") for mount in self._shared)
-
-
-def expanded(word: str, variables: dict[str, str]) -> tuple[list[str], str]:
-    """The paths that a word means on this node, and why it means none or not all."""
-    for name in [plain or braced for plain, braced in VARIABLE.findall(word)]:
-        if name not in variables:
-            return [], "%s: there is no $%s in this node's environment" % (word, name)
-    path = VARIABLE.sub(lambda match: variables[match[1] or match[2]], word)
-    if not glob.has_magic(path) or os.path.exists(path):
-        return [path], ""
-    found = sorted((match for match in glob.glob(path) if os.path.isfile(match)), key=os.path.getmtime)
-    many = "%s: %d files match, the newest %d are read" % (path, len(found), MOST_FILES)
-    none = "" if found else "%s: no file matches" % path
-    return sorted(found[-MOST_FILES:]), many if len(found) > MOST_FILES else none
-
-
-def lines_of(path: str) -> list[str]:
-    """The lines of a small file; none where it is not there, or not ours to read."""
-    if not os.access(path, os.R_OK):
-        return []
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return file.read().splitlines()
-
-
-def shared_mounts(root: str) -> list[str]:
-    """Where storage is mounted that other nodes may have, too: what cluster.yaml declares, and network file systems."""
-    birth = "".join(lines_of(os.path.join(root, "var/lib/clusterctl/birth.json")))
-    declared = json.loads(birth).get("mounts", []) if birth else []
-    mounted = [line.split() for line in lines_of(os.path.join(root, "proc/self/mounts"))]
-    shared = [mount["path"] for mount in declared if mount["kind"] != "nvme"]
-    return shared + [words[1] for words in mounted if words[2] in NETWORK_TYPES]
 
 
 class Printer:
@@ -362,13 +191,6 @@ class Reader:
             argv.append("--since=@%d" % since_s)
         argv += ["-n", str(tail) if tail and not cursor else "all" if self._asked["follow"] else str(MOST_ENTRIES)]
         return [*argv, "-f"] if self._asked["follow"] else argv
-
-
-def absence_of_file(path: str) -> str:
-    """Why nothing can be read of it now; else empty."""
-    if os.path.isdir(path) or os.access(path, os.R_OK):
-        return "is a folder" if os.path.isdir(path) else ""
-    return "cannot be read" if os.path.exists(path) else "is not there"
 
 
 def absence_in_journal(options: list[str], root: str = "/") -> tuple[str, bool]:

@@ -64,7 +64,7 @@ def infiniband_findings(
         yield Finding(
             level="remark",
             kind="nvidia_peermem is not loaded",
-            detail="without it, or DMA-BUF, GPUs' data takes the way over the processor's memory",
+            detail="without it, or DMA-BUF, GPU data goes through the processor's memory",
             next=on_slot(cluster, slot, ["sudo", "modprobe", "nvidia_peermem"]),
         )
 

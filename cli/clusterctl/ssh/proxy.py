@@ -50,7 +50,7 @@ class Proxy:
         return os.pidfd_open(self._process.pid) if self._process.poll() is None else None
 
     def complaint(self, *, wait_s: float = 0.2) -> str | None:
-        """How the command ended and the last thing it said; None while it runs, for so long at least."""
+        """How the command ended and the last thing it said; None while it runs, for this long at least."""
         try:
             code = self._process.wait(timeout=wait_s)
         except subprocess.TimeoutExpired:

@@ -75,7 +75,7 @@ def asked_instances(
 def asked_early_end(
     inventory: Inventory,
     instances: Instances | None,
-    account: Ledger | None,
+    ledger: Ledger | None,
     observed: Observed,
     *,
     is_reserved: bool | None,
@@ -89,7 +89,7 @@ def asked_early_end(
         return None
     # An end of machines before these is not theirs.
     starts = [row.launched_at for row in instances or () if row.launched_at is not None]
-    starts += [span.started_at for span in account.spans] if account is not None else []
+    starts += [span.started_at for span in ledger.spans] if ledger is not None else []
     after = max([datetime.fromisoformat(inventory.started_at), *starts])
     deadline = datetime.fromisoformat(inventory.deadline)
     gone_at = all_gone_at(observed, is_reserved=is_reserved, deadline=deadline, now=now)

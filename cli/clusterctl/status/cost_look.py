@@ -1,4 +1,4 @@
-"""One look at what a cluster has cost: AWS's word, this computer's account, and what neither knows."""
+"""One look at what a cluster has cost: AWS's word, this computer's ledger, and what neither knows."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from clusterctl.status.cloud_answers import (
     asked_spot_prices,
     asked_ways_out,
 )
-from clusterctl.status.ledger import read_account
+from clusterctl.status.ledger import read_ledger
 from clusterctl.status.overview import ended_early, ended_kinds
 
 
 def look_at_cost(inventory: Inventory, *, home: Home, environ: Mapping[str, str], now: datetime) -> CostView:
     """All that `clusterctl cost` shows; never raises for what does not answer."""
-    account = read_account(home.ledger_file(inventory.cluster_id))
+    ledger = read_ledger(home.ledger_file(inventory.cluster_id))
     instances, trouble = asked_instances(inventory, home=home, environ=environ)
     is_reserved, reserved_trouble = asked_reserved(inventory, home=home, environ=environ)
-    observed = read_observed(home, account, cluster_id=inventory.cluster_id, region=inventory.region)
+    observed = read_observed(home, ledger, cluster_id=inventory.cluster_id, region=inventory.region)
     end = asked_early_end(
-        inventory, instances, account, observed, is_reserved=is_reserved, home=home, environ=environ, now=now
+        inventory, instances, ledger, observed, is_reserved=is_reserved, home=home, environ=environ, now=now
     )
     since = min(spot_machines(observed, inventory.instance_type, now=now).values(), default=now)
     spot_prices, spot_trouble = (
@@ -39,7 +39,7 @@ def look_at_cost(inventory: Inventory, *, home: Home, environ: Mapping[str, str]
     )
     return CostView(
         inventory=ended_early(inventory, end, now=now),
-        account=account,
+        ledger=ledger,
         alive=None if instances is None else frozenset(row.instance_id for row in instances if row.is_alive),
         cloud_trouble=trouble,
         now=now,

@@ -18,7 +18,7 @@ from clusterctl.cost.sighting_file import read_observed
 from clusterctl.home import Home
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.status.cloud_answers import Asked, ask_alarms, ask_api, ask_reserved, asked_early_end, asked_ways_out
-from clusterctl.status.ledger import read_account
+from clusterctl.status.ledger import read_ledger
 from clusterctl.status.node_answers import asked_nodes, nodes_with_ways
 from clusterctl.status.node_report import NodeReport
 from clusterctl.status.unfinished import HalfExtend, Unfinished, half_extend, size_note_here, unfinished
@@ -46,7 +46,7 @@ class Facts:
     """By slot; a slot that was not asked is not in it."""
     ssh_trouble: str | None = None
     """Why no node could be asked, such as a missing key."""
-    account: Ledger | None = None
+    ledger: Ledger | None = None
     observed: Observed = NOTHING_OBSERVED
     early_end: EarlyEnd | None = None
     """What ended the cluster before its deadline; looked for where no machine lives."""
@@ -78,7 +78,7 @@ def gather(
     answers, ssh_trouble = asked_nodes(inventory, nodes, home, ssh_dir=ssh_dir, connect_timeout_s=connect_timeout_s)
     instances, trouble = api.answer()
     now -= (wrong_by := next(iter(clocks), None)) or timedelta(0)
-    account, observed = _known_here(inventory, home)
+    ledger, observed = _known_here(inventory, home)
     is_reserved, reserved_trouble = held.answer()
     facts = Facts(
         now=now,
@@ -90,7 +90,7 @@ def gather(
         alarms=alarms.answer()[0],
         answers=answers,
         ssh_trouble=ssh_trouble,
-        account=account,
+        ledger=ledger,
         observed=observed,
         half_extend=half_extend(inventory, home),
         unfinished=unfinished(inventory.cluster, home),
@@ -119,7 +119,7 @@ def _with_ends(
     end = asked_early_end(
         inventory,
         instances,
-        facts.account,
+        facts.ledger,
         facts.observed,
         is_reserved=facts.is_reserved,
         home=home,
@@ -136,8 +136,8 @@ def _is_over(inventory: Inventory, now: datetime) -> bool:
 
 
 def _known_here(inventory: Inventory, home: Home) -> tuple[Ledger | None, Observed]:
-    account = read_account(home.ledger_file(inventory.cluster_id))
-    return account, read_observed(home, account, cluster_id=inventory.cluster_id, region=inventory.region)
+    ledger = read_ledger(home.ledger_file(inventory.cluster_id))
+    return ledger, read_observed(home, ledger, cluster_id=inventory.cluster_id, region=inventory.region)
 
 
 def _unless_heard(

@@ -201,7 +201,7 @@ def _notes(
         notes.append("not yet told about the current list of nodes")
     if isinstance(answer, NodeReport) and _is_ahead(inventory, answer):
         notes.append(f"ahead: it has membership {answer.generation}, this computer knows {inventory.generation}")
-    before = replaced(facts.account, node.slot, since=datetime.fromisoformat(inventory.started_at))
+    before = replaced(facts.ledger, node.slot, since=datetime.fromisoformat(inventory.started_at))
     if before is not None and before.ended_at is not None:
         notes.append(f"replaced {duration(facts.now - before.ended_at)} ago (was {before.instance_id})")
     return notes

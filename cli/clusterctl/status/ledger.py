@@ -1,4 +1,4 @@
-"""What a cluster has cost so far, from this computer's copy of its account."""
+"""What a cluster has cost so far, from this computer's copy of its ledger."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from clusterctl.cost.estimate import NOTHING_OVER, cost_rows
 from clusterctl.cost.sighting import NOTHING_OBSERVED, Observed
 
 
-def read_account(path: Path) -> Ledger | None:
+def read_ledger(path: Path) -> Ledger | None:
     """All that was paid by the append-only file, with its end where one was written; None without a readable file."""
     try:
         lines = path.read_bytes().splitlines()
-        return account_of(parsed_object(line).row for line in lines if line.strip())
+        return ledger_of(parsed_object(line).row for line in lines if line.strip())
     except (OSError, NotAsExpected):
         return None
 
 
-def account_of(rows: Iterable[Mapping[str, object]]) -> Ledger:
+def ledger_of(rows: Iterable[Mapping[str, object]]) -> Ledger:
     """What `rows` open and close. Raises NotAsExpected on other shapes."""
     spans: dict[tuple[int, str], Span] = {}
     standing: dict[tuple[str, datetime], Standing] = {}
@@ -37,7 +37,7 @@ def account_of(rows: Iterable[Mapping[str, object]]) -> Ledger:
 
 def spent_usd(
     inventory: Inventory,
-    account: Ledger | None,
+    ledger: Ledger | None,
     *,
     alive: frozenset[str] | None,
     now: datetime,
@@ -49,7 +49,7 @@ def spent_usd(
     """US dollars so far, about: the sum that `clusterctl cost` shows; None when a price is not known."""
     rows = cost_rows(
         inventory,
-        account,
+        ledger,
         alive=alive,
         now=now,
         observed=observed,
@@ -60,11 +60,11 @@ def spent_usd(
     return sums(rows).spent_usd
 
 
-def replaced(account: Ledger | None, slot: int, *, since: datetime) -> Span | None:
+def replaced(ledger: Ledger | None, slot: int, *, since: datetime) -> Span | None:
     """The last machine of the slot that ended after `since` and has a successor; None when there was none."""
-    if account is None:
+    if ledger is None:
         return None
-    spans = [span for span in account.spans if span.slot == slot]
+    spans = [span for span in ledger.spans if span.slot == slot]
     ended = [span for span in spans if span.ended_at is not None and span.ended_at > since]
     if not ended or all(span.ended_at is not None for span in spans):
         return None

@@ -51,7 +51,7 @@ def overview(inventory: Inventory, facts: Facts) -> Overview:
         strays=strays(inventory, facts),
         spent_usd=spent_usd(
             inventory,
-            facts.account,
+            facts.ledger,
             alive=_alive(facts),
             now=facts.now,
             observed=facts.observed,

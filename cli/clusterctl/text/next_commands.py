@@ -82,7 +82,7 @@ def replace_slot(cluster: str, slot: int) -> str:
     """`clusterctl replace --node 1 --cluster train`; a host is its owner's to mend, or to take out of the list."""
     if cluster.endswith(HOSTS_SUFFIX):
         look = shlex.join(["clusterctl", "status", "--cluster", cluster])
-        return f"{look}  (mend the host, or write another one in cluster.yaml)"
+        return f"{look}  (repair the host, or write another one in cluster.yaml)"
     return shlex.join(["clusterctl", "replace", "--node", str(slot), "--cluster", cluster])
 
 

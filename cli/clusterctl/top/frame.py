@@ -212,7 +212,7 @@ ORDERS = {
 
 
 def title(
-    inventory: Inventory, states: Mapping[int, NodeState], account: Ledger | None, *, now: datetime, now_s: float
+    inventory: Inventory, states: Mapping[int, NodeState], ledger: Ledger | None, *, now: datetime, now_s: float
 ) -> str:
     """`train · 4 × p5.48xlarge · 32 × H100 80GB · 4/4 heard · util 97 % · about $265.85 · ends 17:22 UTC (…)`."""
     heard = [state for state in states.values() if silence(state, now_s) is None]
@@ -222,7 +222,7 @@ def title(
         hardware(inventory),
         f"{len(heard)}/{len(states)} heard",
         *([] if use is None else [f"util {use:.0f} %"]),
-        money(inventory, spent_usd(inventory, account, alive=None, now=now)),
+        money(inventory, spent_usd(inventory, ledger, alive=None, now=now)),
         ends(inventory, now),
     ]
     return " · ".join(parts) + rehearsed(inventory.rehearsal, inventory.gpus_per_node > 0)

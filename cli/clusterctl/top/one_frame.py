@@ -20,7 +20,7 @@ LOOK_S = 0.1
 
 
 def print_frame(
-    inventory: Inventory, board: Board, account: Ledger | None, output: Output, *, within_s: float, as_json: bool
+    inventory: Inventory, board: Board, ledger: Ledger | None, output: Output, *, within_s: float, as_json: bool
 ) -> int:
     """0, or 4 when a node was not heard."""
     states = _awaited(board, inventory.gpus_per_node > 0, time.monotonic() + within_s)
@@ -28,7 +28,7 @@ def print_frame(
     if as_json:
         output.json(frame_json(inventory, states, now_s))
     else:
-        output.data(title(inventory, states, account, now=datetime.now(UTC), now_s=now_s))
+        output.data(title(inventory, states, ledger, now=datetime.now(UTC), now_s=now_s))
         layout = layout_for(inventory.gpus_per_node)
         output.data("  " + header(layout))
         for state in sorted_states(states, "n"):

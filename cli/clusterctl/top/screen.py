@@ -100,11 +100,11 @@ class TopScreen(App[None]):
         *(Binding(key, f"sort('{key}')", order.word) for key, order in ORDERS.items()),
     ]
 
-    def __init__(self, inventory: Inventory, board: Board, account: Ledger | None, *, interval_s: float) -> None:
+    def __init__(self, inventory: Inventory, board: Board, ledger: Ledger | None, *, interval_s: float) -> None:
         super().__init__()
         self._inventory = inventory
         self._board = board
-        self._account = account
+        self._ledger = ledger
         self._interval_s = interval_s
         self._order = "n"
         self._cursor = 0
@@ -147,7 +147,7 @@ class TopScreen(App[None]):
     def draw(self) -> None:
         """One frame from the board as it is."""
         states, now_s = self._board.states(), time.monotonic()
-        line = title(self._inventory, states, self._account, now=datetime.now(UTC), now_s=now_s)
+        line = title(self._inventory, states, self._ledger, now=datetime.now(UTC), now_s=now_s)
         self.query_one("#title", Static).update(visible_in_a_line(line))
         node_map = self.query_one(NodeMap)
         if self._opened is not None:

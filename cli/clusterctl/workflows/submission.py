@@ -39,7 +39,7 @@ POLL_S = 1.0
 LEAD_PATIENCE_S = 10.0
 """How long the others of a group have to end by themselves once their lead has completed."""
 UNHEARD_S = 120.0
-"""After so long without a word of its node a task is taken to be lost."""
+"""After this long without a word of its node a task is taken to be lost."""
 
 
 @dataclass(kw_only=True)

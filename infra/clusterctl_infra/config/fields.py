@@ -64,6 +64,14 @@ def check_text(value: object) -> str:
     return value
 
 
+def check_form(value: object, pattern: str, told: str) -> str:
+    """One line of text, without blanks around it, of this form. Raises ValueError with `told`."""
+    text = check_text(value).strip()
+    if not re.fullmatch(pattern, text, re.ASCII):
+        raise ValueError(told)
+    return text
+
+
 def check_duration(value: object) -> timedelta:
     """A duration, such as 90m or 12h. Raises ValueError."""
     if isinstance(value, timedelta):
@@ -105,26 +113,21 @@ def check_size(value: object) -> int:
 
 def check_policy_arn(value: object) -> str:
     """The ARN of an IAM policy. Raises ValueError."""
-    text = check_text(value).strip()
-    if not re.fullmatch(r"arn:aws[a-z-]*:iam::(\d{12}|aws):policy/[\w+=,.@/-]{1,512}", text, re.ASCII):
-        raise ValueError("not the ARN of a policy; one looks like arn:aws:iam::123456789012:policy/engineers")
-    return text
+    pattern = r"arn:aws[a-z-]*:iam::(\d{12}|aws):policy/[\w+=,.@/-]{1,512}"
+    return check_form(
+        value, pattern, "not the ARN of a policy; one looks like arn:aws:iam::123456789012:policy/engineers"
+    )
 
 
 def check_kms_key(value: object) -> str:
     """The ARN of a key. Not of an alias: AWS answers with its key, and the engine would see a change. Or ValueError."""
-    text = check_text(value).strip()
-    if not re.fullmatch(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/(mrk-[0-9a-f]{32}|[0-9a-f-]{36})", text, re.ASCII):
-        raise ValueError(f"not the ARN of a KMS key; one looks like {KMS_EXAMPLE}")
-    return text
+    pattern = r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/(mrk-[0-9a-f]{32}|[0-9a-f-]{36})"
+    return check_form(value, pattern, f"not the ARN of a KMS key; one looks like {KMS_EXAMPLE}")
 
 
 def check_reservation_id(value: object) -> str:
     """The id of a capacity reservation; a capacity block is one, too. Raises ValueError."""
-    text = check_text(value).strip()
-    if not re.fullmatch(r"cr-[0-9a-f]{8,17}", text, re.ASCII):
-        raise ValueError("not the id of a capacity reservation; one looks like cr-0a1b2c3d4e5f67890")
-    return text
+    return _aws_id(value, "cr", "a capacity reservation")
 
 
 def check_vpc_id(value: object) -> str:
@@ -176,10 +179,9 @@ def check_cidr(value: object) -> str:
 
 def check_bastion(value: object) -> str:
     """A host as ssh takes it, with a user before it or without. Raises ValueError."""
-    text = check_text(value).strip()
-    if not re.fullmatch(r"([A-Za-z0-9_][A-Za-z0-9._-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*", text, re.ASCII):
-        raise ValueError("write a host such as ada@bastion.example.com; its port and key go into your ~/.ssh/config")
-    return text
+    pattern = r"([A-Za-z0-9_][A-Za-z0-9._-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*"
+    told = "write a host such as ada@bastion.example.com; its port and key go into your ~/.ssh/config"
+    return check_form(value, pattern, told)
 
 
 def check_env(value: object) -> dict[str, str]:
@@ -209,10 +211,8 @@ def check_owner(value: object) -> str:
 
 
 def _aws_id(value: object, prefix: str, what: str) -> str:
-    text = check_text(value).strip()
-    if not re.fullmatch(rf"{prefix}-[0-9a-f]{{8,17}}", text, re.ASCII):
-        raise ValueError(f"not the id of {what}; one looks like {prefix}-0a1b2c3d4e5f67890")
-    return text
+    told = f"not the id of {what}; one looks like {prefix}-0a1b2c3d4e5f67890"
+    return check_form(value, rf"{prefix}-[0-9a-f]{{8,17}}", told)
 
 
 def _env_fault(name: str, text: str) -> str | None:

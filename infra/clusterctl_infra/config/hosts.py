@@ -18,6 +18,7 @@ from clusterctl_infra.config.fields import (
     Owner,
     PublicKey,
     Text,
+    check_form,
     check_text,
 )
 from clusterctl_infra.config.storage import STRICT
@@ -63,18 +64,14 @@ def check_private_ip(value: object) -> str:
 
 def check_login(value: object) -> str:
     """The name of a user on Linux (useradd(8)). Raises ValueError."""
-    text = check_text(value).strip()
-    if not re.fullmatch(r"[a-z_][a-z0-9_-]{0,31}", text, re.ASCII):
-        raise ValueError("not a user's name: lower-case letters, digits, _ and -, at most 32")
-    return text
+    told = "not a user's name: lower-case letters, digits, _ and -, at most 32"
+    return check_form(value, r"[a-z_][a-z0-9_-]{0,31}", told)
 
 
 def check_gpus(value: object) -> str:
     """`8`, or `h100:8`. Raises ValueError."""
-    text = check_text(value).strip().lower()
-    if not re.fullmatch(r"([a-z0-9][a-z0-9.-]*:)?([1-9]|[1-9][0-9])", text, re.ASCII):
-        raise ValueError("write how many GPUs each host has, such as 8 or h100:8")
-    return text
+    told = "write how many GPUs each host has, such as 8 or h100:8"
+    return check_form(check_text(value).lower(), r"([a-z0-9][a-z0-9.-]*:)?([1-9]|[1-9][0-9])", told)
 
 
 _ADDRESS = {"type": "string", "examples": ["10.1.0.5", "gpu-a.example.com"]}

@@ -178,8 +178,8 @@ class CapsConfig(BaseModel):
     dead_man: Duration | None = Field(
         default=None,
         description=(
-            "A node that slot 0 has not answered for so long ends, and so does slot 0 without a majority; slot 0 then "
-            "has AWS end the rest, and so does the lowest of those that lost slot 0, if they are half of the nodes or "
+            "A node that slot 0 has not answered for this long ends, and so does slot 0 without a majority, which "
+            "then has AWS end the rest. So does the lowest of those that lost slot 0, if they are half of the nodes or "
             "more; fewer have it do so if slot 0 has no machine any more. Left out: none does, because a network that "
             "fails for a while would end trainings that may go on."
         ),
@@ -188,7 +188,7 @@ class CapsConfig(BaseModel):
     idle: Duration | None = Field(
         default=None,
         description=(
-            "The cluster ends when no node has shown a sign of life for so long. Left out: it does not, because one "
+            "The cluster ends when no node has shown a sign of life for this long. Left out: it does not, because one "
             "that is prepared today and used tomorrow would be gone."
         ),
         examples=["45m"],

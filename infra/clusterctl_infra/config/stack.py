@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
 from clusterctl_infra.adopted import NOTHING_ADOPTED, Adopted, adopted_from_json
 from clusterctl_infra.catalog.instance import FIRST_LAYOUT, NEWEST_LAYOUT
@@ -21,6 +22,7 @@ from clusterctl_infra.ledger_correction import LedgerCorrection, correction_from
 from clusterctl_infra.ranks import is_rank_order
 from clusterctl_infra.strict_json import LARGEST_WHOLE
 
+T = TypeVar("T")
 NAMESPACE = "clusterctl:"
 OWN_KEYS = (
     "ledger",
@@ -95,10 +97,10 @@ def stack_settings(values: Mapping[str, str]) -> StackSettings:
     """The settings in `values` (keys without the namespace). Raises ConfigError."""
     return StackSettings(
         overrides={key: text for key, text in values.items() if key not in (*OWN_KEYS, NODES_OVER)},
-        ledger=_ledger(values.get("ledger")),
+        ledger=_written("ledger", values.get("ledger"), _ledger, "not a ledger") or Ledger(),
         down=_flag("down", values.get("down", "false")),
         run=_count("run", values.get("run", "1"), fewest=1),
-        correction=_correction(values.get("corrected")),
+        correction=_written("corrected", values.get("corrected"), _correction, "no part of a ledger"),
         kept=_kept(values.get("kept")),
         slot_ranks=_slot_ranks(values.get("slot-ranks", "[]")),
         reserved=_count("reserved", values.get("reserved", "0"), fewest=0),
@@ -106,8 +108,9 @@ def stack_settings(values: Mapping[str, str]) -> StackSettings:
         until=_instant(values, "until"),
         extended_from=_instant(values, "extended-from"),
         generation_floor=_count("generation-floor", values.get("generation-floor", "0"), fewest=0, most=LARGEST_WHOLE),
-        adopted=_adopted(values.get("adopted")),
-        chosen=_chosen(values.get("chosen")),
+        adopted=_written("adopted", values.get("adopted"), _adopted, "no description of what is used")
+        or NOTHING_ADOPTED,
+        chosen=_written("chosen", values.get("chosen"), chosen_from_json, "no type and zone"),
         block=_block(values.get("block")),
         account=_account(values.get("account")),
         layout=_layout(values.get("layout")),
@@ -149,52 +152,29 @@ def _own(config: Mapping[str, object], path: Path) -> dict[str, str]:
     return found
 
 
-def _ledger(text: str | None) -> Ledger:
-    if not text:
-        return Ledger()
-    try:
-        return ledger_from_json(json.loads(text))
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as e:
-        raise ConfigError(
-            f"clusterctl:ledger is not a ledger ({e}); clusterctl writes it, no person does",
-            hint="pulumi config rm clusterctl:ledger",
-        ) from e
-
-
-def _correction(text: str | None) -> LedgerCorrection | None:
+def _written(key: str, text: str | None, read: Callable[[str], T], is_not: str) -> T | None:
+    """What clusterctl wrote under that key and `read` understands; None where nothing is there. Or ConfigError."""
     if not text:
         return None
     try:
-        return correction_from_json(json.loads(text))
+        return read(text)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as e:
         raise ConfigError(
-            f"clusterctl:corrected is no part of a ledger ({e}); clusterctl writes it, no person does",
-            hint="pulumi config rm clusterctl:corrected",
+            f"clusterctl:{key} is {is_not} ({e}); clusterctl writes it, no person does",
+            hint=f"pulumi config rm clusterctl:{key}",
         ) from e
 
 
-def _adopted(text: str | None) -> Adopted:
-    if not text:
-        return NOTHING_ADOPTED
-    try:
-        return adopted_from_json(json.loads(text))
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as e:
-        raise ConfigError(
-            f"clusterctl:adopted is no description of what is used ({e}); clusterctl writes it, no person does",
-            hint="pulumi config rm clusterctl:adopted",
-        ) from e
+def _ledger(text: str) -> Ledger:
+    return ledger_from_json(json.loads(text))
 
 
-def _chosen(text: str | None) -> Chosen | None:
-    if not text:
-        return None
-    try:
-        return chosen_from_json(text)
-    except (KeyError, TypeError, ValueError, RecursionError) as e:
-        raise ConfigError(
-            f"clusterctl:chosen is no type and zone ({e}); clusterctl writes it, no person does",
-            hint="pulumi config rm clusterctl:chosen",
-        ) from e
+def _correction(text: str) -> LedgerCorrection:
+    return correction_from_json(json.loads(text))
+
+
+def _adopted(text: str) -> Adopted:
+    return adopted_from_json(json.loads(text))
 
 
 def _block(text: str | None) -> str | None:

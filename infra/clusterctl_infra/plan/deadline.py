@@ -19,7 +19,7 @@ from clusterctl_infra.plan.model import DeadlinePlan, DeadlineReason, PricePlan
 
 _SECONDS_PER_HOUR = 3600.0
 BLOCK_MARGIN = timedelta(minutes=30)
-"""AWS begins to end a block's machines so long before the block ends (EC2 User Guide, "Monitor Capacity Blocks";
+"""AWS begins to end a block's machines this long before the block ends (EC2 User Guide, "Monitor Capacity Blocks";
 2026-11)."""
 FAR = datetime(9000, 1, 1, tzinfo=UTC)
 """Later than any budget is worth solving for."""

@@ -66,7 +66,7 @@ def image_is_patched(case: Case) -> Iterator[Problem]:
     image = case.catalog.images.get(case.config.image)
     if image is not None and image.unpatched_since is not None:
         helps = "" if image.replaced_by is None else f"; write image: {image.replaced_by}"
-        yield warning("image", f"{image.name}: AWS has mended nothing in it since {image.unpatched_since}{helps}")
+        yield warning("image", f"{image.name}: AWS has fixed nothing in it since {image.unpatched_since}{helps}")
 
 
 IMAGE_RULES = (driver_knows_the_gpus, drivers_are_there, type_is_listed, image_is_patched)

@@ -24,7 +24,7 @@ PROOF_S = 5.0
 PROOF_BYTES = 128 * 1024
 """So much is read of a connection that has proved nothing."""
 IDLE_S = 300.0
-"""A connection that has proved whose it is may be silent for so long."""
+"""A connection that has proved whose it is may be silent for this long."""
 
 
 class Connection(Protocol):

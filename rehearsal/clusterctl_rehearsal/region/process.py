@@ -57,7 +57,7 @@ AWS_ENDPOINT = "/etc/clusterctl-rehearsal/aws-endpoint"
 WATCH_S = 0.25
 LOCK_TIMEOUT_S = 2.0
 IDLE_S = 10.0
-"""Without a resource and without a request for so long, it ends."""
+"""Without a resource and without a request for this long, it ends."""
 
 
 def main() -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 from clusterctl.cost.correction import SHORT_S, corrections
 from clusterctl.cost.sighting import SeenMachine
 from clusterctl.cost.sighting_file import read_seen
-from clusterctl.status.ledger import read_account
+from clusterctl.status.ledger import read_ledger
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.ledger import Span
 from clusterctl_infra.ledger_correction import corrected
@@ -32,7 +32,7 @@ class Account:
     empty_usd: float
     """Of reserved places in which nothing ran, such as between a reservation and its machines."""
     uncounted_usd: float
-    """The part of the bill that is of machines in no account: their `up` was cut off before it wrote them down."""
+    """The part of the bill that is of machines in no ledger: their `up` was cut off before it wrote them down."""
     account_usd: float
     uncounted_s: float
     """So long at most a machine that was seen ran, and no span of its slot counts it, as the next command has them."""
@@ -101,7 +101,7 @@ def _spans(folder: Path) -> dict[str, Span]:
     """Instance id → its span, of every account in the folder."""
     found: dict[str, Span] = {}
     for path in folder.glob("*.jsonl"):
-        read = read_account(path)
+        read = read_ledger(path)
         assert read is not None, f"{path}: no account"
         found |= {span.instance_id: span for span in read.spans}
     return found
@@ -111,7 +111,7 @@ def _right_spans(home: Path) -> list[Span]:
     """The spans of every account, put right as the next command would."""
     found: list[Span] = []
     for path in (home / "ledger").glob("*.jsonl"):
-        read = read_account(path)
+        read = read_ledger(path)
         assert read is not None, f"{path}: no account"
         found += corrected(read, corrections(read, read_seen(home / "observed" / path.name))).spans
     return found

@@ -33,7 +33,7 @@ class CostCheck:
     """Machines whose beginning and end, if any, AWS told: each costs what it bills."""
     assumed: int
     early_s: float
-    """An assumed end is at most so long before the true one: what the machine cost is told too low by that."""
+    """An assumed end is at most this long before the true one: what the machine cost is told too low by that."""
     late_s: float
     wrong: tuple[str, ...]
 

@@ -85,7 +85,7 @@ def deadline_of(cluster: Rehearsed) -> int | None:
 
 
 def _await_end(cluster: Rehearsed, report: Report, deadline: int, promised_s: float) -> None:
-    """Until the last machine is gone; none may be there so long after the deadline."""
+    """Until the last machine is gone; none may be left this long after the deadline."""
     wait_until(lambda: time.time() >= deadline, what="the deadline", timeout_s=COMMAND_S)
     while (still := machines_alive(cluster)) and time.time() < deadline + promised_s:
         time.sleep(0.1)

@@ -39,7 +39,7 @@ class Report:
     """What billed, over all those looks."""
     leaks: int = 0
     late_s: float | None = None
-    """The last machine of a life that nobody ended was gone so long after its deadline."""
+    """The last machine of a life that nobody ended was gone this long after its deadline."""
     account: Account | None = None
     costs: list[CostCheck] = field(default_factory=list)
 

@@ -78,7 +78,7 @@ def _money(told: Sequence[Report]) -> list[Row]:
             f"${sum(account.bill_usd for account in accounts):.2f}",
             f"${empty:.2f} for empty places",
         ),
-        ("of that in no account", f"${uncounted:.2f}", "their `up` was cut off; `cost` has them all the same"),
+        ("of that in no ledger", f"${uncounted:.2f}", "their `up` was cut off; `cost` has them all the same"),
         ("machines whose `cost` is the bill to the cent", str(sum(cost.to_the_cent for cost in costs)), ""),
         ("machines whose end `cost` assumes", str(assumed), f"at most {early_s:.0f} s before the true one"),
         ("machines that were seen to their end", str(seen), f"of {machines}"),

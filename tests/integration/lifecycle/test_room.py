@@ -41,7 +41,7 @@ def test_a_list_is_asked_for_in_order_and_a_killed_asking_leaves_nothing(recorde
     recorded.write(machines="none", settings={"capacity": ROOM})
     made = recorded.run("up", str(recorded.folder))
     assert made.exit_code == 0, made.text
-    assert "with which room was asked for" in made.stderr, made.text
+    assert "which had asked for room" in made.stderr, made.text
     assert "p5en.48xlarge  us-west-2a, us-west-2b, us-west-2c  InsufficientInstanceCapacity" in made.stderr, made.text
     assert "p5.48xlarge    us-west-2b                          room for 2" in made.stderr, made.text
     assert trials(recorded) == []

@@ -12,7 +12,6 @@ from typing import Any  # parsed JSON
 import pytest
 from clusterctl_bootstrap.node import status
 from clusterctl_bootstrap.node.idle_cluster import DOWN_S, IdleWatch
-from clusterctl_bootstrap.node.idle_peer import Peer
 from clusterctl_bootstrap.node.watch import DRAIN_S
 
 from tests.unit.bootstrap.fake_outside import BANNER, FakeOutside
@@ -31,7 +30,7 @@ KNOWN: dict[str, Any] = {
 """No node is connected to: the tests say who is there."""
 
 
-class FakePeer(Peer):
+class FakePeer:
     """A node that reports now, and shows `when_asked` as signs of life when it is asked once more."""
 
     def __init__(self, quiet_s: float, *signs: str, when_asked: tuple[str, ...] = ("1 SSH session",)) -> None:
@@ -39,6 +38,9 @@ class FakePeer(Peer):
         self.report = {"generation": 3, "quiet_s": quiet_s, "signs": list(signs), "saves": False, "asked": 0}
         self.reported_s = self.seen_s = time.monotonic()
         self.heard: list[str] = []
+
+    def stop(self) -> None:
+        """Nothing to hang up."""
 
     def say(self, line: str) -> None:
         self.heard.append(line)

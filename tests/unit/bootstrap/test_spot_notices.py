@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from clusterctl_bootstrap.node import status
 from clusterctl_bootstrap.node.notices import Notices
-from clusterctl_bootstrap.node.person_hook import PersonHook
 from clusterctl_bootstrap.node.spot_market import Heard
 
 from tests.unit.bootstrap.machine_that_ends import MINUTE, STARTED_S, Ending, ask
@@ -19,15 +18,17 @@ WHY = "AWS takes this spot machine back at 08:02:00 UTC"
 AT = "2027-01-15T08:00:00Z"
 
 
-class Hook(PersonHook):
+class SilentHook:
     """Started, it only says with what."""
 
-    def __init__(self, root: Path, name: str) -> None:
-        super().__init__(root, name)
+    def __init__(self) -> None:
         self.started: list[dict[str, str]] = []
 
     def start(self, limit_s: int, **more: str) -> None:
         self.started.append({"limit_s": str(limit_s), **more})
+
+    def is_running(self) -> bool:
+        return False
 
 
 def interrupted(second: float) -> Heard:
@@ -50,12 +51,14 @@ def ending(tmp_path: Path) -> Ending:
 
 
 @pytest.fixture
-def hook(ending: Ending) -> Hook:
-    ending.watch.hook = Hook(ending.root, "pre-terminate")
+def hook(ending: Ending) -> SilentHook:
+    ending.watch.hook = SilentHook()
     return ending.watch.hook
 
 
-def test_an_interruption_is_warned_of_with_the_time_that_is_left(ending: Ending, hook: Hook, caught: list[int]) -> None:
+def test_an_interruption_is_warned_of_with_the_time_that_is_left(
+    ending: Ending, hook: SilentHook, caught: list[int]
+) -> None:
     ask(ending, os.getpid())
     ending.heard = interrupted(120)
     assert ending.look(3) == f"train-2 ends in 117 seconds ({WHY}): save what is to be kept"
@@ -66,7 +69,7 @@ def test_an_interruption_is_warned_of_with_the_time_that_is_left(ending: Ending,
 
 
 def test_an_interruption_is_told_once_and_the_node_does_not_end_itself(
-    ending: Ending, hook: Hook, caught: list[int]
+    ending: Ending, hook: SilentHook, caught: list[int]
 ) -> None:
     ask(ending, os.getpid())
     ending.heard = interrupted(120)
@@ -82,7 +85,7 @@ def test_a_watch_that_starts_anew_tells_nothing_twice_before_it_has_asked_again(
     ending.heard = interrupted(120)
     ending.look(0)
     ending.started_anew()
-    hook = ending.watch.hook = Hook(ending.root, "pre-terminate")
+    hook = ending.watch.hook = SilentHook()
     assert [ending.look(second) for second in (10, 20)] == ["", ""]
     assert (len(caught), hook.started) == (1, [])
 
@@ -96,7 +99,9 @@ def test_a_notice_that_disappears_gives_the_node_back(ending: Ending) -> None:
     assert "15 minutes" in ending.look(45 * MINUTE), "and its deadline is warned of as ever"
 
 
-def test_who_saves_before_the_deadline_is_not_told_to_save_again(ending: Ending, hook: Hook, caught: list[int]) -> None:
+def test_who_saves_before_the_deadline_is_not_told_to_save_again(
+    ending: Ending, hook: SilentHook, caught: list[int]
+) -> None:
     ask(ending, os.getpid())
     ending.look(56 * MINUTE)
     ending.heard = interrupted(58 * MINUTE)
@@ -104,7 +109,7 @@ def test_who_saves_before_the_deadline_is_not_told_to_save_again(ending: Ending,
     assert (len(caught), len(hook.started)) == (1, 1)
 
 
-def test_a_deadline_before_aws_is_the_guards(ending: Ending, hook: Hook) -> None:
+def test_a_deadline_before_aws_is_the_guards(ending: Ending, hook: SilentHook) -> None:
     ending.look(59 * MINUTE)
     ending.heard = interrupted(61 * MINUTE)
     assert ending.look(59 * MINUTE + 5) == ""
@@ -131,10 +136,10 @@ def test_a_rule_that_wants_an_end_changes_nothing_of_awss(tmp_path: Path) -> Non
     assert ending.has_ended, "the rule holds when AWS does not take it"
 
 
-def test_a_recommendation_runs_its_hook_marks_the_node_and_ends_nothing(ending: Ending, hook: Hook) -> None:
-    own = ending.watch.notices.hook = Hook(ending.root, "rebalance")
+def test_a_recommendation_runs_its_hook_marks_the_node_and_ends_nothing(ending: Ending, hook: SilentHook) -> None:
+    own = ending.watch.notices.hook = SilentHook()
     ending.heard = Heard(rebalance="2027-01-15T07:59:58Z", at=AT)
-    assert ending.look(0) == "AWS may take train-2 back soon (its word of 07:59:58 UTC): save what is to be kept"
+    assert ending.look(0) == "AWS may take train-2 back soon (it said so at 07:59:58 UTC): save what is to be kept"
     assert [ending.look(second) for second in (1, 300)] == ["", ""]
     more = {"CLUSTERCTL_NOTICE": "rebalance", "CLUSTERCTL_NOTICE_TIME": "2027-01-15T07:59:58Z"}
     assert (own.started, hook.started) == ([{"limit_s": "600", **more}], [])
@@ -146,7 +151,7 @@ def test_a_recommendation_is_told_once_whatever_comes_after_it(ending: Ending) -
     ending.heard = Heard(rebalance="2027-01-15T07:59:58Z", at=AT)
     ending.look(0)
     ending.started_anew()
-    own = ending.watch.notices.hook = Hook(ending.root, "rebalance")
+    own = ending.watch.notices.hook = SilentHook()
     assert ending.look(1) == ""
     ending.heard = interrupted(120)._replace(rebalance=ending.heard.rebalance)
     assert ending.look(2) == f"train-2 ends in 118 seconds ({WHY}): save what is to be kept"

@@ -11,7 +11,6 @@ import pytest
 from clusterctl_bootstrap.node import status
 from clusterctl_bootstrap.node.boundary import Boundary
 from clusterctl_bootstrap.node.later import UNIT
-from clusterctl_bootstrap.node.person_hook import PersonHook
 from clusterctl_bootstrap.node.register import REGISTER
 from clusterctl_bootstrap.node.spot_market import Heard
 
@@ -37,17 +36,20 @@ def test_a_rule_that_fails_keeps_no_other_rule_from_ending_the_machine(tmp_path:
     assert ending.has_ended
 
 
-class Broken(PersonHook):
+class BrokenHook:
     """A hook that cannot even be looked at."""
 
     def start(self, limit_s: int, **more: str) -> None:
         raise RecursionError
 
+    def is_running(self) -> bool:
+        return False
+
 
 def test_a_hook_that_fails_keeps_nobody_from_being_warned_nor_the_machine_from_ending(tmp_path: Path) -> None:
     ending = Ending(tmp_path, lambda: "idle")
     ending.deadline(60 * MINUTE)
-    ending.watch.hook = Broken(ending.root, "pre-terminate")
+    ending.watch.hook = BrokenHook()
     assert "5 minutes" in ending.look(0)
     ending.look(10)
     assert ending.has_ended

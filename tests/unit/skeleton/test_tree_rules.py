@@ -68,6 +68,9 @@ def test_files_that_import_each_other_are_seen(tmp_path: Path) -> None:
     [
         ("dataclass(frozen=True, kw_only=True)", "list[str]", ["x"]),
         ("dataclass(frozen=True)", "dict", ["x"]),
+        ("dataclass(frozen=True)", "None | list[str]", ["x"]),
+        ("dataclass(frozen=True)", "Optional[Dict[str, int]]", ["x"]),
+        ("dataclass(frozen=True)", "tuple[list[str], ...] | None", []),
         ("dataclass(frozen=True)", "Mapping[str, int]", []),
         ("dataclass(kw_only=True)", "list[str]", []),
     ],
@@ -84,6 +87,12 @@ def test_a_docstring_does_not_make_a_function_long() -> None:
     node = ast.parse('def f():\n    """One.\n\n    Two.\n    """\n    x = 1\n    return x').body[0]
     assert isinstance(node, ast.FunctionDef)
     assert tree_rules.function_lines(node) == 3
+
+
+def test_a_docstring_is_read_wherever_it_stands() -> None:
+    source = '"""A."""\nX = 1\n"""B."""\nclass C:\n    """D."""\n    async def f(self):\n        """E."""\n'
+    texts = [text for node in ast.walk(ast.parse(source)) for _, text in tree_rules.docstrings(node)]
+    assert texts == ["A.", "B.", "D.", "E."]
 
 
 @pytest.mark.parametrize(
@@ -130,6 +139,19 @@ def test_a_fake_may_inherit_what_a_product_class_declares_and_nothing_that_it_do
     found = list(tree_rules.product_bases(fake, defined))
     assert asked == [("clusterctl.x", "Base")]
     assert found == ([(4, "Fake", "B")] if is_told else [])
+
+
+@pytest.mark.parametrize(
+    ("imported", "base"),
+    [
+        ("import clusterctl.engine.call", "clusterctl.engine.call.PulumiEngine"),
+        ("import clusterctl.engine.call as c", "c.PulumiEngine"),
+        ("from clusterctl.engine import call", "call.PulumiEngine"),
+    ],
+)
+def test_a_base_is_found_behind_the_name_of_its_module(imported: str, base: str) -> None:
+    source = f"{imported}\nclass Fake({base}): ..."
+    assert list(tree_rules.product_bases(source, tree_rules.defined_class)) == [(2, "Fake", base)]
 
 
 def test_the_class_behind_an_import_is_found_in_our_packages_alone() -> None:

@@ -15,7 +15,7 @@ READY, RUNNING, ENDED = "ready", "running", "ended"
 MET_WITHIN_S = 60.0
 """By then every node's supervisor has come, or the job does not start."""
 LOST_AFTER_S = 10.0
-"""A connection that is gone for so long, though its node had time to make another."""
+"""A connection that is gone for this long, though its node had time to make another."""
 AHEAD_S = 0.3
 """How far ahead the instant of the start is: every member has heard of it by then."""
 SETTLE_S = 0.5
@@ -119,7 +119,7 @@ class Coordination:
             return judge.TIMED_OUT, "it ran for the %g s of --timeout" % float(timeout_s)
         missing = [slot for slot in self._slots if slot not in self._said]
         if missing and now_s - self._began_s > MET_WITHIN_S:
-            return judge.FAILED, "%s did not come to the start within %g s" % (self._names(missing), MET_WITHIN_S)
+            return judge.FAILED, "%s did not reach the start within %g s" % (self._names(missing), MET_WITHIN_S)
         return None
 
     def _go_on(self, now_s: float, wall_s: float) -> None:

@@ -48,7 +48,7 @@ def window_bytes(nodes: int) -> int:
 
 
 NEAR_S = 0.2
-"""Within so long a node near by answers."""
+"""A node near by answers within this time."""
 
 
 class CommandRun:
@@ -88,7 +88,7 @@ class CommandRun:
         try:
             self._channel = yield from self._link.opened(self._window, ends_at)
         except Late as e:
-            told = f"{self._link.target.name} opened no session in its time"
+            told = f"{self._link.target.name} did not open a session in time"
             raise NodeFailure("timeout", told, phase="session") from e
         except Libssh2Error as e:
             raise refusal(self._link, e) from e
@@ -109,7 +109,7 @@ class CommandRun:
                 yield from link.until_done(lambda: self._channel.execute(text), ends_at)
             yield from self._feed.give_before(self._before(), self._channel, ends_at)
         except Late as e:
-            told = f"{link.target.name} did not say in its time whether the command has started"
+            told = f"{link.target.name} did not say in time whether the command has started"
             raise NodeFailure("lost", told, phase="command") from e
         except Libssh2Error as e:
             raise refusal(self._link, e) from e

@@ -105,7 +105,7 @@ class Conversation:
         try:
             return (yield from started(link, line.encode(), WINDOW_BYTES, ends_at))
         except Late as e:
-            raise NodeFailure("timeout", f"{link.target.name} opened no session in its time", phase="session") from e
+            raise NodeFailure("timeout", f"{link.target.name} did not open a session in time", phase="session") from e
         except Libssh2Error as e:
             raise refusal(link, e) from e
 

@@ -16,7 +16,7 @@ NEVER = float("inf")
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What a task waits for: its descriptor to be readable or writable, the loop's being woken, and at most so long."""
+    """What a task waits for: its descriptor, the loop's being woken, and no longer than this."""
 
     descriptor: int = -1
     for_reading: bool = False

@@ -162,7 +162,7 @@ class Link:
         return None if self._proxy is None else self._proxy.complaint(wait_s=0)
 
     def await_proxy_end(self, most_s: float) -> Generator[Waiting, bool, None]:
-        """Returns when the proxy has ended, or after so long; at once where there is none."""
+        """Returns when the proxy has ended, or after this long; at once where there is none."""
         ending = None if self._proxy is None else self._proxy.end_descriptor()
         if ending is None:
             return

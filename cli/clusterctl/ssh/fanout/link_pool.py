@@ -74,7 +74,7 @@ class LinkPool:
             other.close()
 
     def drop_dead(self, wait_s: float) -> None:
-        """Closes what has ended, or said something unasked for; waits so long for that."""
+        """Closes what has ended, or said something unasked for; waits this long for it."""
         with self._changing:
             by_descriptor = {link.socket.fileno(): key for key, link in self._links.items()}
         poll = select.poll()

@@ -245,7 +245,7 @@ def _log_in(link: Link, keys: LoginKeys, ends_at: float) -> Generator[Waiting, b
             yield from link.until_done(lambda key=key: _try_key(link, key), ends_at)  # type: ignore[misc]
             return
         except Late as e:
-            told = f"{target.place} did not answer the login in its time"
+            told = f"{target.place} did not answer the login in time"
             raise NodeFailure("timeout", told, phase="login") from e
         except Libssh2Error as e:
             if e.code not in KEY_REFUSED:

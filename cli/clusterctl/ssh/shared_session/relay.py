@@ -26,11 +26,11 @@ LEADER, HEARD, FAILED, LOCK, LOG = "leader", "heard", "failed", "lock", "log"
 """Files in the folder: which node leads and by which socket, when it last answered, when and why opening last failed,
 the lock, the opener's log."""
 SILENT_S = 10.0
-"""A leading node that is silent for so long gets no new connections: another one leads."""
+"""A leading node that is silent for this long gets no new connections: another one leads."""
 HEARD_S = 3.0
 """A leading node that answered so short a time ago is not asked again."""
 FAILED_S = 15.0
-"""After a failure nobody tries again for so long; each node has a session of its own. While the same nodes fail, the
+"""After a failure nobody tries again for this long; each node has a session of its own. While the same nodes fail, the
 pause doubles (`opening.failure`)."""
 OPENING_S = 22.0
 """For all of it: waiting for the lock, asking who leads, and opening another session."""

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any  # AWS's answers
 
 from botocore.exceptions import ClientError
+from clusterctl.cloud.boundary import Clients, ClientsAt
 from clusterctl.cloud.clients import AwsClients
+from clusterctl_infra.region_keys import RegionAccess
 
 ACCOUNT = "111122223333"
 """Whose the credentials are."""
@@ -98,3 +100,12 @@ def clients_of(
     clients = AwsClients(region=region, endpoint_url="http://127.0.0.1:1")
     vars(clients)["session"] = FakeSession(answers, refused or {}, sent_at)
     return clients
+
+
+def always(clients: Clients) -> ClientsAt:
+    """Gives these, whatever region is asked for."""
+
+    def clients_at(rehearsed: RegionAccess | None, *, region: str) -> Clients:
+        return clients
+
+    return clients_at

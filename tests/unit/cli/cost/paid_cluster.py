@@ -57,7 +57,7 @@ def at(hours: float) -> datetime:
 PRICES = st.sampled_from([0.0116, 1.006, 21.957642, 55.04, 113.933])
 SECONDS = st.integers(min_value=0, max_value=12 * 3600)
 STARTS = st.integers(min_value=0, max_value=12 * 3600 - 60)
-"""No machine of the account ends after the deadline."""
+"""No machine of the ledger ends after the deadline."""
 
 
 @st.composite
@@ -84,7 +84,7 @@ def accounts(draw: st.DrawFn, *, all_run: bool = False) -> Ledger:
 def a_view(**changes: object) -> CostView:
     facts: dict[str, Any] = {
         "inventory": an_inventory(),
-        "account": REPLACED,
+        "ledger": REPLACED,
         "alive": ALL,
         "cloud_trouble": None,
         "now": at(3),

@@ -1,10 +1,10 @@
-"""Machines and reservations as AWS said of them, beside an account; and what `cost` then shows of each."""
+"""Machines and reservations as AWS said of them, beside a ledger; and what `cost` then shows of each."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from clusterctl.cost.estimate import EMPTY, IN_NO_ACCOUNT, LATE, TAIL
+from clusterctl.cost.estimate import EMPTY, IN_NO_LEDGER, LATE, TAIL
 from clusterctl.cost.reserved import SeenReservation
 from clusterctl.cost.sighting import SeenMachine
 from clusterctl_infra.ledger import Ledger
@@ -68,7 +68,7 @@ class Case:
     name: str
     machines: tuple[SeenMachine, ...]
     shown: tuple[Shown, ...]
-    account: Ledger | None = REPLACED
+    ledger: Ledger | None = REPLACED
     alive: frozenset[str] | None = field(default_factory=lambda: frozenset({"i-a", "i-c"}))
     now_h: float = 3
     reservations: tuple[SeenReservation, ...] = ()
@@ -79,7 +79,7 @@ ONE = Ledger(spans=(a_span(0, "i-a"),))
 NOBODY: frozenset[str] = frozenset()
 CASES = (
     Case(
-        name="nothing was observed: the account holds",
+        name="nothing was observed: the ledger holds",
         machines=(),
         shown=(("i-a", 0, None, None), ("i-b", 0, 1, None), ("i-c", 1, None, None)),
     ),
@@ -90,43 +90,43 @@ CASES = (
     ),
     Case(
         name="a second run after a down: between the runs nothing is reserved",
-        account=Ledger(spans=(a_span(0, "i-a", 0, 2), a_span(0, "i-b", 5))),
+        ledger=Ledger(spans=(a_span(0, "i-a", 0, 2), a_span(0, "i-b", 5))),
         machines=(seen("i-a", 0, 0.1, 2.1), seen("i-b", 0, 5.2)),
         alive=frozenset({"i-b"}),
         now_h=6,
         shown=(("i-a", 0.1, 2.1, None), ("i-b", 5.2, None, None)),
     ),
     Case(
-        name="an up that was cut off before any account: the machine that the next one ended",
-        account=Ledger(spans=(a_span(0, "i-b", 1),)),
+        name="an up that was cut off before any ledger: the machine that the next one ended",
+        ledger=Ledger(spans=(a_span(0, "i-b", 1),)),
         machines=(seen("i-a", 0, 0.2, 0.9), seen("i-b", 0, 1.1)),
         alive=frozenset({"i-b"}),
-        shown=(("i-a", 0.2, 0.9, IN_NO_ACCOUNT), ("i-b", 1.1, None, None)),
+        shown=(("i-a", 0.2, 0.9, IN_NO_LEDGER), ("i-b", 1.1, None, None)),
     ),
     Case(
         name="an up that was cut off and its machine lives",
-        account=None,
+        ledger=None,
         machines=(seen("i-a", 0, 0.2),),
         alive=frozenset({"i-a"}),
-        shown=(("i-a", 0.2, None, IN_NO_ACCOUNT),),
+        shown=(("i-a", 0.2, None, IN_NO_LEDGER),),
     ),
     Case(
         name="ended behind our back, with AWS's instant: the place bills on, empty",
-        account=ONE,
+        ledger=ONE,
         machines=(seen("i-a", 0, 0.1, 2, gone_h=2.5),),
         alive=NOBODY,
         shown=(("i-a", 0.1, 2, None), (None, 2, None, EMPTY)),
     ),
     Case(
         name="gone without an instant: counted until it was missed",
-        account=ONE,
+        ledger=ONE,
         machines=(seen("i-a", 0, 0.1, alive_h=1, gone_h=2.5),),
         alive=NOBODY,
         shown=(("i-a", 0.1, 2.5, None), (None, 2.5, None, EMPTY)),
     ),
     Case(
         name="gone without an instant, and the deadline lies between the looks: that was its end",
-        account=ONE,
+        ledger=ONE,
         machines=(seen("i-a", 0, 0.1, alive_h=11, gone_h=12.8),),
         alive=NOBODY,
         now_h=14,
@@ -134,7 +134,7 @@ CASES = (
     ),
     Case(
         name="gone without an instant, and alive after its deadline: counted until it was missed",
-        account=ONE,
+        ledger=ONE,
         machines=(seen("i-a", 0, 0.1, alive_h=12.5, gone_h=12.8),),
         alive=NOBODY,
         now_h=14,
@@ -142,42 +142,42 @@ CASES = (
     ),
     Case(
         name="its end was not seen and AWS shows it no more: its place counts to the deadline",
-        account=ONE,
+        ledger=ONE,
         machines=(seen("i-a", 0, 0.1, alive_h=1),),
         alive=NOBODY,
         shown=(("i-a", 0.1, None, EMPTY),),
     ),
     Case(
-        name="the account closed it and nobody saw it go: it ran as long as it was seen",
-        account=Ledger(spans=(a_span(0, "i-a", 0, 2),)),
+        name="the ledger closed it and nobody saw it go: it ran as long as it was seen",
+        ledger=Ledger(spans=(a_span(0, "i-a", 0, 2),)),
         machines=(seen("i-a", 0, 0.1, alive_h=2.2),),
         alive=NOBODY,
         shown=(("i-a", 0.1, 2.2, None),),
     ),
     Case(
-        name="the account closed it, it ran on, and was missed after its deadline: that was its end",
-        account=Ledger(spans=(a_span(0, "i-a", 0, 2),)),
+        name="the ledger closed it, it ran on, and was missed after its deadline: that was its end",
+        ledger=Ledger(spans=(a_span(0, "i-a", 0, 2),)),
         machines=(seen("i-a", 0, 0.1, alive_h=3, gone_h=20),),
         alive=NOBODY,
         now_h=21,
         shown=(("i-a", 0.1, 12, None),),
     ),
     Case(
-        name="the account closed it and it runs: it bills on",
-        account=Ledger(spans=(a_span(0, "i-a", 0, 2),)),
+        name="the ledger closed it and it runs: it bills on",
+        ledger=Ledger(spans=(a_span(0, "i-a", 0, 2),)),
         machines=(seen("i-a", 0, 0.1, alive_h=3),),
         alive=frozenset({"i-a"}),
         shown=(("i-a", 0.1, None, None),),
     ),
     Case(
-        name="in no account, gone from AWS's sight: counted until now, for nobody saw it end",
+        name="in no ledger, gone from AWS's sight: counted until now, for nobody saw it end",
         machines=(seen("i-z", 1, 0.5, alive_h=1),),
-        account=ONE,
-        shown=(("i-a", 0, None, None), ("i-z", 0.5, 3, IN_NO_ACCOUNT)),
+        ledger=ONE,
+        shown=(("i-a", 0, None, None), ("i-z", 0.5, 3, IN_NO_LEDGER)),
     ),
     Case(
         name="it runs on after the deadline",
-        account=ONE,
+        ledger=ONE,
         machines=(seen("i-a", 0, 0.1, alive_h=13),),
         alive=frozenset({"i-a"}),
         now_h=14,
@@ -185,7 +185,7 @@ CASES = (
     ),
     Case(
         name="reserved before its first machine, and until it was given back",
-        account=Ledger(spans=(a_span(0, "i-a", 0, 2),)),
+        ledger=Ledger(spans=(a_span(0, "i-a", 0, 2),)),
         machines=(seen("i-a", 0, 0.2, 2),),
         reservations=(reserved(0.1, cancelled_h=2.1),),
         is_reserved=False,
@@ -194,7 +194,7 @@ CASES = (
     ),
     Case(
         name="machine and reservation were ended from outside: nothing bills from then on",
-        account=ONE,
+        ledger=ONE,
         machines=(seen("i-a", 0, 0.1, 2, gone_h=2.5),),
         reservations=(reserved(0.1, held_h=2, gone_h=2.5),),
         is_reserved=False,
@@ -203,7 +203,7 @@ CASES = (
     ),
     Case(
         name="the same, and nobody here ever saw the reservation: its place counts until somebody asked",
-        account=ONE,
+        ledger=ONE,
         machines=(seen("i-a", 0, 0.1, 2, gone_h=2.5),),
         is_reserved=False,
         alive=NOBODY,
@@ -211,7 +211,7 @@ CASES = (
     ),
     Case(
         name="gone from AWS's sight, both: the machine counts as long as its place was held",
-        account=ONE,
+        ledger=ONE,
         machines=(seen("i-a", 0, 0.1, alive_h=1),),
         reservations=(reserved(0.1, held_h=1, gone_h=2.5),),
         is_reserved=False,
@@ -220,7 +220,7 @@ CASES = (
     ),
     Case(
         name="gone from AWS's sight, and seen alive after its reservation had ended",
-        account=ONE,
+        ledger=ONE,
         machines=(seen("i-a", 0, 0.1, alive_h=2.8),),
         reservations=(reserved(0.1, cancelled_h=2.5),),
         is_reserved=False,
@@ -229,7 +229,7 @@ CASES = (
     ),
     Case(
         name="gone with its reservation, and only that of an earlier run was ever seen",
-        account=Ledger(spans=(a_span(0, "i-a", 0, 1), a_span(0, "i-b", 2))),
+        ledger=Ledger(spans=(a_span(0, "i-a", 0, 1), a_span(0, "i-b", 2))),
         machines=(),
         reservations=(reserved(0, cancelled_h=1),),
         is_reserved=False,
@@ -238,7 +238,7 @@ CASES = (
     ),
     Case(
         name="the reservation ended at its end date, between two looks: within the hour after it nothing is in doubt",
-        account=ONE,
+        ledger=ONE,
         machines=(seen("i-a", 0, 0.1, 11.9, gone_h=12.5),),
         reservations=(reserved(0.1, held_h=11, gone_h=12.5),),
         is_reserved=False,
@@ -248,7 +248,7 @@ CASES = (
     ),
     Case(
         name="AWS holds the reservation on after its end date: it bills on",
-        account=ONE,
+        ledger=ONE,
         machines=(seen("i-a", 0, 0.1, 12),),
         reservations=(reserved(0.1, held_h=12.5),),
         is_reserved=True,
@@ -258,7 +258,7 @@ CASES = (
     ),
     Case(
         name="an earlier run that nobody watched, then one whose reservation was seen",
-        account=Ledger(spans=(a_span(0, "i-a", 0, 2), a_span(0, "i-b", 5))),
+        ledger=Ledger(spans=(a_span(0, "i-a", 0, 2), a_span(0, "i-b", 5))),
         machines=(seen("i-a", 0, 0.1, 1), seen("i-b", 0, 5.2)),
         reservations=(reserved(5.1, held_h=6),),
         is_reserved=True,
@@ -268,7 +268,7 @@ CASES = (
     ),
     Case(
         name="AWS does not answer: what it said before holds",
-        account=ONE,
+        ledger=ONE,
         machines=(seen("i-a", 0, 0.1, 2, gone_h=2.5),),
         alive=None,
         shown=(("i-a", 0.1, 2, None), (None, 2, None, EMPTY)),

@@ -1,4 +1,4 @@
-"""What AWS's word puts right in an account that commands which were cut off left with too little."""
+"""What AWS's word puts right in a ledger that commands which were cut off left with too little."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def at(minutes: float) -> datetime:
 
 
 def span(id: str, start: float, end: float | None, *, slot: int = 0) -> Span:
-    """The account's: minutes after the birth."""
+    """The ledger's: minutes after the birth."""
     return Span(
         slot=slot,
         instance_id=id,
@@ -51,7 +51,7 @@ def seen(
 @pytest.mark.parametrize(
     ("written", "machine", "right"),
     [
-        pytest.param([span("i-0", 0, None)], seen("i-0", 0.5, alive=60), [], id="an account errs early"),
+        pytest.param([span("i-0", 0, None)], seen("i-0", 0.5, alive=60), [], id="a ledger errs early"),
         pytest.param([span("i-0", 1, None)], seen("i-0", 0.2, alive=60), [], id="less than a minute is no error"),
         pytest.param(
             [span("i-9", 0, 5), span("i-0", 90, None)],
@@ -90,15 +90,15 @@ def seen(
             [span("i-9", 0, 20)],
             seen("i-0", 30, alive=90),
             [span("i-0", 30, None)],
-            id="it is in no account and runs",
+            id="it is in no ledger and runs",
         ),
         pytest.param(
             [span("i-9", 0, 20)],
             seen("i-0", 30, ended=40, gone=90),
             [span("i-0", 30, 40)],
-            id="it is in no account and is gone",
+            id="it is in no ledger and is gone",
         ),
-        pytest.param([], seen("i-0", 30, alive=90), [], id="an account that has not begun counts from its run"),
+        pytest.param([], seen("i-0", 30, alive=90), [], id="a ledger that has not begun counts from its run"),
         pytest.param(
             [span("i-9", 0, 20)],
             seen("i-0", 30, alive=90, gone=900),

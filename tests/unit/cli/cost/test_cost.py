@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 from clusterctl.cloud.early_end import REAPED, EarlyEnd
 from clusterctl.cost.cost_row import CostRow, by_kind, cost_row, folded, sums
-from clusterctl.cost.estimate import EMPTY, LATE, NO_ACCOUNT, TAIL, cost_rows, uncounted
+from clusterctl.cost.estimate import EMPTY, LATE, NO_LEDGER, TAIL, cost_rows, uncounted
 from clusterctl.cost.view import cost_text
 from clusterctl.status.overview import ended_early, ended_kinds
 from clusterctl_infra.ledger import Ledger, Standing
@@ -33,8 +33,8 @@ from tests.unit.infra.plan.plan_cases import a_plan
 CENT = 0.01
 
 
-def spent(hours: float, *, account: Ledger | None = REPLACED, alive: frozenset[str] | None = ALL) -> float | None:
-    return sums(cost_rows(an_inventory(), account, alive=alive, now=at(hours))).spent_usd
+def spent(hours: float, *, ledger: Ledger | None = REPLACED, alive: frozenset[str] | None = ALL) -> float | None:
+    return sums(cost_rows(an_inventory(), ledger, alive=alive, now=at(hours))).spent_usd
 
 
 def test_a_replacement_costs_what_the_machine_before_would_have() -> None:
@@ -98,15 +98,15 @@ def test_a_machine_that_runs_on_after_the_deadline_bills_on() -> None:
 
 
 def test_an_unknown_price_makes_every_sum_with_it_unknown_and_never_0() -> None:
-    account = Ledger(spans=(a_span(0, "i-a"), a_span(1, "i-b", price=None)))
-    rows = cost_rows(an_inventory(), account, alive=None, now=at(1))
+    ledger = Ledger(spans=(a_span(0, "i-a"), a_span(1, "i-b", price=None)))
+    rows = cost_rows(an_inventory(), ledger, alive=None, now=at(1))
     assert sums(rows) == type(sums(rows))(spent_usd=None, usd_per_hour=None, at_deadline_usd=None)
     assert by_kind(rows)["storage"].spent_usd == pytest.approx(1.38)
 
 
 def test_without_an_account_the_run_counts_from_its_start_and_says_so() -> None:
     rows = cost_rows(an_inventory(), None, alive=None, now=at(3))
-    assert {row.note for row in rows if row.kind == "node"} == {NO_ACCOUNT}
+    assert {row.note for row in rows if row.kind == "node"} == {NO_LEDGER}
     assert sums(rows).spent_usd == pytest.approx(3 * (2 * 55.04 + 0.01 + 1.38))
 
 
@@ -152,9 +152,9 @@ BESIDE = tuple(
 
 @pytest.mark.parametrize("automatic", [True, False])
 def test_what_goes_with_machines_is_gone_with_the_last_one_and_what_stands_alone_bills_on(automatic: bool) -> None:
-    account = Ledger(spans=(a_span(0, "i-a", 0, 2),), standing=BESIDE)
+    ledger = Ledger(spans=(a_span(0, "i-a", 0, 2),), standing=BESIDE)
     inventory = an_inventory(addresses_go_with_machines=automatic)
-    rows = cost_rows(inventory, account, alive=frozenset(), now=at(5))
+    rows = cost_rows(inventory, ledger, alive=frozenset(), now=at(5))
     assert {row.kind: row.ended_at for row in rows if row.kind != "node"} == {
         "disks": at(2),
         "addresses": at(2) if automatic else None,
@@ -166,10 +166,10 @@ def test_what_goes_with_machines_is_gone_with_the_last_one_and_what_stands_alone
 @pytest.mark.parametrize("keeps_data", [True, False])
 def test_after_reap_only_data_bills_on_if_there_is_any(keeps_data: bool) -> None:
     end = EarlyEnd(reason=REAPED, since=None, at=at(2), keeps_data=keeps_data)
-    account = Ledger(spans=(a_span(0, "i-a"),), standing=BESIDE)
+    ledger = Ledger(spans=(a_span(0, "i-a"),), standing=BESIDE)
     rows = cost_rows(
         ended_early(an_inventory(), end, now=at(5)),
-        account,
+        ledger,
         alive=frozenset(),
         now=at(5),
         is_reserved=False,
@@ -181,11 +181,11 @@ def test_after_reap_only_data_bills_on_if_there_is_any(keeps_data: bool) -> None
 def test_storage_counts_over_all_runs_and_between_them_at_the_rate_it_had() -> None:
     earlier = Standing(kind="storage", started_at=at(-20), ended_at=at(0), usd_per_hour=2.0)
     now_standing = Standing(kind="storage", started_at=at(0), ended_at=None, usd_per_hour=1.38)
-    account = Ledger(spans=(a_span(0, "i-a", -20, -19), a_span(0, "i-b")), standing=(earlier, now_standing))
-    rows = cost_rows(an_inventory(run=2), account, alive=frozenset({"i-b"}), now=at(1))
+    ledger = Ledger(spans=(a_span(0, "i-a", -20, -19), a_span(0, "i-b")), standing=(earlier, now_standing))
+    rows = cost_rows(an_inventory(run=2), ledger, alive=frozenset({"i-b"}), now=at(1))
     assert by_kind(rows)["storage"].spent_usd == pytest.approx(20 * 2.0 + 1.38)
     assert sums(rows).usd_per_hour == pytest.approx(55.04 + 1.38)
-    assert "this is run 2" not in cost_text(a_view(inventory=an_inventory(run=2), account=account))
+    assert "this is run 2" not in cost_text(a_view(inventory=an_inventory(run=2), ledger=ledger))
 
 
 def test_what_runs_without_being_in_the_account_is_named() -> None:
@@ -193,46 +193,46 @@ def test_what_runs_without_being_in_the_account_is_named() -> None:
     assert uncounted(REPLACED, None) == uncounted(None, frozenset({"i-z"})) == ()
 
 
-def bill(account: Ledger, until: datetime, *, beside: Fraction) -> Fraction:
+def bill(ledger: Ledger, until: datetime, *, beside: Fraction) -> Fraction:
     """What is owed at `until`, exactly: whole seconds times an hourly price."""
     total = beside * Fraction(int((until - BORN).total_seconds()), 3600)
-    for span in account.spans:
+    for span in ledger.spans:
         seconds = int((min(span.ended_at or until, until) - span.started_at).total_seconds())
         total += Fraction(str(span.price_usd_per_hour)) * Fraction(max(0, seconds), 3600)
     return total
 
 
 @settings(max_examples=150)
-@given(account=accounts(), seconds=SECONDS)
-def test_the_estimate_is_the_bill_to_the_cent(account: Ledger, seconds: int) -> None:
+@given(ledger=accounts(), seconds=SECONDS)
+def test_the_estimate_is_the_bill_to_the_cent(ledger: Ledger, seconds: int) -> None:
     now = BORN + timedelta(seconds=seconds)
-    total = sums(cost_rows(an_inventory(), account, alive=None, now=now))
+    total = sums(cost_rows(an_inventory(), ledger, alive=None, now=now))
     beside = Fraction("1.39")
     assert total.spent_usd is not None
     assert total.at_deadline_usd is not None
-    assert abs(total.spent_usd - bill(account, now, beside=beside)) < CENT / 100
-    assert abs(total.at_deadline_usd - bill(account, DEADLINE, beside=beside)) < CENT / 100
+    assert abs(total.spent_usd - bill(ledger, now, beside=beside)) < CENT / 100
+    assert abs(total.at_deadline_usd - bill(ledger, DEADLINE, beside=beside)) < CENT / 100
 
 
 @settings(max_examples=50)
-@given(account=accounts(), seconds=SECONDS, more=SECONDS)
-def test_time_never_makes_it_cheaper(account: Ledger, seconds: int, more: int) -> None:
+@given(ledger=accounts(), seconds=SECONDS, more=SECONDS)
+def test_time_never_makes_it_cheaper(ledger: Ledger, seconds: int, more: int) -> None:
     earlier, later = BORN + timedelta(seconds=seconds), BORN + timedelta(seconds=seconds + more)
-    before, after = (sums(cost_rows(an_inventory(), account, alive=None, now=now)) for now in (earlier, later))
+    before, after = (sums(cost_rows(an_inventory(), ledger, alive=None, now=now)) for now in (earlier, later))
     assert (before.spent_usd or 0) <= (after.spent_usd or 0) + 1e-9
     assert (before.spent_usd or 0) <= (before.at_deadline_usd or 0) + 1e-9
 
 
 @settings(max_examples=25)
-@given(account=accounts(all_run=True), seconds=SECONDS)
-def test_the_plan_s_budget_and_the_bill_count_the_same_money(account: Ledger, seconds: int) -> None:
+@given(ledger=accounts(all_run=True), seconds=SECONDS)
+def test_the_plan_s_budget_and_the_bill_count_the_same_money(ledger: Ledger, seconds: int) -> None:
     """What `cost` shows is what the deadline was computed from: two codes, one sum, once every slot has a machine."""
     plan = a_plan(nodes=3)
     now = BORN + timedelta(seconds=seconds)
     beside = Standing(kind="addresses", started_at=BORN, ended_at=None, usd_per_hour=plan.price.addresses_usd_per_hour)
-    account = dataclasses.replace(account, standing=(beside,))
-    flow = expenses(plan.price, account, started_at=BORN, now=DEADLINE, nodes=3)
+    ledger = dataclasses.replace(ledger, standing=(beside,))
+    flow = expenses(plan.price, ledger, started_at=BORN, now=DEADLINE, nodes=3)
     inventory = an_inventory()
     assert flow is not None
-    shown = sums(cost_rows(inventory, account, alive=None, now=now)).spent_usd
+    shown = sums(cost_rows(inventory, ledger, alive=None, now=now)).spent_usd
     assert shown == pytest.approx(spent_usd(flow, now), abs=CENT / 100)

@@ -20,7 +20,7 @@ from tests.unit.cli.cost.paid_cluster import (
 def test_where_aws_does_not_tell_of_reservations_the_sum_says_so() -> None:
     seen = CostView(
         inventory=an_inventory(),
-        account=REPLACED,
+        ledger=REPLACED,
         alive=ALL,
         cloud_trouble=None,
         now=at(3),
@@ -41,7 +41,7 @@ def test_the_screen_has_sums_rows_kinds_and_what_is_an_estimate() -> None:
     assert sum("train-1" in line for line in rest) == 2
     assert any("all nodes" in line and "$330.24" in line for line in rest)
     assert "an estimate from AWS's list prices of 2026-01; not in it: traffic, what the NAT gateway carries" in rest[-2]
-    assert rest[-1] == "  ~ before a time: assumed from this computer's account; all others AWS told"
+    assert rest[-1] == "  ~ before a time: assumed from this computer's ledger; all others AWS told"
 
 
 def test_a_rehearsal_says_that_its_money_is_simulated() -> None:
@@ -59,7 +59,7 @@ def test_a_rehearsal_without_gpus_simulates_its_money_alone() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"account": None}, "this computer has no account of the cluster"),
+        ({"ledger": None}, "this computer has no ledger of the cluster"),
         ({"alive": None, "cloud_trouble": "no answer in 8 s"}, "AWS did not answer (no answer in 8 s)"),
         ({"alive": ALL | {"i-z"}}, "runs, and no deadline counts it: i-z; next: clusterctl up"),
         ({"inventory": an_inventory(run=2)}, "this is run 2: disks, addresses and storage count from its start"),

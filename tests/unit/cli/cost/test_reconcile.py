@@ -1,4 +1,4 @@
-"""What was paid for: the account, put right by what AWS said; a table of cases, and what holds for all."""
+"""What was paid for: the ledger, put right by what AWS said; a table of cases, and what holds for all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import pytest
 from clusterctl.cost.cost_row import sums
-from clusterctl.cost.estimate import IN_NO_ACCOUNT, NO_ACCOUNT, cost_rows
+from clusterctl.cost.estimate import IN_NO_LEDGER, NO_LEDGER, cost_rows
 from clusterctl.cost.reconcile import all_gone_at, reconcile
 from clusterctl.cost.reserved import SeenReservation
 from clusterctl.cost.sighting import Observed, SeenMachine, Sighting, seen_machines
@@ -31,7 +31,7 @@ def test_what_is_shown_of_each_machine(case: Case) -> None:
     )
     rows = cost_rows(
         an_inventory(nodes=nodes),
-        case.account,
+        case.ledger,
         alive=case.alive,
         now=at(case.now_h),
         observed=observed,
@@ -55,9 +55,9 @@ def test_a_row_says_which_of_its_times_aws_said() -> None:
 
 
 def test_the_end_of_a_place_that_the_account_alone_tells_of_is_not_called_seen() -> None:
-    account = Ledger(spans=(a_span(0, "i-a", 0, 2),))
+    ledger = Ledger(spans=(a_span(0, "i-a", 0, 2),))
     machines = {"i-a": seen("i-a", 0, 0.1, 1)}
-    paid = reconcile(account.spans, Observed(machines=machines), alive=frozenset(), deadline=DEADLINE, now=at(3))
+    paid = reconcile(ledger.spans, Observed(machines=machines), alive=frozenset(), deadline=DEADLINE, now=at(3))
     (place,) = [row for row in paid if row.instance_id is None]
     assert (place.started_at, place.ended_at) == (at(1), at(2))
     assert (place.is_start_seen, place.is_end_seen) == (True, False)
@@ -108,8 +108,8 @@ def test_a_stray_of_a_type_without_a_price_makes_the_sum_unknown_and_not_0() -> 
 def test_without_an_account_a_machine_that_was_seen_counts_once() -> None:
     observed = Observed(machines={"i-a": seen("i-a", 0, 0.5)}, usd_per_hour=PRICES)
     rows = cost_rows(an_inventory(), None, alive=frozenset({"i-a"}), now=at(3), observed=observed)
-    assert [row.note for row in rows if row.kind == "node"] == [IN_NO_ACCOUNT]
-    assert NO_ACCOUNT in {row.note for row in cost_rows(an_inventory(), None, alive=None, now=at(3))}
+    assert [row.note for row in rows if row.kind == "node"] == [IN_NO_LEDGER]
+    assert NO_LEDGER in {row.note for row in cost_rows(an_inventory(), None, alive=None, now=at(3))}
 
 
 MINUTES = st.integers(min_value=1, max_value=30)
@@ -117,11 +117,11 @@ MINUTES = st.integers(min_value=1, max_value=30)
 
 @st.composite
 def lives(draw: st.DrawFn) -> tuple[Ledger, dict[str, SeenMachine], dict[str, tuple[datetime, datetime | None]]]:
-    """An account, each machine as AWS saw it, and its actual times: launched after it was planned, ended after that."""
-    account = draw(accounts())
+    """An ledger, each machine as AWS saw it, and its actual times: launched after it was planned, ended after that."""
+    ledger = draw(accounts())
     machines, actual = {}, {}
     free_at: dict[int, datetime] = {}
-    for span in account.spans:
+    for span in ledger.spans:
         late, tail = timedelta(seconds=draw(MINUTES)), timedelta(seconds=draw(MINUTES))
         # A slot has one address, so one machine at a time.
         launched = max(span.started_at + late, free_at.get(span.slot, span.started_at))
@@ -137,7 +137,7 @@ def lives(draw: st.DrawFn) -> tuple[Ledger, dict[str, SeenMachine], dict[str, tu
             alive_at=None,
             gone_at=ended,
         )
-    return account, machines, actual
+    return ledger, machines, actual
 
 
 @settings(max_examples=100)
@@ -145,9 +145,9 @@ def lives(draw: st.DrawFn) -> tuple[Ledger, dict[str, SeenMachine], dict[str, tu
 def test_whatever_the_account_lacks_each_machine_is_paid_for_its_own_time_and_once(
     life: tuple[Ledger, dict[str, SeenMachine], dict[str, tuple[datetime, datetime | None]]], written: set[int]
 ) -> None:
-    account, machines, actual = life
+    ledger, machines, actual = life
     alive = frozenset(id for id, (_, ended) in actual.items() if ended is None)
-    spans = [span for number, span in enumerate(account.spans) if number in written]
+    spans = [span for number, span in enumerate(ledger.spans) if number in written]
     paid = reconcile(spans, Observed(machines=machines), alive=alive, deadline=DEADLINE, now=DEADLINE)
     own = [row for row in paid if row.instance_id is not None]
     assert {row.instance_id: (row.started_at, row.ended_at) for row in own} == actual
@@ -162,11 +162,11 @@ def is_of(spans: list[Span], id: str | None) -> bool:
 
 
 @settings(max_examples=50)
-@given(account=accounts(), seconds=st.integers(min_value=0, max_value=12 * 3600))
-def test_without_an_observation_every_span_is_what_the_account_says(account: Ledger, seconds: int) -> None:
-    paid = reconcile(account.spans, Observed(), alive=None, deadline=DEADLINE, now=at(seconds / 3600))
+@given(ledger=accounts(), seconds=st.integers(min_value=0, max_value=12 * 3600))
+def test_without_an_observation_every_span_is_what_the_account_says(ledger: Ledger, seconds: int) -> None:
+    paid = reconcile(ledger.spans, Observed(), alive=None, deadline=DEADLINE, now=at(seconds / 3600))
     assert [(row.instance_id, row.started_at, row.ended_at) for row in paid] == [
-        (span.instance_id, span.started_at, span.ended_at) for span in account.spans
+        (span.instance_id, span.started_at, span.ended_at) for span in ledger.spans
     ]
     assert not any(row.is_start_seen or row.is_end_seen for row in paid)
 

@@ -117,20 +117,20 @@ MADE_ROOM = ReservationState(
 )
 KNOWN = Ledger(spans=(a_span(3, "i-a"),))
 PRICED = {
-    "its machine is in the account": (KNOWN, set()),
-    "in no account": (Ledger(spans=(a_span(3, "i-b"),)), {"p5.48xlarge"}),
-    "no account yet": (None, {"p5.48xlarge", "p4d.24xlarge"}),
+    "its machine is in the ledger": (KNOWN, set()),
+    "in no ledger": (Ledger(spans=(a_span(3, "i-b"),)), {"p5.48xlarge"}),
+    "no ledger yet": (None, {"p5.48xlarge", "p4d.24xlarge"}),
 }
 
 
-@pytest.mark.parametrize(("account", "priced"), PRICED.values(), ids=PRICED.keys())
+@pytest.mark.parametrize(("ledger", "priced"), PRICED.values(), ids=PRICED.keys())
 def test_what_was_seen_has_todays_price_of_what_no_account_prices(
-    tmp_path: Path, account: Ledger | None, priced: set[str]
+    tmp_path: Path, ledger: Ledger | None, priced: set[str]
 ) -> None:
     home = Home(path=tmp_path)
     note_instances(home.observed_file("0123456789ab"), [machine()], at=LAUNCHED)
     note_reservations(home.observed_file("0123456789ab"), [MADE_ROOM], at=LAUNCHED)
-    observed = read_observed(home, account, cluster_id="0123456789ab", region="us-west-2")
+    observed = read_observed(home, ledger, cluster_id="0123456789ab", region="us-west-2")
     assert (set(observed.machines), set(observed.reservations)) == ({"i-a"}, {"cr-1"})
     assert set(observed.usd_per_hour) == priced
     assert all(price is not None and price > 0 for price in observed.usd_per_hour.values())

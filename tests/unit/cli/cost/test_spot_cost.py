@@ -26,9 +26,9 @@ TWO = Ledger(spans=(a_span(0, "i-a", price=20), a_span(1, "i-b", price=20)))
 REMADE = Ledger(spans=(a_span(0, "i-a", price=20), a_span(1, "i-b", 0, 4, price=20), a_span(1, "i-c", 4, price=20)))
 
 
-def node_hours(account: Ledger, observed: Observed, *, alive: frozenset[str] | None, now_h: float) -> float:
+def node_hours(ledger: Ledger, observed: Observed, *, alive: frozenset[str] | None, now_h: float) -> float:
     """What all machines and places together were paid for, in machine hours."""
-    rows = cost_rows(SPOT, account, alive=alive, now=at(now_h), observed=observed, is_reserved=None)
+    rows = cost_rows(SPOT, ledger, alive=alive, now=at(now_h), observed=observed, is_reserved=None)
     kinds = by_kind(rows)
     assert "empty" not in kinds
     return (kinds["node"].spent_usd or 0) / 20
@@ -51,23 +51,23 @@ def test_of_machines_whose_end_nobody_saw_all_is_counted_up_to_the_deadline(now_
 
 def test_what_an_earlier_run_on_demand_had_reserved_is_counted_still() -> None:
     inventory = an_inventory(capacity="spot", run=2, started_at=at(6).isoformat())
-    account = Ledger(spans=(a_span(0, "i-a", 0, 4), a_span(0, "i-b", 6, price=20)))
+    ledger = Ledger(spans=(a_span(0, "i-a", 0, 4), a_span(0, "i-b", 6, price=20)))
     observed = Observed(machines={"i-a": seen("i-a", 0, 0, 1)})
-    rows = cost_rows(inventory, account, alive=frozenset({"i-b"}), now=at(7), observed=observed)
+    rows = cost_rows(inventory, ledger, alive=frozenset({"i-b"}), now=at(7), observed=observed)
     assert (by_kind(rows)["empty"].spent_usd or 0) == pytest.approx(3 * 55.04)
 
 
 def test_what_an_earlier_run_on_spot_machines_had_is_no_empty_place_either() -> None:
     inventory = an_inventory(run=2, started_at=at(6).isoformat())
-    account = Ledger(spans=(a_span(0, "i-a", 0, 4, price=20), a_span(0, "i-b", 6)))
+    ledger = Ledger(spans=(a_span(0, "i-a", 0, 4, price=20), a_span(0, "i-b", 6)))
     observed = Observed(machines={"i-a": seen("i-a", 0, 0, 1, is_spot=True)})
-    rows = cost_rows(inventory, account, alive=frozenset({"i-b"}), now=at(7), observed=observed, is_reserved=True)
+    rows = cost_rows(inventory, ledger, alive=frozenset({"i-b"}), now=at(7), observed=observed, is_reserved=True)
     assert "empty" not in by_kind(rows)
     assert by_kind(rows)["node"].spent_usd == pytest.approx(20 + 55.04)
 
 
 def test_every_sum_is_said_to_be_the_most() -> None:
-    view = CostView(inventory=SPOT, account=TWO, alive=frozenset({"i-a", "i-b"}), cloud_trouble=None, now=at(1))
+    view = CostView(inventory=SPOT, ledger=TWO, alive=frozenset({"i-a", "i-b"}), cloud_trouble=None, now=at(1))
     title = cost_text(view).splitlines()[0]
     assert title.startswith("train · at most $41.39 so far of $1000.00 · ")
     assert "at most $496.68 when it ends" in title
@@ -166,7 +166,7 @@ def test_cost_says_what_machines_cost_by_the_prices_that_aws_told(
     machines = {id: seen(id, slot, 0, is_spot=True) for slot, id in enumerate(("i-a", "i-b"))}
     view = CostView(
         inventory=SPOT,
-        account=TWO,
+        ledger=TWO,
         alive=frozenset({"i-a", "i-b"}),
         cloud_trouble=None,
         now=at(1),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
+from clusterctl.engine.boundary import RunRequest, RunResult
 from clusterctl.engine.engine_start import EngineStart
 from clusterctl.engine.environment import EngineEnvironment
 from clusterctl.engine.lock import Lock
@@ -35,6 +36,9 @@ class FakeEngine:
 
     def writing_state_once(self) -> Self:
         return replace(self, environment=self.environment.writing_state_once())
+
+    def run(self, asked: RunRequest) -> RunResult:
+        raise AssertionError(f"the engine was run: {asked.verb}")
 
     def export(self) -> StackState | None:
         raise AssertionError("the state was asked for")

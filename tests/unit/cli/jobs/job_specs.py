@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from typing import Any  # JSON
 
+RANK_END: dict[str, Any] = {
+    "rank": 4,
+    "local_rank": 0,
+    "at_s": 5.0,
+    "code": 7,
+    "signal": None,
+    "lines": ["a", "b"],
+    "error": None,
+}
+"""How a rank ended, as its parent writes it and a node tells it."""
 ODD = ("two words", 'a "quote"', "a\nnewline", "$HOME", "")
 
 

@@ -58,7 +58,7 @@ def test_who_does_not_come_is_named_and_the_job_fails() -> None:
     assert coordination.look(MET_WITHIN_S + 1, WALL_S, None)["do"] == "stop"
     outcome = ended(coordination, MET_WITHIN_S + 2, 1)
     assert outcome["state"] == "failed"
-    assert "Node 3 (train-3) did not come to the start" in outcome["cause"]
+    assert "Node 3 (train-3) did not reach the start" in outcome["cause"]
 
 
 def test_all_ranks_that_ended_well_are_a_success() -> None:

@@ -12,17 +12,8 @@ from clusterctl.on_node.job.member_words import bounded, checked_words, names_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.cli.jobs.job_specs import spec
+from tests.unit.cli.jobs.job_specs import RANK_END, spec
 
-END: dict[str, Any] = {
-    "rank": 4,
-    "local_rank": 0,
-    "at_s": 5.0,
-    "code": 7,
-    "signal": None,
-    "lines": ["a", "b"],
-    "error": None,
-}
 SAID: dict[str, Any] = {"job": "first", "attempt": 1, "slot": 3, "phase": "running"}
 WARNING = {"ends_s": 1e9, "stage": 2, "why": "the cluster's deadline"}
 JSON = st.recursive(
@@ -33,15 +24,15 @@ JSON = st.recursive(
 
 
 def test_a_failure_is_of_the_node_that_tells_it() -> None:
-    (failure,) = checked_words({**SAID, "failures": [{**END, "slot": 1, "name": "train-1"}]}, names_of(spec()))[
+    (failure,) = checked_words({**SAID, "failures": [{**RANK_END, "slot": 1, "name": "train-1"}]}, names_of(spec()))[
         "failures"
     ]
-    assert failure == {**END, "slot": 3, "name": "train-3"}
+    assert failure == {**RANK_END, "slot": 3, "name": "train-3"}
 
 
 def test_what_a_launcher_s_end_and_marks_say_is_kept() -> None:
-    launcher = {**END, "rank": None, "local_rank": None}
-    vanished = {**END, "is_vanished": True, "is_out_of_memory": "yes"}
+    launcher = {**RANK_END, "rank": None, "local_rank": None}
+    vanished = {**RANK_END, "is_vanished": True, "is_out_of_memory": "yes"}
     found = checked_words({**SAID, "failures": [launcher, vanished]}, names_of(spec()))["failures"]
     assert [(row["rank"], row.get("is_vanished"), "is_out_of_memory" in row) for row in found] == [
         (None, None, False),
@@ -66,10 +57,10 @@ def test_what_a_launcher_s_end_and_marks_say_is_kept() -> None:
         {"failures": {"rank": 1}},
         {"failures": [5]},
         {"failures": [{}]},
-        {"failures": [{**END, "at_s": float("inf")}]},
-        {"failures": [{**END, "signal": 10**30}]},
-        {"failures": [{**END, "rank": None, "lines": []}]},
-        {"failures": [END] * 1025},
+        {"failures": [{**RANK_END, "at_s": float("inf")}]},
+        {"failures": [{**RANK_END, "signal": 10**30}]},
+        {"failures": [{**RANK_END, "rank": None, "lines": []}]},
+        {"failures": [RANK_END] * 1025},
         {"orders": [{"id": "1.order", "slot": 7, "command": "orted"}]},
         {"orders": [{"id": 1, "slot": 1, "command": "orted"}]},
         {"orders": "orted"},
@@ -93,7 +84,7 @@ def test_whatever_a_member_says_the_coordinator_can_go_on_deciding(odd: dict[str
 
 
 def test_many_failures_with_long_last_words_fit_into_a_line_between_supervisors() -> None:
-    long = {**END, "lines": ["é" * 2000] * 20}
+    long = {**RANK_END, "lines": ["é" * 2000] * 20}
     told = bounded([long] * 64)
     assert len(json.dumps(told)) < LONGEST_LINE / 2
     assert [row["code"] for row in told] == [7] * 64

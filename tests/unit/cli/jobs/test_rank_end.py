@@ -5,32 +5,23 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any  # JSON
 
 import pytest
 from clusterctl.on_node.job.node_ranks import RANK_FILE
 from clusterctl.on_node.job.rank_end import checked_end, rank_end, rank_parent
 
-WORDS: dict[str, Any] = {
-    "rank": 4,
-    "local_rank": 0,
-    "at_s": 5.0,
-    "code": 7,
-    "signal": None,
-    "lines": ["a", "b"],
-    "error": None,
-}
+from tests.unit.cli.jobs.job_specs import RANK_END
 
 
 def test_what_the_parent_wrote_is_read(tmp_path: Path) -> None:
     path = tmp_path / "4.json"
-    path.write_text(json.dumps({**WORDS, "more": "left out"}))
-    assert rank_end(path, os.getuid()) == WORDS
+    path.write_text(json.dumps({**RANK_END, "more": "left out"}))
+    assert rank_end(path, os.getuid()) == RANK_END
 
 
 def test_a_link_a_pipe_and_another_user_s_file_are_not_read(tmp_path: Path) -> None:
     real, link, pipe = tmp_path / "real", tmp_path / "0.json", tmp_path / "1.json"
-    real.write_text(json.dumps(WORDS))
+    real.write_text(json.dumps(RANK_END))
     link.symlink_to(real)
     os.mkfifo(pipe)
     for path, uid in ((link, os.getuid()), (pipe, os.getuid()), (real, os.getuid() + 1)):
@@ -44,15 +35,15 @@ def test_a_link_a_pipe_and_another_user_s_file_are_not_read(tmp_path: Path) -> N
         [],
         "x",
         {},
-        {**WORDS, "at_s": "soon"},
-        {**WORDS, "lines": None},
-        {**WORDS, "rank": None},
-        {**WORDS, "code": {}},
-        {**WORDS, "code": 10**30},
-        {**WORDS, "signal": -1},
-        {**WORDS, "rank": -1},
-        {**WORDS, "at_s": float("nan")},
-        {**WORDS, "at_s": 10**400},
+        {**RANK_END, "at_s": "soon"},
+        {**RANK_END, "lines": None},
+        {**RANK_END, "rank": None},
+        {**RANK_END, "code": {}},
+        {**RANK_END, "code": 10**30},
+        {**RANK_END, "signal": -1},
+        {**RANK_END, "rank": -1},
+        {**RANK_END, "at_s": float("nan")},
+        {**RANK_END, "at_s": 10**400},
     ],
 )
 def test_words_of_another_shape_are_refused(words: object) -> None:
@@ -69,14 +60,14 @@ def test_files_of_too_many_levels_are_refused(tmp_path: Path) -> None:
 
 
 def test_long_last_words_are_cut() -> None:
-    found = checked_end({**WORDS, "lines": ["x" * 9000] * 30, "error": "e" * 9000})
+    found = checked_end({**RANK_END, "lines": ["x" * 9000] * 30, "error": "e" * 9000})
     assert [len(line) for line in found["lines"]] == [2000] * 20
     assert len(found["error"]) == 4000
 
 
 def test_an_end_without_code_and_signal_is_a_failure() -> None:
-    assert checked_end({**WORDS, "code": None})["code"] == 1
-    assert checked_end({**WORDS, "code": None, "signal": 9})["code"] is None
+    assert checked_end({**RANK_END, "code": None})["code"] == 1
+    assert checked_end({**RANK_END, "code": None, "signal": 9})["code"] is None
 
 
 @pytest.mark.parametrize(("text", "process"), [("[12, 3400]", (12, 3400)), ("12", None), ("[1]", None), ("x", None)])

@@ -204,7 +204,7 @@ def test_launchers_that_want_as_many_processes_everywhere_are_refused_on_other_n
 
 @pytest.mark.parametrize("name", ["", "A", "a_b", "-a", "a/b", "..", "x" * 41])
 def test_a_name_that_is_no_file_s_name_everywhere_is_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="small letters"):
+    with pytest.raises(UsageError, match="lower-case letters"):
         checked_name(name)
 
 

@@ -10,15 +10,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any  # requests and answers as boto3 has them
 
-from clusterctl.engine.call import PulumiEngine
-from clusterctl.engine.environment import EngineEnvironment
 from clusterctl.engine.stack import Stack
 from clusterctl.home import Home
+from clusterctl.lifecycle.change import Change
 from clusterctl.output import Output
 from clusterctl.text.instant import utc_now
 
 from tests.unit.cli.cloud.fake_clients import FakeClients
-from tests.unit.cli.lifecycle.held_cluster import Clock, SlowRepair
+from tests.unit.cli.cloud.fake_session import always
+from tests.unit.cli.engine.fake_engine import FakeEngine
+from tests.unit.cli.lifecycle.held_cluster import environment_of
 from tests.unit.cli.lifecycle.intent_cases import CLUSTER
 
 P5, DAY = "p5.48xlarge", timedelta(hours=24)
@@ -128,14 +129,11 @@ def selling(*fees: str, **settings: Any) -> Account:
     return account
 
 
-def change_of(folder: Path, account: Account, *, typed: str | None = None) -> SlowRepair:
+def change_of(folder: Path, account: Account, *, typed: str | None = None) -> Change:
     stack = Stack(directory=folder, project="train", name="dev", is_rehearsal_project=False)
-    environment = EngineEnvironment(
-        env={}, rehearsal=False, executable="pulumi", config_file=stack.config_file, run_token="1"
-    )
-    return SlowRepair(
+    return Change(
         verb="up",
-        engine=PulumiEngine(stack=stack, environment=environment),
+        engine=FakeEngine(stack=stack, environment=environment_of(stack)),
         home=Home(path=folder / "home"),
         output=Output(
             stdout=io.BytesIO(),
@@ -147,7 +145,5 @@ def change_of(folder: Path, account: Account, *, typed: str | None = None) -> Sl
         region="us-west-2",
         environ={},
         previous=None,
-        clock=Clock(at=utc_now()),
-        repair_s=0,
-        aws=account,
+        clients_at=always(account),
     )

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 from clusterctl.engine.stack import Stack
+from clusterctl.lifecycle.change import Change
 
 from tests.unit.cli.lifecycle.intent_cases import CLUSTER
-from tests.unit.cli.lifecycle.recorded_runs import Runner, runner_in
+from tests.unit.cli.lifecycle.recorded_runs import runner_in
 
 
 @pytest.fixture
-def runner(tmp_path: Path) -> Callable[..., Runner]:
+def runner(tmp_path: Path) -> Callable[..., Change]:
     """Makes changes whose runs of the engine end as they are told."""
     return runner_in(tmp_path)
 

@@ -1,17 +1,18 @@
-"""A cluster of four machines that is held for a change whose engine nobody may run."""
+"""A cluster of four machines that is held for a change; its engine runs only where a test says how that ends."""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any  # options of a run
 
 from clusterctl.cloud.boundary import Clients
-from clusterctl.engine.call import PulumiEngine
+from clusterctl.engine.boundary import RunResult
 from clusterctl.engine.environment import EngineEnvironment
-from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import StackState
 from clusterctl.home import Home
@@ -21,9 +22,10 @@ from clusterctl.lifecycle.opening import Held
 from clusterctl.output import Output
 from clusterctl_infra.names import ID_TAG, MEMBERSHIP_TYPE, SLOT_TAG
 
-from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.cloud.fake_session import always, clients_of
 from tests.unit.cli.engine.state_rows import machines
 from tests.unit.cli.lifecycle.intent_cases import BORN, CLUSTER, resource, state_of
+from tests.unit.cli.lifecycle.recorded_runs import RecordedEngine
 
 DEADLINE = BORN + timedelta(hours=2)
 SLOTS = range(4)
@@ -40,25 +42,16 @@ class Clock:
 
 
 @dataclass(kw_only=True)
-class SlowRepair(Change):
-    """A change whose repair takes its time, and whose engine nobody may run."""
+class SlowEngine(RecordedEngine):
+    """An engine that fetches its AWS plugin first, which a repair needs and which takes its time."""
 
     clock: Clock
-    repair_s: float
-    aws: Clients
-    repaired: list[StackState] = field(default_factory=list)
+    fetch_s: float = 0
+    fetched: list[float] = field(default_factory=list)
 
-    @property
-    def clients(self) -> Clients:
-        return self.aws
-
-    def mend(self, state: StackState, *, was_cut_off: bool) -> StackState:
-        self.repaired.append(state)
-        self.clock.at += timedelta(seconds=self.repair_s)
-        return state
-
-    def run(self, verb: object, **options: Any) -> RunResult:
-        raise AssertionError(f"the engine was run: {verb}")
+    def provide_plugin(self, output: Output) -> None:
+        self.fetched.append(self.fetch_s)
+        self.clock.at += timedelta(seconds=self.fetch_s)
 
 
 def alive() -> dict[tuple[str, str, str], list[dict[str, Any]]]:
@@ -74,27 +67,60 @@ def alive() -> dict[tuple[str, str, str], list[dict[str, Any]]]:
     return {("us-west-2", "describe_instances", "Reservations"): [{"Instances": rows}]}
 
 
-def held(folder: Path, clock: Clock, *, repair_s: float, aws: Clients | None = None) -> Held:
+def held(
+    folder: Path,
+    clock: Clock,
+    *,
+    repair_s: float,
+    aws: Clients | None = None,
+    ends: Sequence[RunResult] = (),
+    after: StackState | None = None,
+) -> Held:
+    """The cluster in this folder; `after` is its state once the engine has run, `ends` is how its runs end."""
     stack = Stack(directory=folder, project="train", name="dev", is_rehearsal_project=False)
     stack.cluster_file.write_text(CLUSTER + "placement: none\n")
     stack.config_file.write_text("config: {}\n")
-    environment = EngineEnvironment(
-        env={}, rehearsal=False, executable="pulumi", config_file=stack.config_file, run_token="1"
+    found = made_by_up(stack)
+    engine = SlowEngine(
+        stack=stack,
+        environment=environment_of(stack),
+        state=after or found,
+        ends=[partial(_given, result) for result in ends],
+        clock=clock,
+        fetch_s=repair_s,
     )
-    change = SlowRepair(
+    change = Change(
         verb="extend",
-        engine=PulumiEngine(stack=stack, environment=environment),
+        engine=engine,
         home=Home(path=folder / "home"),
-        output=Output(stdout=io.BytesIO(), stderr=io.BytesIO(), stdin=io.StringIO()),
+        output=Output(stdout=io.BytesIO(), stderr=engine.screen, stdin=io.StringIO()),
         cluster="train",
         region="us-west-2",
         environ={},
         previous=None,
-        clock=clock,
-        repair_s=repair_s,
-        aws=aws or clients_of(alive()),
+        clients_at=always(aws or clients_of(alive())),
     )
-    return Held(change=change, state=made_by_up(stack), was_cut_off=False)
+    return Held(change=change, state=found, was_cut_off=False)
+
+
+def _given(result: RunResult) -> RunResult:
+    return result
+
+
+def environment_of(stack: Stack) -> EngineEnvironment:
+    """For an engine that is never started, whose state is in a bucket."""
+    return EngineEnvironment(
+        env={"PULUMI_BACKEND_URL": "s3://states"},
+        rehearsal=False,
+        executable="pulumi",
+        config_file=stack.config_file,
+        run_token="1",
+    )
+
+
+def slow_engine_of(change: Change) -> SlowEngine:
+    assert isinstance(change.engine, SlowEngine)
+    return change.engine
 
 
 def made_by_up(stack: Stack) -> StackState:

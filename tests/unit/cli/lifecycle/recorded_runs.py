@@ -7,14 +7,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any  # options of a run
 
 import pytest
 from clusterctl.cloud.boundary import Clients
+from clusterctl.engine.boundary import RunRequest, RunResult, Verb
 from clusterctl.engine.environment import EngineEnvironment
 from clusterctl.engine.events import Refusal
 from clusterctl.engine.lock import Lock
-from clusterctl.engine.run import RunResult
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
 from clusterctl.home import Home
@@ -28,7 +27,7 @@ from clusterctl.output import Output
 from clusterctl_infra.errors import ClusterctlError, EngineError
 from clusterctl_infra.names import IDENTITY_TYPE, MOUNT_TAG, ON_DELETE_TAG
 
-from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.cloud.fake_session import always, clients_of
 from tests.unit.cli.engine.fake_engine import FakeEngine
 
 CLUSTER = "name: train\nregion: us-west-2\nnodes: 33\ninstance_type: p5.48xlarge\naccess: {mode: private}\n"
@@ -66,12 +65,25 @@ def no_place() -> RunResult:
 
 
 @dataclass(kw_only=True)
-class OneState(FakeEngine):
-    """An engine that exports this, or raises it."""
+class RecordedEngine(FakeEngine):
+    """An engine that exports this state, or raises it; its runs end one after the other in these ways."""
 
-    state: StackState | ClusterctlError
-    when_asked_for_its_lock: BaseException | None
+    state: StackState | ClusterctlError = RESERVED
+    ends: list[Callable[[], RunResult]] = field(default_factory=list)
+    when_asked_for_its_lock: BaseException | None = None
     refreshed: list[str] = field(default_factory=list)
+    runs: list[RunRequest] = field(default_factory=list)
+    wrote_state_once: list[bool] = field(default_factory=list)
+    """Of each run."""
+    screen: io.BytesIO = field(default_factory=io.BytesIO)
+    """What the change tells a person."""
+
+    def run(self, asked: RunRequest) -> RunResult:
+        self.runs.append(asked)
+        self.wrote_state_once.append("PULUMI_SKIP_CHECKPOINTS" in self.environment.env)
+        if not self.ends:
+            raise AssertionError(f"the engine was run: {asked.verb}")
+        return self.ends.pop(0)()
 
     def refresh(self, urns: Sequence[str], *, clears_pending: bool = False) -> None:
         self.refreshed += urns
@@ -81,34 +93,13 @@ class OneState(FakeEngine):
             raise self.when_asked_for_its_lock
         return ()
 
-    def export(self) -> StackState:
+    def export(self) -> StackState | None:
         if isinstance(self.state, ClusterctlError):
             raise self.state
         return self.state
 
 
-@dataclass(kw_only=True)
-class Runner(Change):
-    """A change whose runs of the engine end one after the other in these ways."""
-
-    ends: list[Callable[[], RunResult]]
-    stderr: io.BytesIO
-    aws: Clients
-    options: list[dict[str, Any]] = field(default_factory=list)
-    verbs: list[object] = field(default_factory=list)
-    """Of the runs, in their order."""
-
-    @property
-    def clients(self) -> Clients:
-        return self.aws
-
-    def run(self, verb: object, **options: Any) -> RunResult:  # all that a run is told
-        self.options.append(options)
-        self.verbs.append(verb)
-        return self.ends.pop(0)()
-
-
-def runner_in(folder: Path) -> Callable[..., Runner]:
+def runner_in(folder: Path) -> Callable[..., Change]:
     """Makes changes of a stack in a folder, whose config file says `MEANT`."""
     stack = Stack(directory=folder, project="train", name="dev", is_rehearsal_project=False)
     stack.cluster_file.write_text(CLUSTER)
@@ -119,7 +110,7 @@ def runner_in(folder: Path) -> Callable[..., Runner]:
         state: StackState | ClusterctlError = RESERVED,
         when_asked_for_its_lock: BaseException | None = None,
         aws: Clients | None = None,
-    ) -> Runner:
+    ) -> Change:
         environment = EngineEnvironment(
             env={"PULUMI_BACKEND_URL": "s3://states"},
             rehearsal=False,
@@ -127,44 +118,59 @@ def runner_in(folder: Path) -> Callable[..., Runner]:
             config_file=stack.config_file,
             run_token="1",
         )
-        engine = OneState(
-            stack=stack, environment=environment, state=state, when_asked_for_its_lock=when_asked_for_its_lock
+        engine = RecordedEngine(
+            stack=stack,
+            environment=environment,
+            state=state,
+            ends=list(ends),
+            when_asked_for_its_lock=when_asked_for_its_lock,
         )
-        stderr = io.BytesIO()
-        return Runner(
-            stderr=stderr,
+        return Change(
             verb="up",
-            aws=aws or clients_of({}),
             engine=engine,
             home=Home(path=folder / "home"),
-            output=Output(stdout=io.BytesIO(), stderr=stderr, stdin=io.StringIO()),
+            output=Output(stdout=io.BytesIO(), stderr=engine.screen, stdin=io.StringIO()),
             cluster="train",
             region="us-west-2",
             environ={"CLUSTERCTL_HOME": str(folder / "home")},
             previous=None,
-            ends=list(ends),
+            clients_at=always(aws or clients_of({})),
         )
 
     return make
 
 
-def up(change: Runner, *, sleep: Callable[[float], None] = time.sleep) -> Ran:
+def runs_of(change: Change) -> list[RunRequest]:
+    """What each run of the change's engine was told."""
+    return engine_of(change).runs
+
+
+def engine_of(change: Change) -> RecordedEngine:
+    assert isinstance(change.engine, RecordedEngine)
+    return change.engine
+
+
+def verbs_of(change: Change) -> list[Verb]:
+    return [run.verb for run in runs_of(change)]
+
+
+def up(change: Change, *, sleep: Callable[[float], None] = time.sleep) -> Ran:
     display = Display(change.output)
     return run_up(change, MEANT, display=display, on_event=lambda event: None, nodes=33, runs=LAST, sleep=sleep)
 
 
-def failure_of(change: Runner, ran: Ran) -> ClusterctlError:
+def failure_of(change: Change, ran: Ran) -> ClusterctlError:
     with pytest.raises(ClusterctlError) as raised:
         raise_failed(change, ran, before_text=BEFORE, before_state=StackState(), intent=intent_of(change), shown="s")
     return raised.value
 
 
-def intent_of(change: Runner) -> Intent:
+def intent_of(change: Change) -> Intent:
     return read_intent(change.stack, MEANT, nodes=None)
 
 
-def told(change: Runner) -> str:
-    return change.stderr.getvalue().decode()
+def told(change: Change) -> str:
+    return engine_of(change).screen.getvalue().decode()
 
 
 def refused(error: BaseException) -> Callable[[], RunResult]:

@@ -17,6 +17,7 @@ from clusterctl.engine.state import StackState
 from clusterctl.home import Home
 from clusterctl.lifecycle.adopt import adopt
 from clusterctl.lifecycle.block_stage import bought, look_for_block, plan_time, zone_of
+from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.checks.known import WithPlan
 from clusterctl.lifecycle.checks.without_aws import plan as refuse_plan
 from clusterctl.lifecycle.intent import plan_of, read_intent
@@ -27,7 +28,7 @@ from clusterctl_infra.names import ID_TAG, PURCHASED_FOR_TAG
 
 from tests.unit.cli.cloud.fake_session import clients_of
 from tests.unit.cli.lifecycle.block_market import DAY, SEARCH, Account, Killed, change_of, selling
-from tests.unit.cli.lifecycle.recorded_runs import CLUSTER, Runner, intent_of
+from tests.unit.cli.lifecycle.recorded_runs import CLUSTER, intent_of
 
 
 def request_of(folder: Path, **flags: Any) -> UpRequest:
@@ -286,7 +287,7 @@ def test_what_ends_clusters_says_that_the_block_is_paid_until_its_end(tmp_path: 
     assert paid_words(file, now=utc_now() + 2 * DAY, is_rehearsal=False) is None
 
 
-def test_a_block_is_looked_for_in_the_zone_of_the_subnet_that_its_machines_go_to(runner: Callable[..., Runner]) -> None:
+def test_a_block_is_looked_for_in_the_zone_of_the_subnet_that_its_machines_go_to(runner: Callable[..., Change]) -> None:
     subnet = {
         "SubnetId": "subnet-0a1b2c3d",
         "VpcId": "vpc-0a1b2c3d",

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any  # options of a run
 
 import pytest
-from clusterctl.engine.run import RunResult
 from clusterctl.engine.state import StackState, StateResource
 from clusterctl.engine.whereabouts import Whereabouts
 from clusterctl.lifecycle.cluster_name import refuse_other_name, refuse_shared_project
@@ -20,14 +17,14 @@ from clusterctl.lifecycle.down import DownRequest, take_down_held
 from clusterctl.lifecycle.extend import ExtendRequest, move_deadline
 from clusterctl.lifecycle.opening import Held
 from clusterctl.lifecycle.replace import ReplaceRequest, replace_held
-from clusterctl.output import Output
 from clusterctl_infra.errors import StillBills, UsageError
 from clusterctl_infra.outputs import Inventory, inventory_to_json
 
 from tests.unit.cli.cloud.fake_session import ACCOUNT, clients_of
 from tests.unit.cli.cost.paid_cluster import an_inventory
-from tests.unit.cli.lifecycle.held_cluster import DEADLINE, Clock, SlowRepair, held
+from tests.unit.cli.lifecycle.held_cluster import DEADLINE, Clock, held
 from tests.unit.cli.lifecycle.intent_cases import BORN
+from tests.unit.cli.lifecycle.recorded_runs import ended, told
 
 
 @pytest.fixture
@@ -94,31 +91,14 @@ def test_a_copied_folder_does_not_end_the_cluster_of_the_folder_that_it_was_copi
     refuse_shared_project(change, there.state, "mine")
 
 
-class Ended(SlowRepair):
-    """A change whose engine ends what it is told to."""
-
-    def run(self, verb: object, **options: Any) -> RunResult:
-        changes = {"delete": 9}
-        return RunResult(
-            succeeded=True, interrupted=False, changes=changes, refusals=(), log=self.home.path / "log", said=""
-        )
-
-
 def test_who_was_ended_is_told_by_the_name_that_it_had(tmp_path: Path) -> None:
-    there = held(tmp_path, Clock(BORN), repair_s=0)
-    screen = io.BytesIO()
-    change = Ended(
-        **{
-            **vars(there.change),
-            "cluster": "mine",
-            "aws": clients_of({}),
-            "output": Output(stdout=io.BytesIO(), stderr=screen, stdin=io.StringIO()),
-        }
-    )
+    gone = replace(ended(is_well=True), changes={"delete": 9})
+    there = held(tmp_path, Clock(BORN), repair_s=0, ends=[gone], aws=clients_of({}))
+    change = replace(there.change, cluster="mine")
     keep(change.home.inventory_file("train"), replace(an_inventory(), stack_dir=None))
     where = Whereabouts(stack=change.stack, rehearse=False, name="mine", region="us-west-2", shown="stacks/train")
     take_down_held(DownRequest(where=where, is_all=True, is_agreed=True), change, there.state, was_cut_off=False)
-    said = screen.getvalue().decode()
+    said = told(change)
     assert "train (cluster.yaml says mine): ends 4 nodes" in said
     assert "\ntrain: gone; nothing of it is left, nothing bills\n" in said
     assert not change.home.inventory_file("train").exists()

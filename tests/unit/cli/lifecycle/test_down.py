@@ -12,6 +12,7 @@ from clusterctl.engine.stack_config import config_values
 from clusterctl.engine.state import StackState
 from clusterctl.engine.whereabouts import Whereabouts
 from clusterctl.home import Home
+from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.down import (
     Down,
     DownRequest,
@@ -31,7 +32,7 @@ from tests.unit.cli.cloud.fake_session import ACCOUNT, clients_of
 from tests.unit.cli.conftest import Screen
 from tests.unit.cli.cost.paid_cluster import an_inventory
 from tests.unit.cli.engine.state_rows import machines
-from tests.unit.cli.lifecycle.recorded_runs import ID, IDENTITY, MEANT, SHARED, Runner, ended, told
+from tests.unit.cli.lifecycle.recorded_runs import ID, IDENTITY, MEANT, SHARED, ended, told, verbs_of
 
 PLAIN = StackState(resources=(IDENTITY, *machines(range(2))))
 WITH_DATA = StackState(resources=(*PLAIN.resources, SHARED))
@@ -41,24 +42,24 @@ STRAY: dict[tuple[str, str, str], list[dict[str, Any]]] = {
 }
 
 
-def request_of(change: Runner, *, is_all: bool = False) -> DownRequest:
+def request_of(change: Change, *, is_all: bool = False) -> DownRequest:
     where = Whereabouts(stack=change.stack, rehearse=False, name="train", region="us-west-2", shown="s")
     return DownRequest(where=where, is_all=is_all, is_agreed=True)
 
 
-def down_of(change: Runner, *, is_all: bool = False) -> Down:
+def down_of(change: Change, *, is_all: bool = False) -> Down:
     """A `down` that is recorded as one that has begun."""
     change.begin()
     request = request_of(change, is_all=is_all)
     return Down(request=request, change=change, was_cut_off=False)
 
 
-def is_to_be_repaired(change: Runner) -> bool:
+def is_to_be_repaired(change: Change) -> bool:
     return change.home.run_file(change.cluster).exists()
 
 
 def test_a_file_system_that_no_state_knows_keeps_the_network_and_is_named_with_its_bill(
-    runner: Callable[..., Runner],
+    runner: Callable[..., Change],
 ) -> None:
     change = runner(state=PLAIN, aws=clients_of(STRAY))
     assert what_goes(down_of(change), PLAIN).keeps_data
@@ -69,7 +70,7 @@ def test_a_file_system_that_no_state_knows_keeps_the_network_and_is_named_with_i
     ("state", "is_all", "keeps_data"), [(PLAIN, False, False), (WITH_DATA, False, True), (WITH_DATA, True, False)]
 )
 def test_data_of_the_state_stays_unless_all_is_to_go(
-    runner: Callable[..., Runner], state: StackState, is_all: bool, keeps_data: bool
+    runner: Callable[..., Change], state: StackState, is_all: bool, keeps_data: bool
 ) -> None:
     change = runner(state=state)
     going = what_goes(down_of(change, is_all=is_all), state)
@@ -89,7 +90,7 @@ def test_data_of_the_state_stays_unless_all_is_to_go(
             False,
             False,
             (
-                "train: ends 2 nodes and all else of it, 4 resources, and what is in "
+                "train: ends 2 nodes and everything else of it, 4 resources, and what is in "
                 "/shared (FSx for Lustre, 4800 GiB, fs-1)"
             ),
         ),
@@ -97,7 +98,7 @@ def test_data_of_the_state_stays_unless_all_is_to_go(
     ids=["it is kept", "another one is kept", "nothing is kept"],
 )
 def test_the_question_names_the_data_that_would_be_lost(
-    runner: Callable[..., Runner], keeps_data: bool, is_kept: bool, line: str
+    runner: Callable[..., Change], keeps_data: bool, is_kept: bool, line: str
 ) -> None:
     change = runner(state=WITH_DATA)
     kept = what_goes(down_of(change), WITH_DATA).kept if is_kept else ()
@@ -105,12 +106,12 @@ def test_the_question_names_the_data_that_would_be_lost(
 
 
 def test_with_data_the_nodes_go_and_what_stays_is_named_after_aws_was_asked_again(
-    runner: Callable[..., Runner],
+    runner: Callable[..., Change],
 ) -> None:
     change = runner(lambda: ended(is_well=True), state=WITH_DATA)
     down = down_of(change)
     end_nodes(down, WITH_DATA)
-    assert change.verbs == ["up"], "a destroy would end the data"
+    assert verbs_of(change) == ["up"], "a destroy would end the data"
     values = config_values(change.stack.config_file.read_text())
     assert (values["down"], values["kept"]) == ("true", '["/shared"]')
     assert "no node runs; network and storage are kept" in told(change)
@@ -121,7 +122,7 @@ def test_with_data_the_nodes_go_and_what_stays_is_named_after_aws_was_asked_agai
 
 @pytest.mark.parametrize("ends", [end_nodes, end_all])
 def test_what_a_killed_run_left_is_found_after_the_engine_has_ended(
-    runner: Callable[..., Runner], ends: Callable[[Down, StackState], None]
+    runner: Callable[..., Change], ends: Callable[[Down, StackState], None]
 ) -> None:
     """AWS does not let go of it: no `down` says then that nothing bills."""
     addresses = {("us-west-2", "describe_addresses", "Addresses"): [{"AllocationId": "eipalloc-1", "Tags": TAGS}]}
@@ -132,14 +133,14 @@ def test_what_a_killed_run_left_is_found_after_the_engine_has_ended(
     assert "nothing bills" not in told(change)
 
 
-def test_without_data_all_goes_and_the_cluster_is_forgotten(runner: Callable[..., Runner]) -> None:
+def test_without_data_all_goes_and_the_cluster_is_forgotten(runner: Callable[..., Change]) -> None:
     change = runner(lambda: ended(is_well=True), state=PLAIN)
     inventory = change.home.inventory_file("train")
     inventory.parent.mkdir(parents=True)
     inventory.write_text(json.dumps(inventory_to_json(an_inventory(cluster_id=ID))))
     change.stack.config_file.write_text(f"{MEANT}  clusterctl:down: 'true'\n")
     end_all(down_of(change), PLAIN)
-    assert change.verbs == ["destroy"]
+    assert verbs_of(change) == ["destroy"]
     assert "train: gone; nothing of it is left, nothing bills" in told(change)
     assert not inventory.exists()
     assert change.stack.config_file.read_text() == MEANT, "only what a person wrote"
@@ -148,7 +149,7 @@ def test_without_data_all_goes_and_the_cluster_is_forgotten(runner: Callable[...
 
 @pytest.mark.parametrize("found", [None, StackState()], ids=["no stack", "an empty one"])
 def test_of_a_stack_without_a_cluster_it_is_said_that_there_is_nothing(
-    runner: Callable[..., Runner], found: StackState | None
+    runner: Callable[..., Change], found: StackState | None
 ) -> None:
     change = runner(state=StackState())
     change.begin()
@@ -158,7 +159,7 @@ def test_of_a_stack_without_a_cluster_it_is_said_that_there_is_nothing(
 
 
 def test_a_cluster_that_is_known_here_and_in_no_state_is_asked_about_and_not_forgotten(
-    runner: Callable[..., Runner],
+    runner: Callable[..., Change],
 ) -> None:
     change = runner(state=StackState())
     inventory = change.home.inventory_file("train")
@@ -174,7 +175,7 @@ def test_a_cluster_that_is_known_here_and_in_no_state_is_asked_about_and_not_for
 
 
 def test_a_home_that_cannot_be_opened_is_an_error_and_no_success(
-    runner: Callable[..., Runner], tmp_path: Path, screen: Screen
+    runner: Callable[..., Change], tmp_path: Path, screen: Screen
 ) -> None:
     change = runner()
     blocked = tmp_path / "file"

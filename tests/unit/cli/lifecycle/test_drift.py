@@ -10,6 +10,7 @@ from typing import Any  # rows of a state
 import pytest
 from clusterctl.cloud.boundary import Clients
 from clusterctl.engine.state import StackState, StateResource, parse_state
+from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.drift import (
     gone_spot_machines,
     living_slots,
@@ -21,7 +22,7 @@ from clusterctl.lifecycle.up import forget_missing
 from clusterctl_infra.names import BIRTH_TAG, ID_TAG, IDENTITY_TYPE, SLOT_TAG
 
 from tests.unit.cli.cloud.fake_session import clients_of
-from tests.unit.cli.lifecycle.recorded_runs import OneState, Runner
+from tests.unit.cli.lifecycle.recorded_runs import RecordedEngine
 
 ID = "0123456789ab"
 
@@ -126,13 +127,13 @@ def test_of_a_state_without_a_way_out_aws_is_asked_nothing() -> None:
     ids=["a machine runs", "a change was cut off", "the machine is gone"],
 )
 def test_an_up_forgets_what_is_gone_and_looks_for_lost_ways_out_only_where_they_may_be(
-    runner: Callable[..., Runner], shown: str, was_cut_off: bool, forgotten: list[str]
+    runner: Callable[..., Change], shown: str, was_cut_off: bool, forgotten: list[str]
 ) -> None:
     state = StackState(resources=(*state_of("agent=1").resources, *WAY_OUT))
     change = runner(state=state, aws=showing(shown))
     living = forget_missing(change, state, nodes=1, was_cut_off=was_cut_off)
     assert sorted({part.urn for part in state.resources} - {part.urn for part in living.resources}) == forgotten
-    assert isinstance(change.engine, OneState)
+    assert isinstance(change.engine, RecordedEngine)
     assert sorted(change.engine.refreshed) == forgotten, "the engine's state has them no more, either"
 
 

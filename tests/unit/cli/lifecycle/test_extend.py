@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any  # options of a run
 
 import pytest
-from clusterctl.engine.run import RunResult
 from clusterctl.lifecycle.deadline_request import AWS_LEFT, DeadlineRequest
 from clusterctl.lifecycle.extend import (
     ExtendRequest,
@@ -27,8 +25,8 @@ from clusterctl_infra.outputs import inventory_to_json
 
 from tests.unit.cli.cloud.fake_session import clients_of
 from tests.unit.cli.cost.paid_cluster import an_inventory
-from tests.unit.cli.lifecycle.held_cluster import DEADLINE, SLOTS, Clock, SlowRepair, alive, held
-from tests.unit.cli.lifecycle.recorded_runs import ended
+from tests.unit.cli.lifecycle.held_cluster import DEADLINE, SLOTS, Clock, alive, held, slow_engine_of
+from tests.unit.cli.lifecycle.recorded_runs import ended, runs_of
 
 REQUEST = ExtendRequest(
     inventory=an_inventory(), wish=DeadlineRequest(by=timedelta(hours=1)), is_agreed=True, as_json=False
@@ -56,20 +54,18 @@ def test_with_a_clock_that_is_off_nothing_is_repaired_and_nothing_moved(tmp_path
     there = held(tmp_path, clock, repair_s=0, aws=slow)
     with pytest.raises(CloudError, match=r"ahead of AWS's .* so the deadline was not moved; set the clock"):
         move_deadline(REQUEST, there, now=clock)
-    assert isinstance(there.change, SlowRepair)
-    assert there.change.repaired == []
+    assert slow_engine_of(there.change).fetched == []
 
 
 def test_who_agreed_too_late_has_nothing_repaired(tmp_path: Path) -> None:
     """The person looks at the price for two minutes, and types the cluster's name then."""
     clock = Clock(DEADLINE - AWS_LEFT - timedelta(seconds=60))
     there = held(tmp_path, clock, repair_s=0)
-    assert isinstance(there.change, SlowRepair)
     terminal = Output(stdout=io.BytesIO(), stderr=io.BytesIO(), stderr_is_terminal=True, stdin=SlowTypist(clock))
     slow = replace(there.change, output=terminal)
     with pytest.raises(CapExceeded, match="with less than 3 m left"):
         move_deadline(replace(REQUEST, is_agreed=False), replace(there, change=slow), now=clock)
-    assert slow.repaired == []
+    assert slow_engine_of(slow).fetched == []
 
 
 class SlowTypist(io.StringIO):
@@ -87,18 +83,6 @@ class SlowTypist(io.StringIO):
         return super().readline(-1 if size is None else size)
 
 
-@dataclass(kw_only=True)
-class Recorded(SlowRepair):
-    """A change whose engine does whatever it is told."""
-
-    runs: list[list[str]] = field(default_factory=list)
-    """Each run's options, by the word before `=`."""
-
-    def run(self, verb: object, **options: Any) -> RunResult:
-        self.runs.append(sorted({option.partition("=")[0] for option in options["options"]}))
-        return ended(is_well=True)
-
-
 @pytest.mark.parametrize(
     ("by", "runs"),
     [(timedelta(hours=1), [["--target"], ["--exclude"]]), (-timedelta(minutes=30), [["--exclude"]])],
@@ -107,14 +91,15 @@ class Recorded(SlowRepair):
 def test_what_ends_first_is_moved_last(tmp_path: Path, by: timedelta, runs: list[list[str]]) -> None:
     """Cut off between two runs, the cluster still ends at the sooner one of both ends."""
     clock = Clock(DEADLINE - timedelta(hours=1))
-    there = held(tmp_path, clock, repair_s=0)
-    change = Recorded(**vars(there.change))
+    there = held(tmp_path, clock, repair_s=0, ends=[ended(is_well=True)] * len(runs))
+    change = there.change
     inventory = change.home.inventory_file("train")
     inventory.parent.mkdir(parents=True)
     inventory.write_text(json.dumps(inventory_to_json(an_inventory())))
     request = replace(REQUEST, wish=DeadlineRequest(by=by))
-    planned = checked_plan(request, replace(there, change=change), now=clock())
+    planned = checked_plan(request, there, now=clock())
     # No node is told by SSH: all have lost their machines.
     found = Found(state=there.state, gone=dict.fromkeys(SLOTS, "terminated"), intent=planned.intent)
     move_everywhere(Extension(request=request, planned=planned, move=move_of(planned), found=found))
-    assert change.runs == runs
+    told = [sorted({option.partition("=")[0] for option in run.options}) for run in runs_of(change)]
+    assert told == runs

@@ -9,6 +9,7 @@ from typing import Any  # what cluster.yaml may say
 
 import pytest
 from clusterctl.engine.state import StackState
+from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.display import Display
 from clusterctl.lifecycle.failed_nodes import REPLACE_FAILED, Asking, FailedNode, agreed_to, failed_of, replace_question
 from clusterctl.lifecycle.up_runs import OPTIONS, Runs, run_up
@@ -17,9 +18,8 @@ from clusterctl.ssh.failures import NodeFailure
 from clusterctl.status.node_report import FAILED, READY, NodeReport
 
 from tests.unit.cli.conftest import MakeInventory
-from tests.unit.cli.engine.fake_engine import FakeEngine
 from tests.unit.cli.engine.state_rows import machines
-from tests.unit.cli.lifecycle.recorded_runs import MEANT, Runner, ended, no_place
+from tests.unit.cli.lifecycle.recorded_runs import MEANT, RecordedEngine, ended, engine_of, no_place, runs_of
 from tests.unit.cli.lifecycle.test_spend_gate import Terminal
 from tests.unit.infra.plan.plan_cases import a_plan
 
@@ -98,26 +98,26 @@ def test_that_no_place_is_reserved_is_said_of_spot_machines_alone(changed: dict[
     assert ("AWS may have no spot machine to put there" in question) is is_said
 
 
-def test_the_engine_replaces_them_once_however_often_it_runs(runner: Callable[..., Runner]) -> None:
+def test_the_engine_replaces_them_once_however_often_it_runs(runner: Callable[..., Change]) -> None:
     """The first try replaced slot 1, and AWS had no place for slot 3 yet."""
     change = runner(no_place, lambda: ended(is_well=True), state=StackState(resources=machines(range(4))))
     states = [StackState(resources=machines(range(4))), StackState(resources=machines([0, 2, 3]))]
     run_of_failed(change, Runs(failed=("i-1", "i-3")), states)
-    assert [options["options"] for options in change.options] == [
-        ["--replace=urn:1", "--replace=urn:3"],
-        ["--replace=urn:3"],
+    assert [run.options for run in runs_of(change)] == [
+        ("--replace=urn:1", "--replace=urn:3"),
+        ("--replace=urn:3",),
     ]
 
 
-def test_of_two_runs_the_one_that_makes_machines_replaces_them(runner: Callable[..., Runner]) -> None:
+def test_of_two_runs_the_one_that_makes_machines_replaces_them(runner: Callable[..., Change]) -> None:
     state = StackState(resources=machines(range(4)))
     change = runner(lambda: ended(is_well=True), lambda: ended(is_well=True), state=state)
     run_of_failed(change, Runs(failed=("i-1",), makes_machines_last=True), [state])
-    assert [options["options"] for options in change.options] == [list(OPTIONS), ["--replace=urn:1"]]
+    assert [run.options for run in runs_of(change)] == [OPTIONS, ("--replace=urn:1",)]
 
 
 @dataclass(kw_only=True)
-class StatesInTurn(FakeEngine):
+class StatesInTurn(RecordedEngine):
     """An engine that exports one of these after the other."""
 
     states: list[StackState]
@@ -126,8 +126,10 @@ class StatesInTurn(FakeEngine):
         return self.states.pop(0)
 
 
-def run_of_failed(change: Runner, runs: Runs, states: list[StackState]) -> None:
+def run_of_failed(change: Change, runs: Runs, states: list[StackState]) -> None:
     """Runs the engine, whose state is one of these after the other."""
-    change.engine = StatesInTurn(stack=change.stack, environment=change.engine.environment, states=states)
+    change.engine = StatesInTurn(
+        stack=change.stack, environment=change.engine.environment, states=states, ends=engine_of(change).ends
+    )
     display = Display(change.output)
     run_up(change, MEANT, display=display, on_event=lambda _: None, nodes=4, runs=runs, sleep=lambda _: None)

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any  # rows of EC2
 
 import pytest
-from clusterctl.engine.run import RunResult
+from clusterctl.engine.boundary import RunResult
 from clusterctl.engine.state import INSTANCE_TYPE, StackState, StateResource
+from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.failed_up import raise_failed
 from clusterctl.lifecycle.stopped import telling_if_stopped
 from clusterctl_infra.errors import ClusterctlError, EngineError, NoCapacity
@@ -23,11 +24,12 @@ from tests.unit.cli.lifecycle.recorded_runs import (
     MEANT,
     NO_ENGINE,
     RESERVED,
-    Runner,
     ended,
+    engine_of,
     failure_of,
     intent_of,
     refused,
+    runs_of,
     told,
     up,
 )
@@ -38,16 +40,16 @@ from tests.unit.cli.lifecycle.recorded_runs import (
     [(NO_ENGINE, "pulumi does not start"), (OSError(errno.ENOSPC, "full", "/x.log"), "/x.log cannot be written")],
 )
 def test_a_second_run_that_does_not_start_is_one_that_failed_after_the_first(
-    runner: Callable[..., Runner], error: Exception, said: str
+    runner: Callable[..., Change], error: Exception, said: str
 ) -> None:
     change = runner(lambda: ended(is_well=True), refused(error))
     ran = up(change)
     assert (ran.has_made, ran.result.succeeded) == (True, False)
     assert said in ran.result.said
-    assert [options.get("writes_state_once", False) for options in change.options] == [False, True]
+    assert engine_of(change).wrote_state_once == [False, True]
 
 
-def test_a_first_run_that_does_not_start_leaves_the_config_as_it_was(runner: Callable[..., Runner]) -> None:
+def test_a_first_run_that_does_not_start_leaves_the_config_as_it_was(runner: Callable[..., Change]) -> None:
     change = runner(refused(NO_ENGINE))
     change.stack.config_file.write_text(BEFORE)
     with pytest.raises(EngineError):
@@ -56,7 +58,7 @@ def test_a_first_run_that_does_not_start_leaves_the_config_as_it_was(runner: Cal
 
 
 def test_where_undoing_it_fails_too_what_bills_is_named_with_the_command_that_ends_it(
-    runner: Callable[..., Runner],
+    runner: Callable[..., Change],
 ) -> None:
     change = runner(lambda: ended(is_well=True), refused(NO_ENGINE), state=NO_ENGINE)
     error = failure_of(change, up(change))
@@ -67,7 +69,7 @@ def test_where_undoing_it_fails_too_what_bills_is_named_with_the_command_that_en
 
 
 def test_who_finds_the_stack_held_after_the_first_run_undoes_nothing_and_names_what_bills(
-    runner: Callable[..., Runner],
+    runner: Callable[..., Change],
 ) -> None:
     change = runner(lambda: ended(is_well=True), lambda: ended(is_well=False, said=HELD))
     change.begin()
@@ -79,7 +81,7 @@ def test_who_finds_the_stack_held_after_the_first_run_undoes_nothing_and_names_w
     assert change.stack.config_file.read_text() == MEANT, "what was made is of this config"
 
 
-def test_ctrl_c_between_the_two_runs_names_what_the_first_one_made(runner: Callable[..., Runner]) -> None:
+def test_ctrl_c_between_the_two_runs_names_what_the_first_one_made(runner: Callable[..., Change]) -> None:
     change = runner(lambda: ended(is_well=True), refused(KeyboardInterrupt()))
     ran = up(change)
     with pytest.raises(KeyboardInterrupt):
@@ -90,14 +92,14 @@ def test_ctrl_c_between_the_two_runs_names_what_the_first_one_made(runner: Calla
     assert change.stack.config_file.read_text() == MEANT, "what was made is of this config"
 
 
-def test_ctrl_c_after_the_last_run_names_what_exists(runner: Callable[..., Runner]) -> None:
+def test_ctrl_c_after_the_last_run_names_what_exists(runner: Callable[..., Change]) -> None:
     change = runner()
     with pytest.raises(KeyboardInterrupt), telling_if_stopped(change, shown="s"):
         raise KeyboardInterrupt
     assert "33 reserved places are empty and bill" in told(change)
 
 
-def test_who_finds_the_stack_held_at_once_has_begun_nothing(runner: Callable[..., Runner]) -> None:
+def test_who_finds_the_stack_held_at_once_has_begun_nothing(runner: Callable[..., Change]) -> None:
     change = runner(lambda: ended(is_well=False, said=HELD))
     change.begin()
     error = failure_of(change, up(change))
@@ -108,7 +110,7 @@ def test_who_finds_the_stack_held_at_once_has_begun_nothing(runner: Callable[...
 
 
 def test_where_the_backend_is_silent_beside_another_what_bills_is_named_all_the_same(
-    runner: Callable[..., Runner],
+    runner: Callable[..., Change],
 ) -> None:
     change = runner(lambda: ended(is_well=True), lambda: ended(is_well=False, said=HELD), state=NO_ENGINE)
     error = failure_of(change, up(change))
@@ -117,7 +119,7 @@ def test_where_the_backend_is_silent_beside_another_what_bills_is_named_all_the_
     assert "clusterctl down s ends it" in error.message
 
 
-def test_who_stops_the_undoing_is_told_that_something_may_bill(runner: Callable[..., Runner]) -> None:
+def test_who_stops_the_undoing_is_told_that_something_may_bill(runner: Callable[..., Change]) -> None:
     change = runner(lambda: ended(is_well=False, said="no room"), when_asked_for_its_lock=KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         raise_failed(
@@ -129,7 +131,7 @@ def test_who_stops_the_undoing_is_told_that_something_may_bill(runner: Callable[
     assert "clusterctl down" in said
 
 
-def test_an_undone_up_says_that_nothing_bills_only_after_aws_was_asked_again(runner: Callable[..., Runner]) -> None:
+def test_an_undone_up_says_that_nothing_bills_only_after_aws_was_asked_again(runner: Callable[..., Change]) -> None:
     """An address that a killed engine had asked for is there after the destroy, and may not be released."""
     identity = StateResource(urn="u::i", type=IDENTITY_TYPE, id="x", outputs={"cluster_id": ID})
     made = StackState(resources=(identity, *RESERVED.resources))
@@ -154,7 +156,7 @@ def test_an_undone_up_says_that_nothing_bills_only_after_aws_was_asked_again(run
 
 @pytest.mark.parametrize("runs_on", [False, True], ids=["a new cluster", "one that ran before"])
 def test_of_spot_machines_only_what_can_still_be_chosen_is_advised(
-    runner: Callable[..., Runner], runs_on: bool
+    runner: Callable[..., Change], runs_on: bool
 ) -> None:
     machine = StateResource(urn="u::n", type=INSTANCE_TYPE, id="i-0", inputs={"tags": {SLOT_TAG: "0"}})
     before = StackState(resources=(machine,) if runs_on else ())
@@ -176,7 +178,7 @@ REFUSALS = {
 
 @pytest.mark.parametrize(("code", "before", "may_be_tried_again"), REFUSALS.values(), ids=REFUSALS.keys())
 def test_only_a_lack_of_capacity_that_left_nothing_behind_is_worth_waiting_for(
-    runner: Callable[..., Runner], code: str, before: StackState, may_be_tried_again: bool
+    runner: Callable[..., Change], code: str, before: StackState, may_be_tried_again: bool
 ) -> None:
     change = runner(lambda: ended(is_well=False, codes=[code]), lambda: ended(is_well=True))
     ran, intent = up(change), intent_of(change)
@@ -185,12 +187,12 @@ def test_only_a_lack_of_capacity_that_left_nothing_behind_is_worth_waiting_for(
     assert isinstance(said.value, NoCapacity) is may_be_tried_again
 
 
-def test_where_the_disk_was_full_nothing_is_undone_which_may_cost_the_state(runner: Callable[..., Runner]) -> None:
+def test_where_the_disk_was_full_nothing_is_undone_which_may_cost_the_state(runner: Callable[..., Change]) -> None:
     said = "error: failed to save snapshot: write /not/there/dev.json.tmp: no space left on device"
     change = runner(lambda: ended(is_well=False, said=said))
     change.begin()
     error = failure_of(change, up(change))
     assert "once AWS has room, clusterctl up s goes on with it, and clusterctl down s ends it" in error.message
     assert error.hint == "df -h /"
-    assert len(change.options) == 1, "no second run"
+    assert len(runs_of(change)) == 1, "no second run"
     assert change.home.run_file("train").exists(), "the next change has to repair"

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from clusterctl.engine.boundary import RunResult
 from clusterctl.engine.events import Refusal
-from clusterctl.engine.run import RunResult
 from clusterctl.lifecycle.failure import failure
 
 CANCEL = "cd /stacks/train && pulumi cancel --stack dev"

@@ -14,6 +14,7 @@ from clusterctl.cost.sighting_file import read_seen
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import StackState, StateResource
 from clusterctl.home import Home
+from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.opening import inspect, open_change
 from clusterctl.output import Output
 from clusterctl_infra.errors import ClusterctlError
@@ -21,7 +22,7 @@ from clusterctl_infra.names import ID_TAG, SLOT_TAG
 
 from tests.unit.cli.cloud.fake_session import ACCOUNT, clients_of
 from tests.unit.cli.engine.state_rows import machines
-from tests.unit.cli.lifecycle.recorded_runs import ID, IDENTITY, Runner
+from tests.unit.cli.lifecycle.recorded_runs import ID, IDENTITY
 
 VPC = StateResource(urn="u::vpc", type="aws:ec2/vpc:Vpc", id="vpc-1", outputs={"ownerId": ACCOUNT})
 MACHINE: dict[str, Any] = {
@@ -53,7 +54,7 @@ def test_each_change_ends_with_the_nodes_that_ssh_knows_written_anew(tmp_path: P
     ("has_network", "seen"), [(True, ["i-0"]), (False, [])], ids=["its account is known", "no network yet"]
 )
 def test_what_runs_is_written_down_for_cost_as_soon_as_the_state_names_the_cluster(
-    runner: Callable[..., Runner], has_network: bool, seen: list[str]
+    runner: Callable[..., Change], has_network: bool, seen: list[str]
 ) -> None:
     """A run that was killed could not say what it left, and no inventory names the cluster yet."""
     state = StackState(resources=(IDENTITY, *((VPC,) if has_network else ())))
@@ -62,7 +63,7 @@ def test_what_runs_is_written_down_for_cost_as_soon_as_the_state_names_the_clust
     assert list(read_seen(change.home.observed_file(ID))) == seen
 
 
-def test_what_runs_is_written_down_for_cost_before_a_repair_ends_any_of_it(runner: Callable[..., Runner]) -> None:
+def test_what_runs_is_written_down_for_cost_before_a_repair_ends_any_of_it(runner: Callable[..., Change]) -> None:
     state = StackState(resources=(IDENTITY, *machines((0,))))
     change = runner(state=state, aws=clients_of(RUNS))
     change.read_state()
@@ -72,7 +73,7 @@ def test_what_runs_is_written_down_for_cost_before_a_repair_ends_any_of_it(runne
 
 
 def test_credentials_of_another_account_are_refused_before_anything_of_the_cluster_is_touched(
-    runner: Callable[..., Runner],
+    runner: Callable[..., Change],
 ) -> None:
     network = replace(VPC, outputs={"ownerId": "999900001111"})
     change = runner(state=StackState(resources=(IDENTITY, network)), aws=clients_of(RUNS))

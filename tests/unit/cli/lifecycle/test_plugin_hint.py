@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from clusterctl.engine.run import RunResult
+from clusterctl.engine.boundary import RunResult
 from clusterctl.engine.stack import Stack
 from clusterctl.lifecycle.failed_up import plugin_hint
 

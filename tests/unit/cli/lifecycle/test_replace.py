@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any  # options of a run
 
 import pytest
-from clusterctl.engine.run import RunResult
+from clusterctl.engine.boundary import RunResult
 from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource
 from clusterctl.lifecycle.opening import Held
 from clusterctl.lifecycle.replace import ReplaceRequest, replace_held, what_is_left
@@ -19,35 +16,16 @@ from clusterctl_infra.errors import ClusterctlError, EngineError
 
 from tests.unit.cli.cost.paid_cluster import an_inventory
 from tests.unit.cli.engine.state_rows import machines
-from tests.unit.cli.lifecycle.held_cluster import DEADLINE, SLOTS, Clock, SlowRepair, held
-from tests.unit.cli.lifecycle.recorded_runs import OneState, ended, no_place
+from tests.unit.cli.lifecycle.held_cluster import DEADLINE, SLOTS, Clock, held
+from tests.unit.cli.lifecycle.recorded_runs import ended, no_place, runs_of
 
 SLOT = 2
 NO_ROOM = ended(is_well=False, codes=["InsufficientInstanceCapacity"])
 
 
-@dataclass(kw_only=True)
-class Tried(SlowRepair):
-    """A change whose runs of the engine end one after the other like this."""
-
-    ends: list[RunResult]
-    options: list[Sequence[str]]
-
-    def run(self, verb: object, **options: Any) -> RunResult:
-        self.options.append(options["options"])
-        return self.ends.pop(0)
-
-
 def tried(folder: Path, *ends: RunResult, after: StackState) -> Held:
     """A cluster that is held, whose state is `after` when the engine has run."""
-    there = held(folder, Clock(DEADLINE), repair_s=0)
-    change = there.change
-    engine = OneState(
-        stack=change.stack, environment=change.engine.environment, state=after, when_asked_for_its_lock=None
-    )
-    facts = {field.name: getattr(change, field.name) for field in dataclasses.fields(change)}
-    again = Tried(**{**facts, "engine": engine, "ends": list(ends), "options": []})
-    return dataclasses.replace(there, change=again)
+    return held(folder, Clock(DEADLINE), repair_s=0, ends=ends, after=after)
 
 
 def replaced(there: Held, waited: list[float]) -> ClusterctlError:
@@ -69,9 +47,7 @@ def test_a_place_that_aws_does_not_count_as_free_yet_is_asked_for_again(tmp_path
     there, waited = tried(tmp_path, no_place(), no_place(), NO_ROOM, after=state(without=SLOT)), list[float]()
     assert "InsufficientInstanceCapacity" in replaced(there, waited).message
     assert waited == [15, 30]
-    change = there.change
-    assert isinstance(change, Tried)
-    first, *others = change.options
+    first, *others = [run.options for run in runs_of(there.change)]
     assert f"--replace=urn:{SLOT}" in first
     assert others == [first, first], "the engine ends no machine twice"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any  # configurations as YAML gives them
 
 import pytest
+from clusterctl.engine.boundary import RunResult
 from clusterctl.engine.events import Refusal
-from clusterctl.engine.run import RunResult
 from clusterctl.lifecycle.capacity_refusals import ROLE, spot_help
 from clusterctl.lifecycle.intent import Intent
 from clusterctl_infra.catalog.reader import load_catalog

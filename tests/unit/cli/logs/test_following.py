@@ -11,7 +11,7 @@ from clusterctl.logs.source import Source
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.keys.login_keys import LoginKeys
-from clusterctl_infra.outputs import Inventory
+from clusterctl_infra.outputs import Inventory, InventoryNode
 
 TIMEOUT_S = 30.0
 BEGINS_S = 0.2
@@ -47,15 +47,19 @@ def request_of(inventory: Inventory) -> LogRequest:
     )
 
 
-def test_a_node_that_is_lost_while_nobody_listens_is_not_waited_for(make_inventory: Callable[..., Inventory]) -> None:
-    clock = Clock()
-    request = request_of(make_inventory())
+def filled(request: LogRequest, clock: Clock) -> tuple[Following, InventoryNode, InventoryNode, threading.Thread]:
+    """Has no room left; a node that it reads, one that is lost, and a thread that waits for room once started."""
     following = Following(request, now=clock)
     node, other = request.nodes
     following.begin(node)
     for _ in range(MOST_ITEMS):
         following.lost(other, GONE, 0)
-    full = threading.Thread(target=following.lost, args=(other, GONE, 0), daemon=True)
+    return following, node, other, threading.Thread(target=following.lost, args=(other, GONE, 0), daemon=True)
+
+
+def test_a_node_that_is_lost_while_nobody_listens_is_not_waited_for(make_inventory: Callable[..., Inventory]) -> None:
+    clock = Clock()
+    following, node, _, full = filled(request_of(make_inventory()), clock)
     clock.meanwhile = lambda: following.lost(node, GONE, 9)  # told before
     full.start()
     full.join(BEGINS_S)
@@ -70,13 +74,7 @@ def test_a_node_that_is_lost_while_nobody_listens_is_not_waited_for(make_invento
 
 def test_the_time_in_which_nobody_listened_is_no_silence_of_the_nodes(make_inventory: Callable[..., Inventory]) -> None:
     clock = Clock()
-    request = request_of(make_inventory())
-    following = Following(request, now=clock)
-    node, other = request.nodes
-    following.begin(node)
-    for _ in range(MOST_ITEMS):
-        following.lost(other, GONE, 0)
-    full = threading.Thread(target=following.lost, args=(other, GONE, 0), daemon=True)
+    following, _, _, full = filled(request_of(make_inventory()), clock)
     full.start()
     full.join(BEGINS_S)
     clock.now_s += TIMEOUT_S + 1

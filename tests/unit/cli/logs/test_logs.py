@@ -16,7 +16,8 @@ from clusterctl.logs.request import LogRequest
 from clusterctl.logs.show import log_head, log_json, nothing_line
 from clusterctl.logs.source import Source, chosen_sources
 from clusterctl.logs.stream import LogLine, NodeStream, SharedFiles
-from clusterctl.on_node.log_reader import FoundFiles, LogFile, absence_in_journal, absence_of_file, expanded
+from clusterctl.on_node.log_files import FoundFiles, LogFile, absence_of_file, expanded
+from clusterctl.on_node.log_reader import absence_in_journal
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.keys.login_keys import LoginKeys
 from clusterctl_infra.errors import UsageError

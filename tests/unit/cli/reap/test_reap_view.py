@@ -186,7 +186,9 @@ def test_a_cluster_of_which_aws_did_not_tell_all_is_not_called_ended() -> None:
     deletion = Deletion(ended=FULL.things, left=(), not_asked=GAP["us-west-2"])
     done = Ended(verdict=seen().verdicts[0], deletion=deletion)
     assert not done.is_done
-    with pytest.raises(StillBills, match="not all is known to be gone: AWS does not tell of every kind") as refused:
+    with pytest.raises(
+        StillBills, match="not known whether everything is gone: AWS does not list every kind"
+    ) as refused:
         refuse_left([done], again="clusterctl reap")
     assert refused.value.problems == (
         f"  train {ID}: AWS did not say whether it has: FSx file system (AccessDeniedException)",

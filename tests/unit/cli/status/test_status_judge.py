@@ -169,8 +169,8 @@ def test_a_second_living_machine_of_a_slot_is_a_stray(make_inventory: MakeInvent
 
 def test_a_replaced_node_says_when_and_what_it_was(make_inventory: MakeInventory) -> None:
     ended = NOW - timedelta(minutes=12)
-    account = Ledger(spans=(span(0, "i-old", BEGAN, ended), span(0, "i-0", ended, None)))
-    node = judged(make_inventory, Facts(now=NOW, instances=(machine(),), answers={0: READY}, account=account))
+    ledger = Ledger(spans=(span(0, "i-old", BEGAN, ended), span(0, "i-0", ended, None)))
+    node = judged(make_inventory, Facts(now=NOW, instances=(machine(),), answers={0: READY}, ledger=ledger))
     assert node.note == "replaced 12 m ago (was i-old)"
 
 

@@ -11,7 +11,7 @@ from clusterctl.cloud.alarms import Alarm
 from clusterctl.cloud.early_end import REAPED, EarlyEnd
 from clusterctl.cloud.instances import InstanceState
 from clusterctl.status.facts import Facts
-from clusterctl.status.ledger import account_of, spent_usd
+from clusterctl.status.ledger import ledger_of, spent_usd
 from clusterctl.status.node_report import NodeReport
 from clusterctl.status.overview import overview
 from clusterctl.status.unfinished import HalfExtend, Unfinished
@@ -28,16 +28,16 @@ def test_the_cost_is_every_span_and_what_runs_beside_the_machines(make_inventory
     inventory = make_inventory(size=2, usd_per_hour=101.0)
     half = BEGAN + timedelta(minutes=30)
     beside = Standing(kind="storage", started_at=BEGAN, ended_at=None, usd_per_hour=1.0)
-    account = Ledger(
+    ledger = Ledger(
         spans=(span(0, "a", BEGAN, None), span(1, "b", BEGAN, half), span(1, "c", half, None)), standing=(beside,)
     )
     now = BEGAN + timedelta(hours=2)
-    assert spent_usd(inventory, account, alive=None, now=now) == pytest.approx(100 + 25 + 75 + 2)
+    assert spent_usd(inventory, ledger, alive=None, now=now) == pytest.approx(100 + 25 + 75 + 2)
 
 
 def test_an_unknown_price_makes_the_cost_unknown(make_inventory: MakeInventory) -> None:
-    account = Ledger(spans=(span(0, "a", BEGAN, None, None),))
-    assert spent_usd(make_inventory(), account, alive=None, now=NOW) is None
+    ledger = Ledger(spans=(span(0, "a", BEGAN, None, None),))
+    assert spent_usd(make_inventory(), ledger, alive=None, now=NOW) is None
     assert spent_usd(make_inventory(usd_per_hour=None), None, alive=None, now=NOW) is None
 
 
@@ -54,7 +54,7 @@ def test_the_account_is_read_from_what_each_change_opened_and_closed() -> None:
         {"opened": ledger_to_json(Ledger(spans=(opened,), standing=(stands,))), "closed": []},
         {"opened": [], "closed": ledger_to_json(Ledger(spans=(closed,), standing=(over,)))},
     ]
-    assert account_of(rows) == Ledger(spans=(closed,), standing=(over,))
+    assert ledger_of(rows) == Ledger(spans=(closed,), standing=(over,))
 
 
 def test_the_headline_has_count_time_cost_and_end(make_inventory: MakeInventory) -> None:

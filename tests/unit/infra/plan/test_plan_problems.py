@@ -67,7 +67,7 @@ def test_an_error_names_the_place_and_both_numbers(changes: dict[str, Any], path
         (
             {"image": "dlami-pytorch-2.7-ubuntu-22.04"},
             "image",
-            "AWS has mended nothing in it since 2026-04; write image: dlami-pytorch-2.12-ubuntu-24.04",
+            "AWS has fixed nothing in it since 2026-04; write image: dlami-pytorch-2.12-ubuntu-24.04",
         ),
         ({"image": "ubuntu-22.04"}, "image", "has no NVIDIA driver: the GPUs of p5.48xlarge bill and do nothing"),
         ({"image": "ubuntu-22.04"}, "fabric", "no EFA driver: unless its kernel brings one, nodes talk TCP"),

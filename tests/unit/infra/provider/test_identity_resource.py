@@ -14,19 +14,13 @@ from clusterctl_infra.provider.local_home import LocalHome
 from clusterctl_infra.provider.property_values import UNKNOWN, Secret, Unknown, reveal
 from clusterctl_infra.provider.resource import Difference, Place, ResourceRefused
 
+from tests.unit.infra.provider.provider_inputs import IDENTITY
+
 BORN = datetime(2026, 3, 1, 12, 0, 0, 250, tzinfo=UTC)
 LATER = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 PLACE = Place(stack_name="dev")
 PREVIEW = Place(stack_name="dev", preview=True)
-INPUTS: dict[str, Any] = {
-    "name": "train",
-    "owner": "ada",
-    "image_spec": "dlami",
-    "image_candidate": "ami-0123456789abcdef0",
-    "zone_candidate": "us-west-2b",
-    "run": 1,
-    "launch": {"placement": "cluster", "capacity": "on-demand"},
-}
+INPUTS: dict[str, Any] = {**IDENTITY, "launch": {"placement": "cluster", "capacity": "on-demand"}}
 SPOT = {"placement": "cluster", "capacity": "spot"}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NoReturn, cast  # property values
+from typing import NoReturn, cast  # property values
 
 import grpc
 import pytest
@@ -18,15 +18,9 @@ from clusterctl_infra.version import VERSION
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
+from tests.unit.infra.provider.provider_inputs import IDENTITY
+
 URN = "urn:pulumi:dev::project::clusterctl:infra:Cluster$clusterctl:index:Identity::train-identity"
-INPUTS: dict[str, Any] = {
-    "name": "train",
-    "owner": "ada",
-    "image_spec": "dlami",
-    "image_candidate": "ami-0123456789abcdef0",
-    "zone_candidate": "us-west-2b",
-    "run": 1,
-}
 
 
 class Aborted(Exception):
@@ -52,14 +46,14 @@ def plugin(own_home: Path) -> ClusterctlPlugin:
 
 
 def test_a_resource_goes_from_check_to_delete(plugin: ClusterctlPlugin) -> None:
-    news = to_struct(INPUTS)
+    news = to_struct(IDENTITY)
     checked = plugin.Check(provider_pb2.CheckRequest(urn=URN, news=news), a_context())
     assert list(checked.failures) == []
     made = plugin.Create(provider_pb2.CreateRequest(urn=URN, properties=checked.inputs), a_context())
     assert isinstance(from_struct(made.properties)["seed"], Secret)
     request = provider_pb2.DiffRequest(urn=URN, id=made.id, olds=made.properties, old_inputs=news, news=news)
     assert plugin.Diff(request, a_context()).changes == provider_pb2.DiffResponse.DIFF_NONE
-    wanted = to_struct({**INPUTS, "run": 2})
+    wanted = to_struct({**IDENTITY, "run": 2})
     request.news.CopyFrom(wanted)
     answer = plugin.Diff(request, a_context())
     assert (answer.changes, list(answer.diffs)) == (provider_pb2.DiffResponse.DIFF_SOME, ["run"])
@@ -82,13 +76,13 @@ def test_an_import_is_refused_with_a_sentence(plugin: ClusterctlPlugin) -> None:
 
 
 def test_a_check_failure_names_the_property(plugin: ClusterctlPlugin) -> None:
-    request = provider_pb2.CheckRequest(urn=URN, news=to_struct({**INPUTS, "run": 0}))
+    request = provider_pb2.CheckRequest(urn=URN, news=to_struct({**IDENTITY, "run": 0}))
     failures = plugin.Check(request, a_context()).failures
     assert [(failure.property, failure.reason[:8]) for failure in failures] == [("run", "run is 0")]
 
 
 def test_a_change_that_is_refused_is_said_before_anything_is_done(plugin: ClusterctlPlugin) -> None:
-    on_demand, spot = ({**INPUTS, "launch": {"capacity": capacity}} for capacity in ("on-demand", "spot"))
+    on_demand, spot = ({**IDENTITY, "launch": {"capacity": capacity}} for capacity in ("on-demand", "spot"))
     made = plugin.Create(provider_pb2.CreateRequest(urn=URN, properties=to_struct(on_demand)), a_context())
     request = provider_pb2.DiffRequest(urn=URN, id=made.id, olds=made.properties, news=to_struct(spot))
     with pytest.raises(Aborted, match="capacity: on-demand → spot"):

@@ -7,23 +7,15 @@ from pathlib import Path
 
 import pytest
 from clusterctl_rehearsal.machines.auto import choose, first_usable
-from clusterctl_rehearsal.machines.driver import MachineDriver, MachineError, MachineSpec, MachineState
+from clusterctl_rehearsal.machines.driver import MachineDriver, MachineError, MachineState
 from clusterctl_rehearsal.machines.process import refusal
 from clusterctl_rehearsal.machines.records import RecordsDriver
 from clusterctl_rehearsal.machines.requirements import what_is_missing
 
 from tests.unit.rehearsal.fake_driver import FakeDriver
+from tests.unit.rehearsal.machines.machine_specs import machine_spec
 
-SPEC = MachineSpec(
-    cluster="train",
-    node="train-0",
-    instance_id="i-0",
-    private_ip="10.0.8.0",
-    prefix_length=20,
-    gateway_ip="10.0.0.1",
-    mac="02:00:00:00:00:00",
-    user_data=b"",
-)
+SPEC = machine_spec()
 
 
 def test_the_best_driver_that_works_is_taken() -> None:

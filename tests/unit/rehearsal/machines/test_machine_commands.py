@@ -7,23 +7,13 @@ from pathlib import Path
 import pytest
 from clusterctl_rehearsal.machines import bubble, container
 from clusterctl_rehearsal.machines.disturbance import full_rate_argv, healing_rules, partition_rules, rate_argv
-from clusterctl_rehearsal.machines.driver import MachineSpec
 from clusterctl_rehearsal.machines.network import bridge_commands
 from clusterctl_rehearsal.machines.owners import first_other_root, parse_owner
 from clusterctl_rehearsal.machines.processes import parse_holder, parse_machine, parse_supervisor
 
-SPEC = MachineSpec(
-    cluster="train",
-    node="train-2",
-    instance_id="i-0abc",
-    private_ip="10.0.8.2",
-    prefix_length=20,
-    gateway_ip="10.0.0.1",
-    mac="02:00:00:00:00:02",
-    user_data=b"",
-    shares={"/srv/fs:x": "/mnt/fsx"},
-    read_only_shares={"/opt/torch": "/opt/torch"},
-)
+from tests.unit.rehearsal.machines.machine_specs import machine_spec
+
+SPEC = machine_spec(2, shares={"/srv/fs:x": "/mnt/fsx"}, read_only_shares={"/opt/torch": "/opt/torch"})
 HOST = bubble.HostRoot(folders=("etc", "home", "usr"), links=(("bin", "usr/bin"),), read_only=("lib64",))
 
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from clusterctl_rehearsal.machines.driver import MachineError, MachineFile, MachineSpec
+from clusterctl_rehearsal.machines.driver import MachineError, MachineFile
 from clusterctl_rehearsal.machines.seed import place, resolve, seed_files
 
-SPEC = MachineSpec(
-    cluster="train",
-    node="train-2",
+from tests.unit.rehearsal.machines.machine_specs import machine_spec
+
+SPEC = machine_spec(
+    2,
     instance_id="i-0abc",
-    private_ip="10.0.8.2",
-    prefix_length=20,
-    gateway_ip="10.0.0.1",
-    mac="02:00:00:00:00:02",
     user_data=b"\x1f\x8b raw",
     files={"/usr/bin/nvidia-smi": MachineFile(content=b"#!/bin/sh\n", mode=0o755)},
 )

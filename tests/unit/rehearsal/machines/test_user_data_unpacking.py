@@ -8,9 +8,11 @@ from email.mime.multipart import MIMEMultipart
 from email.mime.text import MIMEText
 
 import pytest
-from clusterctl_rehearsal.machines.driver import MachineError, MachineFile, MachineSpec
+from clusterctl_rehearsal.machines.driver import MachineError, MachineFile
 from clusterctl_rehearsal.machines.unprivileged_root import root_files
 from clusterctl_rehearsal.machines.user_data import parts, unpack, written_file
+
+from tests.unit.rehearsal.machines.machine_specs import machine_spec
 
 CONFIG = """\
 #cloud-config
@@ -79,16 +81,7 @@ def test_an_unreadable_cloud_config_is_refused(text: str) -> None:
 
 
 def test_a_process_machine_is_reached_with_the_declared_keys() -> None:
-    spec = MachineSpec(
-        cluster="train",
-        node="train-0",
-        instance_id="i-0",
-        private_ip="10.0.8.0",
-        prefix_length=20,
-        gateway_ip="10.0.0.1",
-        mac="02:00:00:00:00:00",
-        user_data=multipart((CONFIG, "cloud-config")),
-    )
+    spec = machine_spec(user_data=multipart((CONFIG, "cloud-config")))
     files = root_files(spec, unpack(spec.user_data))
     assert files["/etc/ssh/ssh_host_ed25519_key"] == MachineFile(content=b"PRIVATE\n", mode=0o600)
     assert files["/home/ubuntu/.ssh/authorized_keys"] == MachineFile(content=b"ssh-ed25519 LOGIN\n", mode=0o600)

@@ -14,9 +14,9 @@ from types import SimpleNamespace
 from typing import Any  # AWS's answers, and what a check needs
 
 import pytest
-from clusterctl.engine.call import PulumiEngine
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import PLACEMENT_GROUP_TYPE, StackState, StateResource
+from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.checks.known import WithEngine, WithFolder, WithHold, WithPreview
 from clusterctl.lifecycle.checks.page import checks_page
 from clusterctl.lifecycle.checks.table import CHECKS, Asks, Check, run_checks, run_checks_of_time
@@ -29,7 +29,7 @@ from clusterctl_infra.outputs import inventory_to_json
 
 from tests.unit.cli.cloud.fake_session import Answers, Refused, clients_of
 from tests.unit.cli.cost.paid_cluster import an_inventory
-from tests.unit.cli.lifecycle.held_cluster import DEADLINE, Clock, SlowRepair, alive, held
+from tests.unit.cli.lifecycle.held_cluster import DEADLINE, Clock, alive, held, slow_engine_of
 from tests.unit.cli.lifecycle.intent_cases import BORN, CLUSTER
 
 PAGE = Path(__file__).resolve().parents[5] / "docs" / "checks.md"
@@ -65,15 +65,13 @@ class Situation:
     program: str | None = None
     backend_url: str | None = None
 
-    def change(self) -> SlowRepair:
+    def change(self) -> Change:
         aws = clients_of({**ALL_IS_WELL, **(self.answers or {})}, refused=self.refused, sent_at=self.sent_at)
         made = held(self.folder, Clock(self.now), repair_s=0, aws=aws).change
-        assert isinstance(made, SlowRepair)
         environment = replace(
             made.engine.environment, rehearsal=self.is_rehearsal, env={"PULUMI_BACKEND_URL": self.backend_url or ""}
         )
-        assert isinstance(made.engine, PulumiEngine)
-        engine = replace(made.engine, environment=environment)
+        engine = replace(slow_engine_of(made), environment=environment)
         change = replace(made, verb=self.verb, cluster=self.cluster, region=self.region, engine=engine)
         change.stack.cluster_file.write_text(self.file)
         change.stack.config_file.write_text(self.config)
