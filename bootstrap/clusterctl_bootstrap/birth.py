@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict
 from datetime import UTC
 
-from clusterctl_bootstrap.node_plan import NodePlan, ScriptPlan
+from clusterctl_bootstrap.node_plan import MountPlan, NodePlan, ScriptPlan
 
 VERSION = 1
 HASH_DIGITS = 32
@@ -35,7 +35,7 @@ def birth_json(node: NodePlan, *, agent: str) -> str:
         "agent": agent,
     }
     if node.mounts:
-        facts["mounts"] = [asdict(mount) for mount in node.mounts]
+        facts["mounts"] = [_mount_row(mount) for mount in node.mounts]
     if node.packages:
         facts["packages"] = node.packages
     if node.scripts:
@@ -44,6 +44,11 @@ def birth_json(node: NodePlan, *, agent: str) -> str:
         facts |= {"user": node.host_user, "is_host": True}
     # YAML takes no control characters, and DEL is one that JSON leaves as it is.
     return json.dumps(facts, sort_keys=True).replace("\x7f", "\\u007f")
+
+
+def _mount_row(mount: MountPlan) -> dict[str, object]:
+    row = asdict(mount)
+    return row if mount.types is not None else {key: value for key, value in row.items() if key != "types"}
 
 
 def _script_row(script: ScriptPlan) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from clusterctl_bootstrap.agent_source import agent_sources, agent_version, later_sources
 from clusterctl_bootstrap.birth import birth_json
-from clusterctl_bootstrap.cloud_config import BIRTH, agent_files
+from clusterctl_bootstrap.cloud_config import BIRTH, SCRIPTS_FOLDER, agent_files
 from clusterctl_bootstrap.node.environment import Variable, slurm_variables, variables
 from clusterctl_bootstrap.node_plan import NodePlan
 from clusterctl_bootstrap.trust import BARRIER_SECRET, IDENTITIES, NODE_KEY
@@ -85,6 +85,7 @@ def host_files(node: NodePlan, trust: HostTrust) -> tuple[Mapping[str, str], ...
         _file(KNOWN_HOSTS, _known_hosts(node.cluster, trust.peers)),
         _file(SSH_SETTINGS, _client(node, trust.peers)),
         _file(f"/etc/systemd/system/{UNIT_NAME}", UNIT),
+        *(_file(f"{SCRIPTS_FOLDER}/{script.name}", script.content, "0700") for script in node.scripts),
     )
 
 
@@ -107,6 +108,11 @@ def environment_names(node: NodePlan) -> tuple[str, ...]:
     rows: Sequence[Variable] = (*variables(facts), *slurm_variables(facts))
     names = {*(row.name for row in rows), *COMPUTED}
     return tuple(sorted(name for name in names if not CHANGES_PROGRAMS.fullmatch(name)))
+
+
+def names_without_ssh(env: Mapping[str, str]) -> tuple[str, ...]:
+    """The variables of `env:` that change which programs run, sorted: on hosts, commands over SSH go without them."""
+    return tuple(sorted(name for name in env if CHANGES_PROGRAMS.fullmatch(name)))
 
 
 def _let_in(trust: HostTrust) -> str:

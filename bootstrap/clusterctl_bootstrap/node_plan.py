@@ -13,13 +13,15 @@ class MountPlan:
 
     path: str
     kind: str
-    """`fsx-lustre`, `efs`, `s3` or `nvme`."""
+    """`fsx-lustre`, `efs`, `s3` or `nvme`; on hosts `nfs` or `lustre`."""
     source: str = ""
     """`fs-0a….fsx.us-west-2.amazonaws.com@tcp:/mountname`, `fs-0a….efs.us-west-2.amazonaws.com:/`, `bucket/prefix/`;
     nothing for nvme, whose disks the node finds."""
     options: str = ""
     """What the kind's own options do not say: `region=us-west-2` of s3, `stripe` or `single` of nvme."""
     writable: bool = True
+    types: tuple[str, str] | None = None
+    """On hosts, what mount(8) and what the kernel call its type; None: the agent knows the kind."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,12 +33,11 @@ def mount_all(root: Path, outside: Outside) -> None:
     """Every file system of the birth certificate is mounted, and is what was declared. Raises PhaseFailed."""
     for mount in _mounts(root):
         path = mount["path"]
-        if mount["kind"] in NETWORK:
+        if mount["kind"] != "nvme":
             what, kind, options, seen_as, source = network(mount)
             if not (root / "sbin" / ("mount." + kind)).exists():
                 raise PhaseFailed(
-                    "%s: the image has no /sbin/mount.%s: packages: or a script before-mounts may install it"
-                    % (path, kind)
+                    "%s: there is no /sbin/mount.%s: packages: or a script before-mounts may install it" % (path, kind)
                 )
         else:
             what, kind, options = nvme.volume(outside, mount["options"])
@@ -55,7 +54,10 @@ def mount_all(root: Path, outside: Outside) -> None:
 
 
 def meet(root: Path, outside: Outside) -> None:
-    """Slot 0 has written to each writable file system that nodes share, and this one has read it. Or PhaseFailed."""
+    """Slot 0 has written to each writable file system that nodes share, and this one has read it. Or PhaseFailed.
+
+    But for hosts: nothing is written to a server of somebody's.
+    """
     known = facts_file.present(root)
     nonce = "%s-%s" % (known["cluster_id"], known.get("run"))
     for mount in _mounts(root):
@@ -73,7 +75,7 @@ def meet(root: Path, outside: Outside) -> None:
 
 def network(mount: Dict[str, Any]) -> Tuple[str, str, str, str, str]:
     """What, type and options for mount(8); type and end of the source as the kernel will show them."""
-    kind, seen_as, options = NETWORK[mount["kind"]]
+    kind, seen_as, options = NETWORK.get(mount["kind"]) or (*mount["types"], "")
     what = mount["source"]
     # Lustre shows the server's address in place of its name; what follows the @ is the file system's own.
     source = what.split("@")[-1].rstrip("/")
@@ -112,7 +114,7 @@ def check(mountinfo: str, path: str, kind: str, seen_as: str, source: str) -> No
     The stand-ins of a rehearsal show themselves as `fuse.simulated-…`, which nothing on AWS does.
     """
     found, of = mounted(mountinfo).get(path, ("nothing", "nowhere"))
-    if found not in (seen_as, "fuse.simulated-" + kind) or not of.rstrip("/").endswith(source):
+    if found not in (kind, seen_as, "fuse.simulated-" + kind) or not of.rstrip("/").endswith(source):
         raise PhaseFailed("%s: %s of %s is mounted there, not %s of %s" % (path, found, of, seen_as, source))
 
 

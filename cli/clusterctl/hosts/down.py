@@ -66,8 +66,11 @@ def _tell_and_ask(request: HostsDown, output: Output, home: Home) -> None:
     """Returns when the person agrees. Raises UsageError."""
     inventory = request.inventory
     named = ", ".join(f"{node.name} ({node.public_ip})" for node in inventory.nodes)
-    output.note(f"{inventory.cluster}: agent, keys, environment and what jobs left below /var/lib/clusterctl go from")
-    output.note(f"  hosts    {named}; they run on, and nothing else on them is touched")
+    output.note(
+        f"{inventory.cluster}: agent, mounts, keys, environment and what jobs left below /var/lib/clusterctl go"
+    )
+    output.note(f"  from     {named}; these hosts run on, and nothing else on them is touched")
+    output.note("  stays    what packages: installed and scripts: did")
     jobs = jobs_running_on(inventory, inventory.nodes, home)
     if jobs:
         output.note(f"  jobs     {told(jobs)}: {'it ends' if len(jobs) == 1 else 'they end'} too")

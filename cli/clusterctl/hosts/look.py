@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from clusterctl_infra.config.hosts import HostsConfig
+from clusterctl_infra.config.hosts_storage import PACKAGES
 
 from clusterctl.probes.probe import Probe, ProbeUnreadable, first_words
 
@@ -20,6 +22,13 @@ NETWORK_FILE_SYSTEMS = frozenset(
     | {"gfs/gfs2", "ocfs2", "vxfs", "ibrix", "acfs", "snfs", "novell", "vboxsf", "vmhgfs", "prl_fs"}
 )
 """As `stat -f -c %T` of GNU coreutils 9.1 names them (src/stat.c, human_fstype)."""
+TITLES = {"nfs": "NFS", "lustre": "Lustre"}
+TAKEN = {
+    "mounted": "something is mounted there already; unmount it, take it out of storage:, or mount elsewhere",
+    "unit": "systemd has a unit for it, or /etc/fstab a line; take that out, or the entry of storage:",
+    "files": "something lies there, which a mount would hide; move it away, or mount elsewhere",
+}
+"""Why nothing is mounted at a path that is not free."""
 COMMAND = r"""
 export LC_ALL=C
 say() { printf '%s %s\n' "$1" "$2"; }
@@ -46,6 +55,17 @@ for port in /sys/class/infiniband/*/ports/*; do
   [ -r "$port/link_layer" ] || continue
   device=${port#/sys/class/infiniband/}
   say ib "${device%%/*}:${port##*/} $(cat "$port/link_layer") $(cut -d' ' -f2 "$port/state")"
+done
+while [ $# -gt 1 ]; do
+  place=$1 kind=$2 unit=$(systemd-escape --path --suffix=mount "$1" 2>/dev/null)
+  shift 2
+  [ -e "/sbin/mount.$kind" ] || say lacks "$kind"
+  if grep -qsF "\"$place\"" $receipt; then state=ours
+  elif awk -v place="$place" '$5 == place { found = 1 } END { exit !found }' /proc/self/mountinfo; then state=mounted
+  elif [ "$(systemctl show --property=LoadState --value "$unit" 2>/dev/null)" != not-found ]; then state=unit
+  elif [ -e "$place" ] && { ! [ -d "$place" ] || [ -n "$(sudo -n ls -A "$place" 2>&1)" ]; }; then state=files
+  else state=free; fi
+  say place "$state $place"
 done
 say end yes
 """
@@ -83,6 +103,10 @@ class HostLook:
     """`mlx5_0:1`: ports whose link layer is InfiniBand and whose state is ACTIVE."""
     infiniband: tuple[str, ...]
     """All ports whose link layer is InfiniBand."""
+    lacking_clients: tuple[str, ...] = ()
+    """Kinds of storage, `nfs` and `lustre`, without a /sbin/mount.KIND."""
+    places: Mapping[str, str] = field(default_factory=dict)
+    """Path → what is there now: `free`, `ours`, `mounted`, `unit` (of systemd, or a line of fstab) or `files`."""
 
 
 def parse_look(text: str) -> HostLook:
@@ -112,6 +136,8 @@ def parse_look(text: str) -> HostLook:
             gpus=int(said.get("gpus") or 0),
             active_infiniband=tuple(words[0] for words in infiniband if words[2] == "ACTIVE"),
             infiniband=tuple(words[0] for words in infiniband),
+            lacking_clients=tuple(sorted({value for key, value in rows if key == "lacks"})),
+            places={words[1]: words[0] for key, value in rows if key == "place" for words in [value.split(" ", 1)]},
         )
     except (KeyError, ValueError) as e:
         raise ProbeUnreadable(f"the look at the host cannot be read ({e}): {first_words(text)}") from e
@@ -140,7 +166,14 @@ def hindrances(
         *_taken(look, cluster_id),
         *_wrong_clock(look.clock_s, began_s, ended_s),
         *_not_as_declared(look, config, slot),
+        *_unmountable(look, config),
     ]
+
+
+def look_command(config: HostsConfig) -> str:
+    """The line for a host's shell."""
+    storage = [word for row in config.storage for word in (row.mount, row.kind)]
+    return f"exec {shlex.join(['sh', '-c', COMMAND, 'look', *storage])}"
 
 
 def _without_our_needs(look: HostLook) -> list[str]:
@@ -198,4 +231,16 @@ def _not_as_declared(look: HostLook, config: HostsConfig, slot: int) -> list[str
     if config.fabric == "infiniband" and not look.active_infiniband:
         seen = f"none of {', '.join(look.infiniband)} is ACTIVE" if look.infiniband else "there is no InfiniBand port"
         found.append(f"fabric: infiniband, and {seen}: ibstat")
+    return found
+
+
+def _unmountable(look: HostLook, config: HostsConfig) -> list[str]:
+    kinds = {row.mount: row.kind for row in config.storage}
+    found = [f"{path}: {TAKEN[state]}" for path, state in look.places.items() if state in TAKEN]
+    if config.packages or any(script.at == "before-mounts" for script in config.scripts):
+        return found  # which may bring the client
+    for kind in look.lacking_clients:
+        paths = ", ".join(path for path, each in kinds.items() if each == kind)
+        helps = f"install it, or list it under packages: ({PACKAGES[kind]})"
+        found.append(f"{paths}: there is no /sbin/mount.{kind}, the client of {TITLES[kind]}: {helps}")
     return found

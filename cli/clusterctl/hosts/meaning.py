@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from clusterctl_bootstrap.host_files import HostPeer, HostTrust, environment_names, host_files
-from clusterctl_bootstrap.node_plan import NodePlan
+from clusterctl_bootstrap.node_plan import MountPlan, NodePlan, ScriptPlan
 from clusterctl_infra.config.hosts import HostsConfig
 from clusterctl_infra.keys import barrier_secret, node_key
 from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh
@@ -20,6 +20,8 @@ from clusterctl.hosts.record import HostsRecord, RecordedHost
 
 NO_END = datetime(2099, 12, 31, 23, 59, 59, tzinfo=UTC)
 """Every node and inventory has a deadline; for hosts it is one that never comes, so that nobody is warned."""
+TYPES = {"nfs": ("nfs", "nfs4"), "lustre": ("lustre", "lustre")}
+"""What mount(8) calls each kind, and what the kernel may show besides (nfs(5): version 4 is a type of its own)."""
 NO_END_REASON = "nothing ends hosts"
 
 
@@ -74,9 +76,30 @@ def node_plans(config: HostsConfig, record: HostsRecord) -> tuple[NodePlan, ...]
             deadline=NO_END,
             imds="users",
             env=config.env,
+            mounts=mounts_of(config),
+            packages=config.packages,
+            scripts=tuple(
+                ScriptPlan(name=script.name, content=script.content, when=script.when, at=script.at)
+                for script in config.scripts
+            ),
             host_user=config.ssh.user,
         )
         for slot in range(len(record.hosts))
+    )
+
+
+def mounts_of(config: HostsConfig) -> tuple[MountPlan, ...]:
+    """What every host mounts, as the agent takes it."""
+    return tuple(
+        MountPlan(
+            path=row.mount,
+            kind=row.kind,
+            source=row.behind.source,
+            options=row.behind.options,
+            writable=row.behind.writable,
+            types=TYPES[row.kind],
+        )
+        for row in config.storage
     )
 
 
@@ -96,6 +119,7 @@ def install_request(config: HostsConfig, record: HostsRecord, slot: int) -> byte
         "user": config.ssh.user,
         "addresses": [host.private_ip for host in record.hosts],
         "environment": environment_names(plan),
+        "mounts": {mount.path: _what(mount) for mount in plan.mounts},
         "files": host_files(plan, trust),
     }
     return json.dumps(told).encode()
@@ -113,6 +137,11 @@ def with_membership(config: HostsConfig, record: HostsRecord) -> HostsRecord:
 def addresses(hosts: Sequence[RecordedHost]) -> str:
     """The addresses of all slots as the agent takes them (node/environment.py, `address`)."""
     return hosts[0].private_ip + "/32" if len(hosts) == 1 else ",".join(host.private_ip for host in hosts)
+
+
+def _what(mount: MountPlan) -> str:
+    """A text that is another one whenever the mount has to be made anew."""
+    return " ".join([mount.kind, mount.source, mount.options, "rw" if mount.writable else "ro"])
 
 
 def _ssh(config: HostsConfig, folder: Path) -> InventorySsh:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from clusterctl_bootstrap.host_files import names_without_ssh
+from clusterctl_infra.config.hosts import HostsConfig
+from clusterctl_infra.config.hosts_storage import HostStorageConfig
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.home import Home
@@ -23,19 +26,19 @@ def plan_hosts(folder: HostsFolder, output: Output, home: Home, *, as_json: bool
     planned = wanted_record(config, new_record(config, now=now) if record is None else record)
     inventory = hosts_inventory(config, planned, folder=folder.path)
     if as_json:
-        output.json(hosts_plan_json(inventory))
+        output.json(hosts_plan_json(config, inventory))
     else:
-        output.data(hosts_plan_text(inventory, now=now))
+        output.data(hosts_plan_text(config, inventory, now=now))
 
 
-def hosts_plan_text(inventory: Inventory, *, now: datetime) -> str:
-    """The whole plan: nodes, their machines, what it costs, and that caps are advice here. Pure."""
+def hosts_plan_text(config: HostsConfig, inventory: Inventory, *, now: datetime) -> str:
+    """The whole plan: nodes, their machines, what is done on them, the price, and that caps are advice here. Pure."""
     rows = [
         [node.name, str(node.rank), node.public_ip or "", node.private_ip, _key(node.host_public_key)]
         for node in inventory.nodes
     ]
     table = render_table(["node", "rank", "host", "private ip", "host key"], rows, right={"rank"})
-    return "\n".join([*plan_lines(inventory), table, *advice_lines(inventory, now)])
+    return "\n".join([*plan_lines(inventory), table, *work_lines(config), *advice_lines(inventory, now)])
 
 
 def plan_lines(inventory: Inventory) -> list[str]:
@@ -44,12 +47,31 @@ def plan_lines(inventory: Inventory) -> list[str]:
     return [f"{inventory.cluster} · {hardware(inventory)} · {price} · nothing ends these hosts"]
 
 
+def work_lines(config: HostsConfig) -> list[str]:
+    """What is mounted, installed and run on each host, and what of that stays; then the warnings. Pure."""
+    facts = [("mounts", f"{row.mount}: {row.kind} of {row.behind.source}{_reading(row)}") for row in config.storage]
+    if config.packages:
+        facts.append(("packages", f"{', '.join(config.packages)}; down leaves them installed"))
+    if config.scripts:
+        names = ", ".join(script.run for script in config.scripts)
+        facts.append(("scripts", f"{names}, as root; down takes back nothing of what they did"))
+    facts += [("warning", told) for told in warnings(config)]
+    return [f"  {name:<8} {value}" for name, value in facts]
+
+
+def warnings(config: HostsConfig) -> list[str]:
+    """What may surprise. Pure."""
+    names = names_without_ssh(config.env)
+    told = "env: commands over SSH go without"
+    return [f"{told} {', '.join(names)}, which change what is run; login shells and jobs have them"] if names else []
+
+
 def advice_lines(inventory: Inventory, now: datetime) -> list[str]:
     """That nothing ends the hosts, and until when their use is meant to last, below the plan's lines."""
     return [f"  {line}" for line in advice(inventory, now)]
 
 
-def hosts_plan_json(inventory: Inventory) -> dict[str, object]:
+def hosts_plan_json(config: HostsConfig, inventory: Inventory) -> dict[str, object]:
     """What `clusterctl plan --json` prints of hosts."""
     return {
         "target": "hosts",
@@ -58,6 +80,13 @@ def hosts_plan_json(inventory: Inventory) -> dict[str, object]:
         "usd_per_hour": inventory.usd_per_hour,
         "deadline": None,
         "advisory_end": inventory.advisory_end,
+        "storage": [
+            {"mount": row.mount, "kind": row.kind, "source": row.behind.source, "writable": row.behind.writable}
+            for row in config.storage
+        ],
+        "packages": list(config.packages),
+        "scripts": [script.run for script in config.scripts],
+        "warnings": warnings(config),
         "nodes": [
             {
                 "slot": node.slot,
@@ -70,6 +99,10 @@ def hosts_plan_json(inventory: Inventory) -> dict[str, object]:
             for node in inventory.nodes
         ],
     }
+
+
+def _reading(row: HostStorageConfig) -> str:
+    return "" if row.behind.writable else ", read-only"
 
 
 def _key(line: str) -> str:

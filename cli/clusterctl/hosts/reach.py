@@ -6,12 +6,13 @@ import json
 import shlex
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from importlib.resources import files
 
+from clusterctl_infra.config.hosts import HostsConfig
 from clusterctl_infra.outputs import Inventory, InventoryNode
 from clusterctl_infra.strict_json import NotAsExpected, parsed_object
 
-from clusterctl.hosts.look import LOOK, HostLook
+from clusterctl.hosts.host_program import host_program
+from clusterctl.hosts.look import LOOK, HostLook, look_command
 from clusterctl.probes.probe import ProbeUnreadable
 from clusterctl.ssh.command import Command
 from clusterctl.ssh.deadlines import Deadlines
@@ -26,12 +27,12 @@ CHANGE_S = 120.0
 MOST_AT_A_TIME = 16
 
 
-def look_at_hosts(inventory: Inventory, keys: LoginKeys) -> Mapping[int, HostLook | str]:
+def look_at_hosts(inventory: Inventory, config: HostsConfig, keys: LoginKeys) -> Mapping[int, HostLook | str]:
     """Slot → what the host is like, or why that is not known. Nothing is changed on any."""
     results = run_on_nodes(
         inventory,
         inventory.nodes,
-        Command(line=f"exec sh -c {shlex.quote(LOOK.command)}", timeout_s=LOOK.limit_s),
+        Command(line=look_command(config), timeout_s=LOOK.limit_s),
         keys=keys,
         deadlines=Deadlines.within(CONNECT_S),
     )
@@ -40,8 +41,7 @@ def look_at_hosts(inventory: Inventory, keys: LoginKeys) -> Mapping[int, HostLoo
 
 def change_hosts(verb: str, inventory: Inventory, requests: Mapping[int, bytes], keys: LoginKeys) -> dict[int, str]:
     """Slot → why `install` or `remove` did not succeed there; empty when all did. `requests`: what each is given."""
-    program = (files("clusterctl.on_node.host") / "__main__.py").read_text(encoding="utf-8")
-    line = shlex.join(["sudo", "-n", "/usr/bin/python3", "-ISc", program, verb])
+    line = shlex.join(["sudo", "-n", "/usr/bin/python3", "-ISc", host_program(), verb])
 
     def change(node: InventoryNode) -> str | None:
         results = run_on_nodes(

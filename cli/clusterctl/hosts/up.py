@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from clusterctl_infra.config.hooks import LIMIT_S
 from clusterctl_infra.config.hosts import HostsConfig
 from clusterctl_infra.errors import HostsUnfit, SomeNodesFailed, UsageError
 from clusterctl_infra.names import HOSTS_SUFFIX
@@ -18,7 +19,7 @@ from clusterctl.home import Home
 from clusterctl.hosts.folder import HostsFolder, hosts_folder
 from clusterctl.hosts.look import HostLook, hindrances
 from clusterctl.hosts.meaning import addresses, hosts_inventory, install_request, with_membership
-from clusterctl.hosts.plan import advice_lines, plan_lines
+from clusterctl.hosts.plan import advice_lines, plan_lines, work_lines
 from clusterctl.hosts.reach import change_hosts, look_at_hosts, remove_request
 from clusterctl.hosts.record import (
     HostsRecord,
@@ -44,6 +45,10 @@ from clusterctl.text.quantities import count
 
 READY_S = 120.0
 """An agent's start on a machine that runs takes seconds."""
+MOUNT_S = 240.0
+"""So long the agent tries to mount (`MOUNTED_TIMEOUT_S` of node/mounts.py)."""
+PHASE_S = 60.0
+"""Beyond that time a node that entered its phase so long ago is waited for still."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +73,7 @@ def bring_up_hosts(request: HostsUp, output: Output, home: Home) -> None:
         keys = usable_keys(inventory, home)
         _refuse_unfit(config, record, inventory, keys)
         _refuse_lost_jobs(request, config, before, record, home)
-        for line in (*plan_lines(inventory), *advice_lines(inventory, datetime.now(UTC))):
+        for line in (*plan_lines(inventory), *work_lines(config), *advice_lines(inventory, datetime.now(UTC))):
             output.note(line)
         _agree(request, before, record, output)
         _keep(record, inventory, home)
@@ -94,7 +99,7 @@ def _refuse_other_folder(folder: HostsFolder, name: str, home: Home) -> None:
 def _refuse_unfit(config: HostsConfig, record: HostsRecord, inventory: Inventory, keys: LoginKeys) -> None:
     """Raises HostsUnfit with everything that keeps any host from being a node."""
     began_s = time.time()
-    seen = look_at_hosts(inventory, keys)
+    seen = look_at_hosts(inventory, config, keys)
     ended_s = time.time()
     why: dict[int, list[str]] = {}
     for slot, look in seen.items():
@@ -228,7 +233,7 @@ def _wait(
         # Who may log in is the owner's matter, so the membership says nothing of that.
         where = addresses(record.hosts)
         watch.settle(membership_file(inventory, slot_cidr=where, env=config.env, authorized_keys=None))
-        patience = Patience(usual_s=request.ready_timeout_s or READY_S)
+        patience = _patience(request, config)
         watches = watch.wait(patience, on_tick=lambda: None)
     finally:
         watch.stop()
@@ -249,6 +254,14 @@ def _wait(
             f"{count(len(bad), 'node')} of {len(watches)} not ready: {named}",
             hint=f"{up_again(inventory)}, or {down_again(inventory)}",
         )
+
+
+def _patience(request: HostsUp, config: HostsConfig) -> Patience:
+    """How long nodes may take: their start, mounts, and each hook before they are ready up to the hook's own limit."""
+    if request.ready_timeout_s is not None:
+        return Patience(usual_s=request.ready_timeout_s)
+    hooks = (1 if config.packages else 0) + sum(script.at != "after-ready" for script in config.scripts)
+    return Patience(usual_s=READY_S + (MOUNT_S if config.storage else 0), phase_s=PHASE_S, hooks_s=LIMIT_S * hooks)
 
 
 def _teller(output: Output) -> Callable[[NodeWatch], None]:

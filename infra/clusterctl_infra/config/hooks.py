@@ -91,6 +91,19 @@ def repeated_names(scripts: tuple[ScriptConfig, ...]) -> Iterator[tuple[int, str
         seen.setdefault(script.name, script.run)
 
 
+def with_texts(
+    scripts: tuple[ScriptConfig, ...], folder: Path
+) -> tuple[tuple[ScriptConfig, ...], list[tuple[int, str]]]:
+    """Those whose files could be read, with their texts; (index, sentence) of each other."""
+    read, problems = [], []
+    for index, script in enumerate(scripts):
+        try:
+            read.append(read_script(script, folder))
+        except ValueError as e:
+            problems.append((index, f"{script.run!r}: {e}"))
+    return tuple(read), problems
+
+
 def read_script(script: ScriptConfig, folder: Path) -> ScriptConfig:
     """The script with its file's text. Raises ValueError with a sentence about what is wrong."""
     path = folder / script.run

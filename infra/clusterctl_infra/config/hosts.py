@@ -21,13 +21,12 @@ from clusterctl_infra.config.fields import (
     check_form,
     check_text,
 )
+from clusterctl_infra.config.hooks import Package, ScriptConfig, or_texts
+from clusterctl_infra.config.hosts_storage import HostStorageConfig
 from clusterctl_infra.config.storage import STRICT
 
 TARGET = "hosts"
 NOT_BUILT = {
-    "storage": "mounts are not built yet for target: hosts; mount it on the hosts yourself, at the same path on all",
-    "packages": "packages are not built yet for target: hosts; install them on the hosts yourself",
-    "scripts": "scripts are not built yet for target: hosts; run them by clusterctl ssh --node all",
     "ranks": "another order of ranks is not built yet for target: hosts; the rank is the place in hosts:",
 }
 """Keys that clusters on AWS have, and hosts may have one day."""
@@ -135,10 +134,6 @@ class HostsCapsConfig(BaseModel):
     )
 
 
-def _or_addresses(schema: dict[str, Any]) -> None:
-    schema["items"] = {"anyOf": [schema["items"], {"type": "string"}]}
-
-
 class HostsConfig(BaseModel):
     """One cluster of existing machines, as its cluster.yaml describes it."""
 
@@ -146,7 +141,7 @@ class HostsConfig(BaseModel):
     target: Literal["hosts"] = Field(description="Existing machines, instead of AWS.")
     name: Name = Field(description="Names the cluster `NAME@hosts`, and its nodes `NAME-0`, `NAME-1`, …")
     hosts: tuple[HostConfig, ...] = Field(
-        description="The machines, in the order of their ranks.", json_schema_extra=_or_addresses
+        description="The machines, in the order of their ranks.", json_schema_extra=or_texts
     )
     ssh: HostsSshConfig = Field(description="How they are reached.")
     gpus: Annotated[str, BeforeValidator(check_gpus), WithJsonSchema({"type": "string"})] | None = Field(
@@ -163,6 +158,20 @@ class HostsConfig(BaseModel):
         description="Environment variables of every login and job. Commands over SSH go without those that change "
         "which programs run, such as PATH and LD_LIBRARY_PATH ([why](hosts.md#what-is-written-on-a-host)).",
         examples=[{"NCCL_DEBUG": "INFO"}],
+    )
+    storage: tuple[HostStorageConfig, ...] = Field(
+        default=(), description="What nodes mount; nothing may be mounted there or lie there before."
+    )
+    packages: tuple[Package, ...] = Field(
+        default=(),
+        description="Packages that hosts install, by apt-get or dnf; `down` leaves them.",
+        examples=[["nfs-common"]],
+    )
+    scripts: tuple[ScriptConfig, ...] = Field(
+        default=(),
+        description="Files that hosts run as root, in this order, once more after a change; `setup.sh` is short for "
+        "`{run: setup.sh}`. `down` takes back nothing of what they did.",
+        json_schema_extra=or_texts,
     )
     price_usd_per_hour: NodePrice | None = Field(
         default=None, description="What one host costs its owner, to be shown; left out: unknown."

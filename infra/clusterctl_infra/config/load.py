@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from clusterctl_infra.catalog.reader import Catalog, load_catalog
 from clusterctl_infra.config.document import Document, Tree, read_document
 from clusterctl_infra.config.fields import TAG_LETTER
-from clusterctl_infra.config.hooks import read_script
+from clusterctl_infra.config.hooks import with_texts
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.overrides import apply_overrides, override_of
 from clusterctl_infra.config.problems import ConfigProblem, problems_of
@@ -126,13 +126,9 @@ def login_name() -> str:
 
 def _with_scripts(config: ClusterConfig, folder: Path) -> tuple[ClusterConfig, list[ConfigProblem]]:
     """The configuration with its scripts read, and what is wrong with their files."""
-    scripts, problems = [], []
-    for index, script in enumerate(config.scripts):
-        try:
-            scripts.append(read_script(script, folder))
-        except ValueError as e:
-            problems.append(ConfigProblem(path=("scripts", index), message=f"{script.run!r}: {e}"))
-    return config.model_copy(update={"scripts": tuple(scripts)}), problems
+    scripts, wrong = with_texts(config.scripts, folder)
+    problems = [ConfigProblem(path=("scripts", index), message=told) for index, told in wrong]
+    return config.model_copy(update={"scripts": scripts}), problems
 
 
 def _validate(tree: dict[str, Tree], catalog: Catalog) -> tuple[ClusterConfig | None, list[ConfigProblem]]:

@@ -9,7 +9,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from clusterctl_infra.config.document import Tree, read_document
+from clusterctl_infra.config.hooks import repeated_names, with_texts
 from clusterctl_infra.config.hosts import TARGET, HostsConfig, is_ipv4, misplaced_keys
+from clusterctl_infra.config.hosts_storage import storage_problems
 from clusterctl_infra.config.known_hosts import host_key_in
 from clusterctl_infra.config.load import config_error, login_name, read_text
 from clusterctl_infra.config.problems import ConfigProblem, problems_of, shown
@@ -45,7 +47,8 @@ def load_hosts(file: Path, *, source: str) -> HostsConfig:
         problems += problems_of(e, HostsConfig)
     if config is not None:
         config, more = with_host_keys(config, file.parent)
-        problems += [*more, *_contradictions(config), *_without_key_file(config, file.parent)]
+        config, unread = _with_scripts(config, file.parent)
+        problems += [*more, *unread, *_contradictions(config), *_without_key_file(config, file.parent)]
     if config is None or problems:
         raise config_error(source, problems, read, {})
     return config if config.owner is not None else config.model_copy(update={"owner": login_name()})
@@ -71,6 +74,14 @@ def with_host_keys(config: HostsConfig, folder: Path) -> tuple[HostsConfig, list
     if problems:
         return config, problems
     return config.model_copy(update={"hosts": tuple(hosts)}), []
+
+
+def _with_scripts(config: HostsConfig, folder: Path) -> tuple[HostsConfig, list[ConfigProblem]]:
+    """The configuration with its scripts read, and what is wrong with them."""
+    scripts, wrong = with_texts(config.scripts, folder)
+    told = [*wrong, *repeated_names(config.scripts)]
+    problems = [ConfigProblem(path=("scripts", index), message=message) for index, message in told]
+    return config.model_copy(update={"scripts": scripts}), problems
 
 
 def _without_key_file(config: HostsConfig, folder: Path) -> Iterator[ConfigProblem]:
@@ -108,6 +119,8 @@ def _undeclared(address: str, config: HostsConfig) -> str:
 
 
 def _contradictions(config: HostsConfig) -> Iterator[ConfigProblem]:
+    for path, message in storage_problems(config.storage):
+        yield ConfigProblem(path=path, message=message)
     if not config.hosts:
         yield ConfigProblem(path=("hosts",), message="an empty list; a cluster has at least 1 host")
     for index, host in enumerate(config.hosts):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.config.document import Path
@@ -31,14 +31,18 @@ def mounts_are_few(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Pa
 
 def mounts_differ(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
     """None twice, and none inside another: which of two is mounted first would decide what is seen."""
-    mounts = [storage.mount for storage in config.storage]
+    for index, told in overlaps([storage.mount for storage in config.storage]):
+        yield ("storage", index, "mount"), told
+
+
+def overlaps(mounts: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """(index, sentence) of each that is there twice, or lies in another."""
     for index, mount in enumerate(mounts):
-        path: Path = ("storage", index, "mount")
         if mount in mounts[:index]:
-            yield path, f"{shown(mount)}: mounted twice"
+            yield index, f"{shown(mount)}: mounted twice"
         outer = next((other for other in mounts if mount.startswith(f"{other}/")), None)
         if outer is not None:
-            yield path, f"{shown(mount)}: inside {outer}, which is a mount too; put them side by side"
+            yield index, f"{shown(mount)}: inside {outer}, which is a mount too; put them side by side"
 
 
 def file_systems_differ(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:

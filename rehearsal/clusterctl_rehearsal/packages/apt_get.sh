@@ -19,7 +19,7 @@ for package; do
         client lustre "$package"
         ;;
     lustre-client-modules-*) refused "$package" ;;
-    nfs-common) client nfs4 "$package" ;;
+    nfs-common) client nfs "$package" && client nfs4 "$package" ;;
     ./mount-s3-*.deb) client mount-s3 "$package" ;;
     *) dpkg -s "$package" >/dev/null 2>&1 || echo "SIMULATED: a node on AWS would install $package here" ;;
     esac

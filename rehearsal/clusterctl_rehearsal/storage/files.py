@@ -29,7 +29,7 @@ def storage_files(kind: InstanceType) -> dict[str, MachineFile]:
     instance-store disks, what stands for them."""
     share = MachineFile(content=_text("shares.py", interpreter=PYTHON), mode=0o755)
     bucket = MachineFile(content=_text("bucket_mount.py", interpreter=PYTHON), mode=0o755)
-    helpers = {"mount.lustre": share, "mount.nfs4": share, "mount.mount-s3": bucket}
+    helpers = {"mount.lustre": share, "mount.nfs": share, "mount.nfs4": share, "mount.mount-s3": bucket}
     found = {f"{CLIENTS_FOLDER}/{name}": program for name, program in helpers.items()}
     if kind.nvme_gb > 0:
         found["/usr/local/bin/lsblk"] = MachineFile(content=_text("disks.sh"), mode=0o755)

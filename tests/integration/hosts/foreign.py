@@ -14,13 +14,17 @@ from pathlib import Path
 
 import pytest
 from clusterctl_bootstrap.kept_texts import cache_folder
+from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.keys import host_key, login_key
 from clusterctl_rehearsal.machines.driver import MachineSpec
 from clusterctl_rehearsal.machines.names import cluster_namespace
 from clusterctl_rehearsal.machines.nspawn import NspawnDriver
+from clusterctl_rehearsal.packages.files import package_files
+from clusterctl_rehearsal.storage.files import storage_binds, storage_files
 
 from tests.integration.rehearsed import wait_until
 
+CATALOG = load_catalog()
 SEED = bytes(reversed(range(32)))
 USER = "ada"
 ANSWER_S = 60.0
@@ -39,6 +43,11 @@ class Foreign:
     driver: NspawnDriver
     name: str
     folder: Path
+
+    @property
+    def shares(self) -> Path:
+        """A folder for each file server that the machines can mount from, once they have a client."""
+        return self.folder / "shares"
 
     @property
     def key_file(self) -> Path:
@@ -71,7 +80,8 @@ class Foreign:
                 gateway_ip="10.0.0.1",
                 mac=f"02:00:00:00:00:{number:02x}",
                 user_data=("#cloud-config\n" + json.dumps(config)).encode(),
-                files={},
+                files={**storage_files(CATALOG.types["p5.48xlarge"]), **package_files(CATALOG.mount_clients)},
+                shares=storage_binds(self.shares),
             )
         )
 

@@ -145,7 +145,7 @@ def test_a_client_that_is_not_to_be_had_fails_the_node_with_the_line(cluster: St
 def test_an_image_without_the_client_fails_the_node_with_the_reason(cluster: Stored) -> None:
     status = cluster.network.wait_until_settled(CLIENTLESS)
     assert (status["phase"], status["error"]["phase"]) == ("failed", "mounts")
-    assert "/shared: the image has no /sbin/mount.lustre" in status["error"]["message"]
+    assert "/shared: there is no /sbin/mount.lustre" in status["error"]["message"]
 
 
 def test_a_script_that_fails_fails_the_node_with_its_last_lines(cluster: Stored) -> None:

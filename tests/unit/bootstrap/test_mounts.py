@@ -111,10 +111,34 @@ def test_an_image_without_the_client_fails_at_once_and_names_it(tmp_path: Path) 
     root, outside = machine(tmp_path, LUSTRE), systemd(FakeOutside())
     (root / "sbin/mount.lustre").unlink()
     with pytest.raises(
-        PhaseFailed, match=r"^/shared: the image has no /sbin/mount.lustre: packages: or a script before-mounts"
+        PhaseFailed, match=r"^/shared: there is no /sbin/mount.lustre: packages: or a script before-mounts"
     ):
         mount_all(root, outside)
     assert outside.commands == []
+
+
+NFS = MountPlan(path="/data", kind="nfs", source="10.1.0.9:/export", options="hard", types=("nfs", "nfs4"))
+FAST = MountPlan(path="/fast", kind="lustre", source="a@o2ib,b@tcp:/fs", options="flock", types=("lustre", "lustre"))
+
+
+@pytest.mark.parametrize("version", ["nfs", "nfs4"])
+def test_a_host_mounts_what_it_is_told_in_either_version_of_nfs(tmp_path: Path, version: str) -> None:
+    seen = {NFS.path: f"{version} 10.1.0.9:/export", FAST.path: "lustre a@o2ib,b@tcp:/fs"}
+    root = machine(tmp_path, NFS, FAST, seen=seen)
+    (root / "sbin/mount.nfs").touch()
+    mount_all(root, systemd(FakeOutside()))
+    assert "What=10.1.0.9:/export\nType=nfs\nOptions=hard,_netdev\n" in unit(root, "data")
+    assert "What=a@o2ib,b@tcp:/fs\nType=lustre\nOptions=flock,_netdev\n" in unit(root, "fast")
+
+
+def test_nothing_is_written_to_a_server_of_somebody_s(tmp_path: Path) -> None:
+    outside = systemd(FakeOutside())
+    meet_peers(machine(tmp_path, NFS, FAST), outside)
+    assert outside.commands == []
+
+
+def unit(root: Path, name: str) -> str:
+    return (root / f"etc/systemd/system/{name}.mount").read_text()
 
 
 WRONG = {

@@ -173,7 +173,9 @@ def test_the_agent_travels_whole() -> None:
 def test_mounts_travel_as_they_are_planned() -> None:
     mount = MountPlan(path="/data", kind="s3", source="bucket/prefix/", options="region=us-west-2", writable=False)
     config = config_of(render_user_data(plan(mounts=(mount,)), access()))
-    assert json.loads(written(config)[BIRTH])["mounts"] == [dataclasses.asdict(mount)]
+    assert json.loads(written(config)[BIRTH])["mounts"] == [
+        {name: value for name, value in dataclasses.asdict(mount).items() if name != "types"}
+    ]
 
 
 def test_the_login_user_has_the_keys_and_no_password() -> None:

@@ -17,6 +17,9 @@ import time
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Set
 
+from clusterctl.on_node.host import mounts
+from clusterctl.on_node.host.commands import COMMAND_S, Refused, must, run
+
 RECEIPT = "/var/lib/clusterctl/host.json"
 """Written before all else: whose node this is, and which files came with it."""
 BIRTH = "/var/lib/clusterctl/birth.json"
@@ -40,13 +43,8 @@ HOSTS_ASIDE = "# clusterctl: put aside: "
 """Before a line of the owner's that gave one of the cluster's names a loopback address."""
 LOCK = "/run/clusterctl-host.lock"
 LOCK_S = 30
-COMMAND_S = 60
 CONTAINERS_S = 30
 """A job's processes have 10 s to end, and its containers are removed after that."""
-
-
-class Refused(Exception):
-    """The host is left as it is; the text says why."""
 
 
 def main(verb: str, told: Dict[str, Any]) -> Dict[str, Any]:
@@ -97,11 +95,20 @@ def install(told: Dict[str, Any]) -> bool:
     theirs = [path for path in (*new, *of_users({told["user"]} - users)) if os.path.lexists(path)]
     if theirs:
         raise Refused("%s is there already and is not clusterctl's: move it away" % ", ".join(theirs))
-    write_receipt(told["cluster_id"], users | {told["user"]}, known.union(paths))
+    wanted, had = told["mounts"], found.get("mounts", {})
+    coming = sorted(set(wanted) - set(had))
+    mounts.refuse_taken(coming)
+    folders = sorted({*found.get("folders", ()), *mounts.missing_folders(coming)})
+    write_receipt(told["cluster_id"], users | {told["user"]}, known.union(paths), {**wanted, **had}, folders)
+    for path in sorted(path for path, what in had.items() if wanted.get(path) != what):
+        mounts.unmount(path)
+    needed = mounts.on_the_way(folders, wanted)
+    mounts.remove_folders(set(folders) - set(needed))
+    forget_done(files, Path(STATE))
     written = [each["path"] for each in files if written_anew(each)]
     for path in (*known.difference(paths), *of_users(users - {told["user"]})):
         Path(path).unlink(missing_ok=True)
-    write_receipt(told["cluster_id"], {told["user"]}, paths)
+    write_receipt(told["cluster_id"], {told["user"]}, paths, wanted, needed)
     if SSHD in written or not has_reloaded_sshd():
         reload_sshd(told)
     if written or run("systemctl", "is-active", "--quiet", NODE_UNIT).returncode:
@@ -116,6 +123,8 @@ def remove(told: Dict[str, Any]) -> bool:
     if found.get("cluster_id") != told["cluster_id"]:
         return False
     stop_units()
+    for path in sorted(found.get("mounts", ())):
+        mounts.unmount(path)
     for path in (*found["files"], *WRITTEN_LATER, *of_users(users_in(found))):
         if path not in (BIRTH, RECEIPT):
             Path(path).unlink(missing_ok=True)
@@ -126,6 +135,7 @@ def remove(told: Dict[str, Any]) -> bool:
         os.unlink(LOGIND)
         run("systemctl", "kill", "--kill-who=main", "--signal=HUP", "systemd-logind.service")
     reload_sshd()
+    mounts.remove_folders(found.get("folders", ()))
     for folder in FOLDERS:
         if os.path.isdir(folder):
             shutil.rmtree(folder)
@@ -147,9 +157,26 @@ def of_users(names: Iterable[str]) -> List[str]:
     return found
 
 
-def write_receipt(cluster_id: str, users: Iterable[str], paths: Iterable[str]) -> None:
-    """Whose node this is, and what `remove` will delete."""
-    row = {"cluster_id": cluster_id, "users": sorted(users), "files": sorted(paths)}
+def forget_done(files: Iterable[Dict[str, str]], state: Path) -> None:
+    """What a person changed runs again: a script with another text, and packages where the list is another.
+
+    Scripts and what tells that they ran lie where the agent has them (node/hooks.py).
+    """
+    changed = {each["path"]: each["content"] for each in files if not is_as_told(each)}
+    names = [Path(path).name for path in changed if Path(path).parent == state / "scripts"]
+    birth = str(state / Path(BIRTH).name)
+    if birth in changed and read(birth).get("packages") != json.loads(changed[birth]).get("packages"):
+        names.append("packages")
+    for name in names:
+        (state / "done" / name).unlink(missing_ok=True)
+
+
+def write_receipt(
+    cluster_id: str, users: Iterable[str], paths: Iterable[str], mounted: Dict[str, str], folders: Iterable[str]
+) -> None:
+    """Whose node this is, and what `remove` will take back."""
+    row: Dict[str, Any] = {"cluster_id": cluster_id, "users": sorted(users), "files": sorted(paths)}
+    row.update(mounts=mounted, folders=sorted(folders))
     write(RECEIPT, json.dumps(row) + "\n", 0o644)
 
 
@@ -205,11 +232,16 @@ def read(path: str) -> Dict[str, Any]:
 
 def written_anew(each: Dict[str, str]) -> bool:
     """Writes one file unless it is there as it should be."""
-    path, content, mode = Path(each["path"]), each["content"], int(each.get("permissions", "0644"), 8)
-    if path.is_file() and path.read_text(encoding="utf-8") == content:
+    if is_as_told(each):
         return False
-    write(each["path"], content, mode)
+    write(each["path"], each["content"], int(each.get("permissions", "0644"), 8))
     return True
+
+
+def is_as_told(each: Dict[str, str]) -> bool:
+    """Whether the file is there with this content."""
+    path = Path(each["path"])
+    return path.is_file() and path.read_bytes() == each["content"].encode()
 
 
 def write(path: str, content: str, mode: int) -> None:
@@ -330,28 +362,6 @@ def without_names(hosts: Path) -> None:
     fresh.write_text("\n".join(kept), encoding="utf-8", errors="surrogateescape")
     shutil.copymode(str(hosts), str(fresh))
     os.replace(str(fresh), str(hosts))
-
-
-def must(*argv: str) -> str:
-    """The output of a command that has to succeed. Raises Refused."""
-    done = run(*argv)
-    if done.returncode:
-        raise Refused("%s: exit %d: %s" % (" ".join(argv), done.returncode, done.stdout.strip()[-300:]))
-    return done.stdout
-
-
-def run(*argv: str) -> "subprocess.CompletedProcess[str]":
-    """A command and what it said, within its time."""
-    return subprocess.run(
-        argv,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=COMMAND_S,
-        check=False,
-        encoding="utf-8",
-        errors="replace",
-    )
 
 
 if __name__ == "__main__":

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import fcntl
+import json
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from clusterctl.hosts.host_program import MODULES, host_program
 from clusterctl.on_node.host.__main__ import (
     HOSTS_BEGIN,
     HOSTS_END,
@@ -12,11 +17,14 @@ from clusterctl.on_node.host.__main__ import (
     alone,
     delete,
     delete_state,
+    forget_done,
+    locked,
     read,
     sshd_lines,
     without_names,
     written_anew,
 )
+from clusterctl.on_node.host.mounts import missing_folders, on_the_way, remove_folders
 from clusterctl_bootstrap.node import writing
 from clusterctl_bootstrap.node.writing import hosts_text
 
@@ -144,3 +152,63 @@ def test_a_line_that_the_agent_put_aside_is_put_back_where_it_was(tmp_path: Path
     assert "\n127.0.1.1" not in hosts.read_text()
     without_names(hosts)
     assert hosts.read_text() == own
+
+
+def test_only_folders_that_a_mount_brings_are_taken_back_and_only_empty_ones(tmp_path: Path) -> None:
+    (tmp_path / "mnt").mkdir()
+    paths = [str(tmp_path / "mnt/lab/data"), str(tmp_path / "mnt/lab/fast")]
+    missing = missing_folders(paths)
+    assert missing == [str(tmp_path / "mnt/lab"), *paths]
+    for path in paths:
+        Path(path).mkdir(parents=True)
+    assert on_the_way(missing, paths[:1]) == missing[:2]
+    (tmp_path / "mnt/lab/fast/theirs").touch()
+    remove_folders(missing)
+    assert sorted(path.name for path in (tmp_path / "mnt").rglob("*")) == ["fast", "lab", "theirs"]
+    (tmp_path / "mnt/lab/fast/theirs").unlink()
+    remove_folders(missing)
+    assert (tmp_path / "mnt").is_dir()
+    assert list((tmp_path / "mnt").iterdir()) == []
+
+
+def test_a_lock_file_that_was_deleted_after_it_was_opened_locks_nothing(tmp_path: Path) -> None:
+    """Whoever waits has the file of the holder before open: with that alone two would hold the lock."""
+    place = tmp_path / "lock"
+    with alone(str(place), 0):
+        waiting = place.open("w")
+    with waiting:
+        assert not locked(waiting.fileno(), str(place)), "nobody has it now, and this is no file of that name"
+        fcntl.flock(waiting.fileno(), fcntl.LOCK_UN)
+        with alone(str(place), 0):
+            assert not locked(waiting.fileno(), str(place)), "another one holds the file that has this name now"
+    with place.open("w") as fresh:
+        assert locked(fresh.fileno(), str(place))
+
+
+def test_what_was_changed_runs_again(tmp_path: Path) -> None:
+    files = [
+        {"path": f"{tmp_path}/birth.json", "content": json.dumps({"packages": ["a"]})},
+        {"path": f"{tmp_path}/scripts/one.sh", "content": "1"},
+        {"path": f"{tmp_path}/scripts/two.sh", "content": "2"},
+    ]
+    for each in files:
+        written_anew(each)
+    (tmp_path / "done").mkdir()
+
+    def left_done(**changed: str) -> list[str]:
+        for name in ("packages", "one.sh", "two.sh"):
+            (tmp_path / "done" / name).touch()
+        told = [{**each, "content": changed.get(Path(each["path"]).stem, each["content"])} for each in files]
+        forget_done(told, tmp_path)
+        return sorted(path.name for path in (tmp_path / "done").iterdir())
+
+    assert left_done() == ["one.sh", "packages", "two.sh"]
+    assert left_done(one="other") == ["packages", "two.sh"]
+    assert left_done(birth=json.dumps({"packages": ["a"], "slot": 1})) == ["one.sh", "packages", "two.sh"]
+    assert left_done(birth=json.dumps({"packages": ["a", "b"]})) == ["one.sh", "two.sh"]
+
+
+def test_the_program_is_whole_in_one_argument() -> None:
+    names = {path.name.removesuffix(".py") for path in files("clusterctl.on_node.host").iterdir()} - {"__pycache__"}
+    assert names == {"__init__", "__main__", *MODULES}
+    ast.parse(host_program())

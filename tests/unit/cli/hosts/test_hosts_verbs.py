@@ -45,6 +45,28 @@ def test_plan_says_what_the_example_means_without_pulumi(screen: Screen) -> None
 
 
 @pytest.mark.usefixtures("home")
+def test_plan_says_what_is_done_on_hosts_and_what_stays(screen: Screen, tmp_path: Path) -> None:
+    stack = tmp_path / "lab"
+    shutil.copytree(FOLDER, stack)
+    (stack / "setup.sh").write_text("#!/bin/sh\n")
+    with (stack / "cluster.yaml").open("a") as file:
+        file.write(MORE)
+    assert program.run(["plan", str(stack)], screen.output) == 0
+    assert "  mounts   /data: nfs of 10.1.0.9:/export, read-only\n" in screen.out
+    assert "  packages nfs-common; down leaves them installed\n" in screen.out
+    assert "  scripts  setup.sh, as root; down takes back nothing of what they did\n" in screen.out
+    assert "  warning  env: commands over SSH go without LD_LIBRARY_PATH, PATH, which change what is run" in screen.out
+
+
+MORE = """\
+storage: [{mount: /data, nfs: {source: "10.1.0.9:/export", writable: false}}]
+packages: [nfs-common]
+scripts: [setup.sh]
+env: {LD_LIBRARY_PATH: /opt/lib, PATH: /bin, NCCL_DEBUG: INFO}
+"""
+
+
+@pytest.mark.usefixtures("home")
 def test_plan_as_json_has_no_deadline(screen: Screen) -> None:
     assert program.run(["plan", str(FOLDER), "--json"], screen.output) == 0
     told = json.loads(screen.out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from clusterctl.hosts.look import HostLook, hindrances, parse_look
+from clusterctl.hosts.look import HostLook, hindrances, look_command, parse_look
 from clusterctl.probes.probe import ProbeUnreadable
 from clusterctl_infra.config.hosts import HostsConfig
 
@@ -110,3 +110,50 @@ def test_infiniband_that_is_wanted_has_to_be_active() -> None:
 def test_a_look_that_was_cut_short_is_no_look(text: str) -> None:
     with pytest.raises(ProbeUnreadable):
         parse_look(text)
+
+
+STORAGE = CONFIG.model_copy(
+    update={
+        "storage": HostsConfig.model_validate(
+            {
+                **CONFIG.model_dump(exclude={"ssh", "caps", "hosts", "storage"}),
+                "hosts": ["10.1.0.5"],
+                "ssh": {"user": "ada"},
+                "storage": [
+                    {"mount": "/data", "nfs": {"source": "10.1.0.9:/export"}},
+                    {"mount": "/fast", "lustre": {"source": "10.1.0.20@tcp:/fs"}},
+                ],
+            }
+        ).storage
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        ("free", None),
+        ("ours", None),
+        ("mounted", "/data: something is mounted there already"),
+        ("unit", "/data: systemd has a unit for it, or /etc/fstab a line"),
+        ("files", "/data: something lies there, which a mount would hide"),
+    ],
+)
+def test_nothing_of_the_owner_s_is_hidden_by_a_mount(state: str, told: str | None) -> None:
+    found = why(parse_look(SAID.replace("end yes", f"place {state} /data\nplace free /fast\nend yes")), STORAGE)
+    assert (found == []) if told is None else (told in found[0] and len(found) == 1)
+
+
+def test_a_client_that_is_not_there_is_named_with_its_package_unless_something_may_bring_it() -> None:
+    look = parse_look(SAID.replace("end yes", "lacks nfs\nplace free /data\nlacks lustre\nplace free /fast\nend yes"))
+    lustre, nfs = why(look, STORAGE)
+    assert nfs.startswith(
+        "/data: there is no /sbin/mount.nfs, the client of NFS: install it, or list it under packages:"
+    )
+    assert "nfs-common on Ubuntu and Debian, nfs-utils on Red Hat" in nfs
+    assert lustre.startswith("/fast: there is no /sbin/mount.lustre, the client of Lustre")
+    assert why(look, STORAGE.model_copy(update={"packages": ("nfs-common",)})) == []
+
+
+def test_a_host_is_asked_about_each_mount() -> None:
+    assert look_command(STORAGE).endswith(" look /data nfs /fast lustre")

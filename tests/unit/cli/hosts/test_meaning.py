@@ -149,3 +149,26 @@ def test_a_record_is_read_as_it_was_written_and_one_that_cannot_be_is_told(tmp_p
     file.write_text("{")
     with pytest.raises(ClusterctlError, match="all that is known of"):
         read_record(HOSTS, home)
+
+
+def with_storage() -> HostsConfig:
+    tree = {"target": "hosts", "name": "x", "hosts": ["10.1.0.5"], "ssh": {"user": "ada"}}
+    tree["storage"] = [
+        {"mount": "/data", "nfs": {"source": "10.1.0.9:/export", "options": "hard", "writable": False}},
+        {"mount": "/fast", "lustre": {"source": "10.1.0.20@tcp:/fs"}},
+    ]
+    more = HostsConfig.model_validate(tree)
+    script = more.model_validate({**tree, "scripts": ["setup.sh"]}).scripts[0].with_content("#!/bin/sh\n")
+    return config().model_copy(update={"storage": more.storage, "packages": ("nfs-common",), "scripts": (script,)})
+
+
+def test_a_host_is_told_what_to_mount_install_and_run() -> None:
+    told = request(0, with_storage())
+    (birth,) = (json.loads(file["content"]) for file in told["files"] if file["path"].endswith("birth.json"))
+    nfs, lustre = birth["mounts"]
+    assert (nfs["path"], nfs["source"], nfs["options"], nfs["writable"]) == ("/data", "10.1.0.9:/export", "hard", False)
+    assert (lustre["kind"], lustre["types"], lustre["options"]) == ("lustre", ["lustre", "lustre"], "flock")
+    assert (birth["packages"], birth["scripts"]) == (["nfs-common"], [["setup.sh", "once", "before-ready"]])
+    (script,) = (file for file in told["files"] if file["path"] == "/var/lib/clusterctl/scripts/setup.sh")
+    assert (script["permissions"], script["content"]) == ("0700", "#!/bin/sh\n")
+    assert told["mounts"] == {"/data": "nfs 10.1.0.9:/export hard ro", "/fast": "lustre 10.1.0.20@tcp:/fs flock rw"}

@@ -72,7 +72,7 @@ def test_a_private_key_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
     assert "ssh.key_file: 'nowhere': no such file" in problem
 
 
-@pytest.mark.parametrize("key", ["storage", "packages", "scripts", "ranks"])
+@pytest.mark.parametrize("key", ["ranks"])
 def test_what_is_not_built_yet_says_so(tmp_path: Path, key: str) -> None:
     (problem,) = problems(tmp_path, f"{LEAST}{key}: []\n")
     assert f"{key}: " in problem
@@ -151,3 +151,40 @@ def test_a_hashed_name_a_pattern_and_the_best_kind_of_key_are_found() -> None:
 def test_a_revoked_key_is_nobody_s_and_an_authority_declares_none() -> None:
     assert host_key_in("gpu-a ssh-ed25519 EEEE\n@revoked * ssh-ed25519 EEEE\n", "gpu-a") is None
     assert host_key_in("@cert-authority * ssh-ed25519 EEEE\n", "gpu-a") is None
+
+
+def test_storage_is_nfs_and_lustre_by_address(tmp_path: Path) -> None:
+    rows = "storage:\n- {mount: /data, nfs: {source: '10.1.0.9:/export', options: 'nfsvers=4.2', writable: false}}\n"
+    nfs, lustre = loaded(tmp_path, f"{LEAST}{rows}- {{mount: /fast, lustre: {{source: 'a@o2ib,b@tcp:/fs'}}}}\n").storage
+    assert (nfs.kind, nfs.behind.options, nfs.behind.writable) == ("nfs", "nfsvers=4.2", False)
+    assert (lustre.kind, lustre.behind.options, lustre.behind.writable) == ("lustre", "flock", True)
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ("{mount: /a}", "storage[0]: name exactly one of nfs, lustre"),
+        ("{mount: /etc/a, nfs: {source: 'x:/a'}}", "/etc belongs to the system"),
+        ("{mount: /a, efs: {}}", "storage[0].efs: unknown key"),
+        ("{mount: /a, nfs: {source: /export}}", "storage[0].nfs.source: '/export': not a server and a path"),
+        ("{mount: /a, nfs: {source: 'x:/a b'}}", "not a server and a path"),
+        ("{mount: /a, nfs: {source: 'fd00::5:/a'}}", "not a server and a path"),
+        ("{mount: /a, lustre: {source: '10.1.0.20:/fs'}}", "not a management server with its network"),
+        ("{mount: /a, nfs: {source: 'x:/a', options: 'hard,ro'}}", "ro: write writable: false instead"),
+        ("{mount: /a, nfs: {source: 'x:/a', options: 'hard, intr'}}", "not options of mount with commas between"),
+        ("{mount: /a, nfs: {source: 'x:/a'}}, {mount: /a, nfs: {source: 'x:/b'}}", "storage[1].mount: '/a': mounted"),
+        ("{mount: /a, nfs: {source: 'x:/a'}}, {mount: /b, nfs: {source: 'x:/a'}}", "'x:/a': mounted at /a already"),
+    ],
+)
+def test_storage_that_cannot_be_mounted_is_named(tmp_path: Path, row: str, told: str) -> None:
+    (problem,) = problems(tmp_path, f"{LEAST}storage: [{row}]\n")
+    assert told in problem
+
+
+def test_scripts_of_hosts_are_read_beside_the_file(tmp_path: Path) -> None:
+    (tmp_path / "setup.sh").write_text("#!/bin/sh\n")
+    config = loaded(tmp_path, f"{LEAST}packages: [nfs-common]\nscripts: [setup.sh]\n")
+    assert (config.packages, config.scripts[0].content) == (("nfs-common",), "#!/bin/sh\n")
+    found = problems(tmp_path, f"{LEAST}scripts: [setup.sh, away.sh, other/setup.sh]\n")
+    assert any("scripts[1]: 'away.sh': no such file" in line for line in found)
+    assert any("scripts[2]: 'other/setup.sh': setup.sh has the same name" in line for line in found)

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.config.hosts import HostsConfig
 from clusterctl_infra.config.load import parse_cluster
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.reference import EXAMPLE, reference
-from clusterctl_infra.config.schema import json_schema
+from clusterctl_infra.config.schema import any_target_schema, hosts_schema, json_schema
 
 CATALOG = load_catalog()
 DOCS = Path(__file__).parents[4] / "docs" / "config.md"
@@ -47,3 +48,35 @@ def test_the_default_of_a_duration_is_written_as_people_write_it() -> None:
 
 def test_an_editor_completes_regions() -> None:
     assert "us-west-2" in json_schema(CATALOG)["properties"]["region"]["enum"]
+
+
+def test_the_schema_of_any_file_is_that_of_the_target_which_it_names() -> None:
+    schema = any_target_schema(CATALOG)
+    assert schema["if"] == {"properties": {"target": {"const": "hosts"}}, "required": ["target"]}
+    assert list(schema["then"]["properties"]) == list(HostsConfig.model_fields)
+    assert list(schema["else"]["properties"]) == list(ClusterConfig.model_fields)
+    assert schema["then"]["additionalProperties"] is schema["else"]["additionalProperties"] is False
+    assert schema["title"] == "cluster.yaml"
+    assert "us-west-2" in schema["else"]["properties"]["region"]["enum"]
+
+
+def test_each_target_has_its_own_definitions() -> None:
+    schema = any_target_schema(CATALOG)
+    assert set(references(schema)) == {f"#/$defs/{name}" for name in schema["$defs"]}
+    storage = schema["then"]["properties"]["storage"]["items"]["$ref"].removeprefix("#/$defs/")
+    assert {"nfs", "lustre"} <= set(schema["$defs"][storage]["properties"])
+    caps = schema["then"]["properties"]["caps"]["$ref"].removeprefix("#/$defs/")
+    assert list(schema["$defs"][caps]["properties"]) == ["runtime"]
+
+
+def test_every_key_of_hosts_has_a_description() -> None:
+    assert [key for key, field in properties(hosts_schema()) if not field.get("description")] == []
+
+
+def references(schema: object) -> Iterator[str]:
+    if isinstance(schema, list):
+        for each in schema:
+            yield from references(each)
+    elif isinstance(schema, dict):
+        yield from (value for key, value in schema.items() if key == "$ref")
+        yield from references(list(schema.values()))

@@ -1,0 +1,33 @@
+"""The text of the program that makes a host a node, whole in one argument: nothing has to be put there first."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+PACKAGE = "clusterctl.on_node.host"
+MODULES = ("commands", "mounts")
+"""In the order in which they import each other."""
+LOADER = """\
+import sys, types
+for name, text in {texts!r}:
+    module = sys.modules[name] = types.ModuleType(name)
+    parent, _, last = name.rpartition(".")
+    module.__path__ = []
+    if parent:
+        setattr(sys.modules[parent], last, module)
+    exec(compile(text, name, "exec"), module.__dict__)
+"""
+
+
+@cache
+def host_program() -> str:
+    """For `python3 -c`, with a verb behind it."""
+    parts = PACKAGE.split(".")
+    packages = [(".".join(parts[: depth + 1]), "") for depth in range(len(parts))]
+    modules = [(f"{PACKAGE}.{name}", _text(name)) for name in MODULES]
+    return LOADER.format(texts=[*packages, *modules]) + _text("__main__")
+
+
+def _text(name: str) -> str:
+    return (files(PACKAGE) / f"{name}.py").read_text(encoding="utf-8")

@@ -1,0 +1,31 @@
+"""Commands of a host's own, and the sentence where one does not do what it should."""
+
+import subprocess
+
+COMMAND_S = 60
+
+
+class Refused(Exception):
+    """The host is left as it is; the text says why."""
+
+
+def must(*argv: str) -> str:
+    """The output of a command that has to succeed. Raises Refused."""
+    done = run(*argv)
+    if done.returncode:
+        raise Refused("%s: exit %d: %s" % (" ".join(argv), done.returncode, done.stdout.strip()[-300:]))
+    return done.stdout
+
+
+def run(*argv: str) -> "subprocess.CompletedProcess[str]":
+    """A command and what it said, within its time."""
+    return subprocess.run(
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=COMMAND_S,
+        check=False,
+        encoding="utf-8",
+        errors="replace",
+    )
