@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from bench import api, barrier, engine, fanout, jobs, preflight, rehearsed, round_trips, startup, top
+from bench import api, barrier, before, engine, fanout, jobs, preflight, rehearsed, round_trips, startup, top
 from bench.machine import describe_machine
 
 Table = Callable[[], list[tuple[str, ...]]]
@@ -20,6 +20,7 @@ TABLES: dict[str, tuple[Table, tuple[str, ...]]] = {
     "fanout": (fanout.table, ("servers", "tool", "median", "× Go", "processor", "peak MiB", "aim")),
     "round-trips": (round_trips.table, ("tool", "round trips beside TCP's own", "aim")),
     "preflight": (preflight.table, ("nodes", "each call", "plan --online", "over plan", "aim")),
+    "before": (before.table, ("what", "then", "now", "ratio (of each round)", "aim")),
     "engine": (
         engine.table,
         (

@@ -16,6 +16,7 @@ BIN = ROOT / ".venv" / "bin"
 # With PYTHONDONTWRITEBYTECODE, as build machines have it, every start would compile every file anew.
 NOT_OURS = ("PULUMI_", "AWS_", "CLUSTERCTL_", "PYTHON")
 CLUSTERCTL = str(BIN / "clusterctl")
+SOURCES = ("cli", "infra", "bootstrap", "rehearsal")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,14 +25,16 @@ class Workspace:
 
     folder: Path
     env: dict[str, str]
+    tree: Path = ROOT
+    """The checkout whose stand-in and provider the engine starts."""
 
     def stack(self, name: str, *, nodes: int, machines: str) -> Path:
         """A new stack folder like stacks/rehearsal with `nodes` nodes on `machines`."""
-        source, target = ROOT / "stacks" / "rehearsal", self.folder / name
+        source, target = self.tree / "stacks" / "rehearsal", self.folder / name
         target.mkdir()
         (target / "__main__.py").write_bytes((source / "__main__.py").read_bytes())
         plugins = "\n".join(
-            f"    - name: {plugin}\n      path: {ROOT / folder}"
+            f"    - name: {plugin}\n      path: {self.tree / folder}"
             for plugin, folder in (("aws", "rehearsal/plugin"), ("clusterctl", "infra/plugin"))
         )
         (target / "Pulumi.yaml").write_text(
@@ -51,8 +54,11 @@ class Workspace:
 
 
 @contextmanager
-def workspace() -> Iterator[Workspace]:
-    """A workspace that is cleaned up, with all rehearsed machines in it, however the measurement ends."""
+def workspace(tree: Path | None = None) -> Iterator[Workspace]:
+    """A workspace that is cleaned up, with all rehearsed machines in it, however the measurement ends.
+
+    `tree`: another checkout whose code is run, with this one's environment; None: this one.
+    """
     folder = Path(tempfile.mkdtemp(prefix="clusterctl-bench-"))
     state = folder / "pulumi-state"
     state.mkdir()
@@ -67,8 +73,10 @@ def workspace() -> Iterator[Workspace]:
     }
     if "CLUSTERCTL_CACHE" in os.environ:
         env["CLUSTERCTL_CACHE"] = os.environ["CLUSTERCTL_CACHE"]
+    if tree is not None:
+        env["PYTHONPATH"] = ":".join(str(tree / folder) for folder in SOURCES)
     try:
-        yield Workspace(folder=folder, env=env)
+        yield Workspace(folder=folder, env=env, tree=tree or ROOT)
     finally:
         subprocess.run(
             [CLUSTERCTL, "rehearse", "clean", "--all"], env=env, check=False, timeout=120, capture_output=True

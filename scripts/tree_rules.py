@@ -78,9 +78,11 @@ def code_breaches() -> Iterator[str]:
         for path in sources(kind):
             for node in ast.walk(ast.parse(path.read_text())):
                 place = f"{path.relative_to(CHECKOUT)}:{getattr(node, 'lineno', 1)}"
-                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                    if (lines := function_lines(node)) > MOST_FUNCTION_LINES:
-                        yield f"{place}: {node.name} has {lines} lines, split it (at most {MOST_FUNCTION_LINES})"
+                if (
+                    isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+                    and (lines := function_lines(node)) > MOST_FUNCTION_LINES
+                ):
+                    yield f"{place}: {node.name} has {lines} lines, split it (at most {MOST_FUNCTION_LINES})"
                 if isinstance(node, ast.ClassDef):
                     yield from (
                         f"{place}: {node.name} is frozen, and {field} is not" for field in changeable_fields(node)

@@ -18,6 +18,15 @@ from clusterctl_infra.identity import CLUSTER_ID_LENGTH
 from clusterctl.cloud.adopted_network import find_network
 from clusterctl.cloud.block_offerings import BlockOffering, BlockRequest, ask_offerings
 from clusterctl.cloud.block_purchase import SHOWN_WITHIN, blocks_of, buy, is_refused, purchase_tags
+from clusterctl.cloud.purchase_lock import (
+    PurchaseLock,
+    end_old_lock,
+    give_back,
+    holds,
+    lock_name,
+    take_lock,
+    under_way,
+)
 from clusterctl.cloud.refusal import aws_errors
 from clusterctl.engine.purchase_file import Purchase, read_purchase, write_purchase
 from clusterctl.engine.region import tell_region
@@ -89,6 +98,7 @@ def held_block(change: Change, intent: Intent, *, now: datetime) -> str | None:
     found = blocks_of(change.clients, change.name, ids={id for id in known if id is not None}, now=now)
     if found:
         id = found[0].reservation_id
+        _end_old_lock(change, now=now)
         if purchase is not None and purchase.reservation_id is None:
             write_purchase(file, replace(purchase, reservation_id=id))
         return id
@@ -96,6 +106,14 @@ def held_block(change: Change, intent: Intent, *, now: datetime) -> str | None:
         raise unanswered(purchase)
     file.unlink(missing_ok=True)  # AWS shows nothing of it: it was not bought, or not paid for, or is over
     return None
+
+
+def _end_old_lock(change: Change, *, now: datetime) -> None:
+    """Where it may not be ended, that is said, and all goes on: it costs nothing."""
+    try:
+        end_old_lock(change.clients, change.name, now=now)
+    except CloudError as e:
+        change.output.note(f"  block    the placement group {lock_name(change.name)} stays: {e.message}")
 
 
 def refuse_elsewhere(change: Change, purchase: Purchase) -> None:
@@ -245,15 +263,9 @@ def agree_to_purchase(change: Change, planned: WithPlan, request: UpRequest, off
 def purchase_once(change: Change, offering: BlockOffering, planned: WithPlan) -> str:
     """Buys the offering; the id of the block. Raises CloudError.
 
-    Nothing is bought where another process bought one while the question was thought about.
+    Nothing is bought where another process bought one while the question was thought about, or is buying one.
     """
     clients, now = change.clients, utc_now()
-    meanwhile = blocks_of(clients, change.name, ids=(), now=now)
-    if meanwhile:
-        id = meanwhile[0].reservation_id
-        change.output.note(f"  block    {id} was bought meanwhile: it is used, and nothing is bought")
-        return id
-    file = change.home.purchase_file(change.cluster)
     purchase = Purchase(
         purchase_id=secrets.token_hex(CLUSTER_ID_LENGTH // 2),
         offering_id=offering.offering_id,
@@ -264,9 +276,32 @@ def purchase_once(change: Change, offering: BlockOffering, planned: WithPlan) ->
         asked_at=now,
         reservation_id=None,
     )
-    tags = purchase_tags(
-        planned.intent.config.tags, purchase_id=purchase.purchase_id, cluster=change.name, owner=planned.plan.owner
-    )
+    owner = planned.plan.owner
+    lock = PurchaseLock(cluster=change.name, purchase_id=purchase.purchase_id, owner=owner, asked_at=now)
+    take_lock(clients, lock, own_tags=planned.intent.config.tags)
+    try:
+        meanwhile = blocks_of(clients, change.name, ids=(), now=now)
+    except (CloudError, KeyboardInterrupt):
+        give_back(clients, change.name)
+        raise
+    if meanwhile:
+        id = meanwhile[0].reservation_id
+        give_back(clients, change.name)
+        change.output.note(f"  block    {id} was bought meanwhile: it is used, and nothing is bought")
+        return id
+    if not holds(clients, lock, now=utc_now()):
+        raise under_way(clients, change.name, None)
+    id = _bought(change, offering, planned, purchase)
+    paid = "rehearsed, nothing is paid" if change.is_rehearsal else "clusterctl never cancels it"
+    change.output.note(f"  bought   {id}: {words_of(offering)}; {paid}")
+    return id
+
+
+def _bought(change: Change, offering: BlockOffering, planned: WithPlan, purchase: Purchase) -> str:
+    """The id of the block, which the disk knows; the lock stays, unless AWS refused."""
+    clients, file = change.clients, change.home.purchase_file(change.cluster)
+    own_tags = planned.intent.config.tags
+    tags = purchase_tags(own_tags, purchase_id=purchase.purchase_id, cluster=change.name, owner=planned.plan.owner)
     write_purchase(file, purchase)
     try:
         with aws_errors(f"buying the capacity block {offering.offering_id}"):
@@ -275,8 +310,7 @@ def purchase_once(change: Change, offering: BlockOffering, planned: WithPlan) ->
         if not is_refused(e.__cause__):
             raise unanswered(purchase) from e
         file.unlink(missing_ok=True)
+        give_back(clients, change.name)
         raise
     write_purchase(file, replace(purchase, reservation_id=id))
-    paid = "rehearsed, nothing is paid" if change.is_rehearsal else "clusterctl never cancels it"
-    change.output.note(f"  bought   {id}: {words_of(offering)}; {paid}")
     return id

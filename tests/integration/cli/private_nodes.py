@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from tests.integration.cli.conftest import LoopbackCluster
 
 ACCESS = {"mode": "private"}
+PLUGIN_WORDS = "echo; echo 'Starting session with SessionId: someone-0123456789abcdef0'\n"
+"""What the Session Manager plugin says before it is connected (aws/session-manager-plugin, session.go; 2026-11-26)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +96,7 @@ def made_private(cluster: LoopbackCluster, programs: Path) -> PrivateCluster:
     cases = "".join(f"{node.instance_id}) host={node.private_ip};;\n" for node in cluster.inventory.nodes)
     session = (
         f'#!/bin/sh\necho "$6" >>{programs}/sessions\ncase "$6" in\n{cases}*) exit 9;; esac\n'
-        f"exec nc $host {cluster.port}\n"
+        f"{PLUGIN_WORDS}exec nc $host {cluster.port}\n"
     )
     programs.mkdir()
     for name, text in {"aws": session, "session-manager-plugin": "#!/bin/sh\n"}.items():

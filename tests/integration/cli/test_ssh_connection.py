@@ -11,6 +11,8 @@ from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.single.transport import NodeConnection
 
+from tests.integration.cli.private_nodes import PLUGIN_WORDS
+
 if TYPE_CHECKING:
     from tests.integration.cli.conftest import LoopbackCluster
 
@@ -25,6 +27,22 @@ def test_one_connection_runs_several_commands(loopback_cluster: LoopbackCluster)
         result = node.run("echo err >&2; exit 3")
         assert (result.exit_code, result.stdout, result.stderr) == (3, b"", b"err\n")
         assert len(node.run("head -c 8000000 /dev/zero", timeout_s=30).stdout) == 8_000_000
+
+
+def test_what_a_session_says_long_before_the_node_does_is_no_greeting(loopback_cluster: LoopbackCluster) -> None:
+    """paramiko itself would wait 2 s for what comes after the session's own words."""
+    loopback_cluster.by_proxy("sh", "-c", f"{PLUGIN_WORDS}sleep 2.5; exec nc {{host}} {{port}}")
+    with connect(loopback_cluster) as node:
+        assert node.run("echo there").stdout == b"there\n"
+
+
+def test_a_session_behind_which_nobody_speaks_is_told_as_that(loopback_cluster: LoopbackCluster) -> None:
+    loopback_cluster.by_proxy("sh", "-c", f"{PLUGIN_WORDS}exec sleep 60")
+    with pytest.raises(NodeFailure) as caught:
+        connect(loopback_cluster, Deadlines(greeting_s=1))
+    assert (caught.value.kind, caught.value.phase) == ("timeout", "greeting")
+    done = loopback_cluster.run("ssh", "--node", "0,1", "--connect-timeout", "1", "true")
+    assert b"train-[0-1] not reached: timeout (greeting)" in done.stderr
 
 
 def test_a_command_that_a_signal_ends_is_no_lost_connection(loopback_cluster: LoopbackCluster) -> None:

@@ -38,7 +38,7 @@ _PROTOTYPES = (
     ("session_set_blocking", None, (_POINTER, _INT)),
     ("session_method_pref", _INT, (_POINTER, _INT, _TEXT)),
     ("session_handshake", _INT, (_POINTER, _INT)),
-    ("session_banner_get", _POINTER, (_POINTER,)),
+    ("session_banner_get", _TEXT, (_POINTER,)),
     ("session_hostkey", _POINTER, (_POINTER, _OUT, _OUT)),
     ("session_last_errno", _INT, (_POINTER,)),
     ("session_last_error", _INT, (_POINTER, _OUT, _OUT, _INT)),
@@ -118,8 +118,8 @@ class Session:
         return self.checked(self._library.libssh2_session_handshake(self._handle, self._socket.fileno()))
 
     def has_greeting(self) -> bool:
-        """The server has said which SSH it speaks."""
-        return bool(self._library.libssh2_session_banner_get(self._handle))
+        """The server has said which SSH it speaks; to libssh2 what a proxy command says before is a banner, too."""
+        return bytes(self._library.libssh2_session_banner_get(self._handle) or b"").startswith(b"SSH-")
 
     def host_key(self) -> bytes:
         """The key that the server proved to have."""

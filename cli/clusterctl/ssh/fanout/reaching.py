@@ -43,6 +43,7 @@ COMPLAINT_S = 0.2
 """So long a proxy whose connection has failed is waited for, for its words."""
 HUNG_UP_S = 0.1
 """So long a proxy has to end by itself once nobody is at its other end; then it is told to."""
+SESSION_WORDS = "Starting session with SessionId:"
 KEX_FAILURE, METHOD_NOT_SUPPORTED, KEY_REFUSED = -5, -33, {-16, -18, -19, -48}
 
 
@@ -225,8 +226,8 @@ def _peeked(connection: socket.socket) -> bytes:
 def _no_handshake(link: Link, first_words: bytes, error: Libssh2Error) -> NodeFailure:
     target = link.target
     if not link.session.has_greeting():
-        if first_words and not first_words.startswith(b"SSH-"):
-            said = first_words.decode(errors="replace").splitlines()[0]
+        said = first_line(first_words)
+        if said and not said.startswith("SSH-"):
             return NodeFailure("protocol", f"{target.place} is no SSH server: it says {said!r}", phase="greeting")
         return closed_unheard(target)
     if error.code in {KEX_FAILURE, METHOD_NOT_SUPPORTED}:
@@ -236,6 +237,15 @@ def _no_handshake(link: Link, first_words: bytes, error: Libssh2Error) -> NodeFa
         )
         return NodeFailure("host-key", told, phase="key exchange")
     return broken_key_exchange(target, error)
+
+
+def first_line(words: bytes) -> str:
+    """The first line that is not the Session Manager plugin's own; empty where nothing else was said.
+
+    The plugin says it before it has a connection to the node (aws/session-manager-plugin, session.go; 2026-11-26).
+    """
+    lines = words.decode(errors="replace").splitlines()
+    return next((line for line in lines if line and not line.startswith(SESSION_WORDS)), "")
 
 
 def _log_in(link: Link, keys: LoginKeys, ends_at: float) -> Generator[Waiting, bool, None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import time
 
 import paramiko
 from paramiko.ssh_exception import IncompatiblePeer
@@ -26,6 +27,10 @@ from clusterctl.ssh.host_key import refuse_other_host_key, signature_algorithms
 from clusterctl.ssh.keys.login_keys import LoginKey, LoginKeys
 from clusterctl.ssh.proxy import Proxy
 from clusterctl.ssh.target import Target
+
+GREETING = b"SSH-"
+MOST_BEFORE_GREETING_BYTES = 4096
+POLL_S = 0.01
 
 # paramiko's thread logs what it raises as well; without a handler that ends up on the person's stderr.
 logging.getLogger("paramiko").setLevel(logging.CRITICAL + 1)
@@ -52,6 +57,8 @@ def handshake(
     connection: socket.socket, target: Target, keys: LoginKeys, deadlines: Deadlines, clock: Clock
 ) -> paramiko.Transport:
     """A transport on `connection`, the host's key checked, the person logged in. Raises NodeFailure, closes nothing."""
+    if target.proxy_argv is not None:
+        skip_to_greeting(connection, clock.left_s(deadlines.greeting_s))
     transport = paramiko.Transport(connection)
     try:
         _exchange_keys(transport, target, deadlines, clock)
@@ -61,6 +68,28 @@ def handshake(
         transport.close()
         raise
     return transport
+
+
+def skip_to_greeting(connection: socket.socket, within_s: float) -> None:
+    """Reads the lines that a proxy command says before the server speaks; returns at the greeting, or when it is late.
+
+    The Session Manager plugin says `Starting session with SessionId: …` before it has a connection to the node (its
+    session.go, Execute), and paramiko gives each line after the first one 2 s (Transport._check_banner in 3.5 and 4);
+    2026-11-26.
+    """
+    ends_at, is_line_start = time.monotonic() + within_s, True
+    for _ in range(MOST_BEFORE_GREETING_BYTES):
+        connection.settimeout(max(POLL_S, ends_at - time.monotonic()))
+        try:
+            while is_line_start and len(seen := connection.recv(len(GREETING), socket.MSG_PEEK)) < len(GREETING):
+                if not seen or not GREETING.startswith(seen) or time.monotonic() >= ends_at:
+                    break
+                time.sleep(POLL_S)
+            if is_line_start and (not seen or seen == GREETING):
+                return
+            is_line_start = connection.recv(1) in (b"", b"\n")
+        except OSError:
+            return
 
 
 def _exchange_keys(transport: paramiko.Transport, target: Target, deadlines: Deadlines, clock: Clock) -> None:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any  # requests and answers as boto3 has them
 
+from botocore.exceptions import ClientError
 from clusterctl.engine.stack import Stack
 from clusterctl.home import Home
 from clusterctl.lifecycle.change import Change
 from clusterctl.output import Output
 from clusterctl.text.instant import utc_now
+from clusterctl_infra.names import PURCHASED_AT_TAG
 
 from tests.unit.cli.cloud.fake_clients import FakeClients
 from tests.unit.cli.cloud.fake_session import always
@@ -43,8 +46,13 @@ class Account(FakeClients):
     """Whether lists have what was just bought."""
     begins_in: timedelta = timedelta(0)
     calls: int = 0
+    groups: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Name of a placement group → its tags."""
+    meeting: threading.Barrier | None = None
+    """Where buyers wait for each other, between the last look and the purchase's lock."""
 
     def __post_init__(self) -> None:
+        self._one_by_one = threading.RLock()
         FakeClients.__init__(self, endpoint_url=None, ec2=self)
 
     def account(self) -> str:
@@ -64,6 +72,31 @@ class Account(FakeClients):
         return self._call(
             lambda: {"CapacityReservations": [row for row in self.blocks if row["CapacityReservationId"] in ids]}
         )
+
+    def create_placement_group(self, **asked: Any) -> dict[str, Any]:
+        if self.meeting is not None:
+            self.meeting.wait()
+        return self._call(lambda: self._group(asked))
+
+    def _group(self, asked: dict[str, Any]) -> dict[str, Any]:
+        if asked["GroupName"] in self.groups:
+            raise refusal("InvalidPlacementGroup.Duplicate", "CreatePlacementGroup")
+        (tags,) = asked["TagSpecifications"]
+        self.groups[asked["GroupName"]] = {row["Key"]: row["Value"] for row in tags["Tags"]}
+        return {}
+
+    def describe_placement_groups(self, **asked: Any) -> dict[str, Any]:
+        (wanted,) = asked["Filters"][0]["Values"]
+        return self._call(lambda: {"PlacementGroups": [group_view(wanted, self.groups)] * (wanted in self.groups)})
+
+    def delete_placement_group(self, **asked: Any) -> dict[str, Any]:
+        return self._call(lambda: {"Return": self.groups.pop(asked["GroupName"])})
+
+    def grow_old(self, minutes: int) -> None:
+        """Every placement group was made so much earlier."""
+        for tags in self.groups.values():
+            made = datetime.fromisoformat(tags[PURCHASED_AT_TAG]) - timedelta(minutes=minutes)
+            tags[PURCHASED_AT_TAG] = made.isoformat()
 
     def purchase_capacity_block(self, **asked: Any) -> dict[str, Any]:
         return self._call(lambda: {"CapacityReservation": self._sell(asked)})
@@ -88,6 +121,10 @@ class Account(FakeClients):
         return block
 
     def _call(self, effect: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        with self._one_by_one:
+            return self._called(effect)
+
+    def _called(self, effect: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         self.calls += 1
         for when in ("before", "after"):
             failure = self.fails.get((self.calls, when))
@@ -113,6 +150,16 @@ class Account(FakeClients):
                 **changed,
             }
         )
+
+
+def refusal(code: str, operation: str) -> ClientError:
+    answer: Any = {"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": 400}}
+    return ClientError(answer, operation)
+
+
+def group_view(name: str, groups: dict[str, dict[str, str]]) -> dict[str, Any]:
+    tags = [{"Key": key, "Value": value} for key, value in groups.get(name, {}).items()]
+    return {"GroupName": name, "State": "available", "Tags": tags}
 
 
 class Keyboard(io.StringIO):

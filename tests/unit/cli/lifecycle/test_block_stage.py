@@ -87,25 +87,29 @@ def test_what_is_bought_carries_no_clusters_id_and_the_persons_own_tags(tmp_path
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("call", range(1, 6))
+@pytest.mark.parametrize("call", range(1, 8))
 @pytest.mark.parametrize("is_home_lost", [False, True])
 def test_whoever_is_killed_at_whichever_call_two_are_never_bought(
     tmp_path: Path, call: int, when: str, is_home_lost: bool
 ) -> None:
-    """The calls: blocks there are, offerings, blocks once more, the purchase, the block that was bought."""
+    """The calls: blocks there are, offerings, the lock, blocks once more, whose lock it is, the purchase, the block."""
     account = selling(fails={(call, when): Killed()})
     with pytest.raises(Killed):
         brought(tmp_path, account, buys=True)
     was_bought = bool(account.purchases)
-    assert was_bought == (call > 4 or (call, when) == (4, "after"))
+    assert was_bought == (call > 6 or (call, when) == (6, "after"))
+    was_locked = call > 3 or (call, when) == (3, "after")
     if is_home_lost:
         shutil.rmtree(tmp_path / "home", ignore_errors=True)
         (tmp_path / "Pulumi.dev.yaml").unlink(missing_ok=True)
     account.fails = {}
-    if (call, when, is_home_lost) == (4, "before", False):
-        with pytest.raises(CloudError, match=r"it may be bought. Nothing else is bought before"):
+    if was_locked and not was_bought:
+        is_noted = (call, is_home_lost) == (6, False)
+        told = r"it may be bought. Nothing else is" if is_noted else r"is buying a capacity block .* Nothing else is"
+        with pytest.raises(CloudError, match=f"{told} bought before"):
             brought(tmp_path, account, buys=True)
         assert account.purchases == []
+    account.grow_old(minutes=16)
     assert brought(tmp_path, account, buys=True, later=timedelta(minutes=16)) == "cr-00000001"
     assert len(account.purchases) == 1
 
@@ -123,7 +127,7 @@ def test_whoever_is_killed_at_whichever_call_two_are_never_bought(
 def test_after_an_answer_that_was_lost_nothing_is_bought_before_aws_shows_what_became_of_it(
     tmp_path: Path, lost: Exception
 ) -> None:
-    account = selling("5000", "5100", fails={(4, "after"): lost}, shows_new=False)
+    account = selling("5000", "5100", fails={(6, "after"): lost}, shows_new=False)
     for _ in range(3):
         with pytest.raises(CloudError, match="it may be bought"):
             brought(tmp_path, account, buys=True)
@@ -137,7 +141,7 @@ def test_a_refusal_is_told_and_the_next_up_may_buy_at_once(tmp_path: Path) -> No
         {"Error": {"Code": "UnauthorizedOperation", "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": 403}},  # type: ignore[typeddict-item]
         "PurchaseCapacityBlock",
     )
-    account = selling(fails={(4, "before"): refusal})
+    account = selling(fails={(6, "before"): refusal})
     with pytest.raises(CloudError, match="UnauthorizedOperation: buying the capacity block cb-00000000"):
         brought(tmp_path, account, buys=True)
     assert brought(tmp_path, account, buys=True) == "cr-00000001"
@@ -200,6 +204,7 @@ def test_when_the_block_is_over_another_is_looked_for_and_asked_about(tmp_path: 
     brought(tmp_path, account, buys=True)
     account.blocks[0]["State"] = state
     later = timedelta(minutes=16)
+    account.grow_old(minutes=16)
     with pytest.raises(UsageError, match="not agreed, since"):
         brought(tmp_path, account, later=later)
     assert brought(tmp_path, account, buys=True, later=later) == "cr-00000002"

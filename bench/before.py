@@ -1,0 +1,75 @@
+"""What `clusterctl up` costs now and what it cost at an earlier revision, in turns on one machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.timing import Timing, run
+from bench.workspace import CLUSTERCTL, ROOT, workspace
+
+REVISION, NODES, ROUNDS = "BENCH_BEFORE", "BENCH_NODES", "BENCH_ROUNDS"
+"""`BENCH_BEFORE=v0.3 BENCH_NODES=64 BENCH_ROUNDS=2 scripts/bench before` measures smaller clusters, and fewer of
+them."""
+FIRST = "1b56584e"
+"""The commit before roles, networks and capacity were made as a first account needs them (2026-11-23)."""
+AIM = "\u2264 1.05"
+WARM_NODES = 2
+
+
+def table() -> list[tuple[str, ...]]:
+    """Rows: what was measured, its median then and now, the ratio with that of each round, the aim."""
+    nodes, rounds = int(os.environ.get(NODES, "256")), int(os.environ.get(ROUNDS, "3"))
+    with checkout(os.environ.get(REVISION, FIRST)) as then:
+        for tree in (then, ROOT):  # compiles it
+            _up(tree, WARM_NODES)
+        pairs = [_pair(then, ROOT, nodes, is_odd=number % 2 == 1) for number in range(rounds)]
+    return [
+        _row(f"{nodes} nodes, up", pairs, lambda timing: timing.wall_s, "s"),
+        _row("its processor time", pairs, lambda timing: timing.cpu_s, "s"),
+        _row("its largest process", pairs, lambda timing: timing.peak_mib, "MiB"),
+    ]
+
+
+@contextmanager
+def checkout(revision: str) -> Iterator[Path]:
+    """The files of a revision in a folder of their own, with this checkout's environment."""
+    folder = Path(tempfile.mkdtemp(prefix="clusterctl-revision-"))
+    try:
+        packed = subprocess.run(["git", "archive", revision], cwd=ROOT, check=True, capture_output=True, timeout=60)
+        subprocess.run(["tar", "-x", "-C", folder], input=packed.stdout, check=True, timeout=60)
+        (folder / ".venv").symlink_to((ROOT / ".venv").resolve())
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _pair(then: Path, now: Path, nodes: int, *, is_odd: bool) -> tuple[Timing, Timing]:
+    """Then and now, one after the other; which comes first changes with each round."""
+    if is_odd:
+        later = _up(now, nodes)
+        return _up(then, nodes), later
+    return _up(then, nodes), _up(now, nodes)
+
+
+def _up(tree: Path, nodes: int) -> Timing:
+    with workspace(tree) as space:
+        stack = space.stack(f"then{nodes}", nodes=nodes, machines="none")
+        return run([CLUSTERCTL, "up", str(stack)], env=space.env, cwd=str(stack), timeout_s=600)
+
+
+def _row(
+    what: str, pairs: Sequence[tuple[Timing, Timing]], of: Callable[[Timing], float], unit: str
+) -> tuple[str, ...]:
+    """Median of then, of now, and the median of the rounds' own ratios, with all of them."""
+    thens, nows = [of(then) for then, _ in pairs], [of(now) for _, now in pairs]
+    ratios = [now / then for then, now in zip(thens, nows, strict=True)]
+    each = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+    before, after = (f"{statistics.median(values):.1f} {unit}" for values in (thens, nows))
+    return what, before, after, f"{statistics.median(ratios):.2f} ({each})", AIM

@@ -1,0 +1,152 @@
+"""Who may buy a capacity block for a cluster: one computer at a time, by a placement group that only one can make.
+
+AWS has no lock, and takes no token with a purchase. A placement group's name is unique in an account's region, whoever
+asks first (EC2 API, CreatePlacementGroup; error code InvalidPlacementGroup.Duplicate; 2026-11-26), and an empty one
+costs nothing. It stays for a while after the purchase: lists may not show a new block at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+from clusterctl_infra.errors import CloudError
+from clusterctl_infra.names import ID_TAG, OWNER_TAG, PURCHASE_TAG, PURCHASED_AT_TAG, PURCHASED_FOR_TAG
+
+from clusterctl.cloud.block_purchase import SHOWN_WITHIN
+from clusterctl.cloud.boundary import Clients
+from clusterctl.cloud.instances import tags_of
+from clusterctl.cloud.refusal import aws_errors, code_of
+
+if TYPE_CHECKING:
+    from types_boto3_ec2.type_defs import TagSpecificationTypeDef
+
+TAKEN = "InvalidPlacementGroup.Duplicate"
+GONE = "InvalidPlacementGroup.Unknown"
+TRIES = 3
+"""A lock may end while it is asked for: so often it is asked for again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PurchaseLock:
+    """One purchase that is under way, or was a moment ago."""
+
+    cluster: str
+    purchase_id: str
+    owner: str
+    asked_at: datetime
+
+    @property
+    def name(self) -> str:
+        """Of the placement group."""
+        return lock_name(self.cluster)
+
+
+def lock_name(cluster: str) -> str:
+    """The name of the placement group that stands for a purchase for the cluster."""
+    return f"clusterctl-buys-{cluster}"
+
+
+def take_lock(clients: Clients, lock: PurchaseLock, *, own_tags: Mapping[str, str]) -> None:
+    """Makes the lock, in place of one that is too old to be of a purchase under way. Raises CloudError.
+
+    `own_tags`: a person's; an account may refuse what lacks some of them.
+    """
+    with aws_errors(f"keeping others from buying a capacity block for {lock.cluster} at the same time"):
+        for _ in range(TRIES):
+            if _is_made(clients, lock, own_tags):
+                return
+            held = _found(clients, lock.cluster)
+            if held is not None and held.purchase_id == lock.purchase_id:  # the answer was lost, and boto3 asked again
+                return
+            if held is not None and lock.asked_at - held.asked_at < SHOWN_WITHIN:
+                break
+            if held is not None:
+                _end(clients, lock.cluster)
+    raise under_way(clients, lock.cluster, held)
+
+
+def holds(clients: Clients, lock: PurchaseLock, *, now: datetime) -> bool:
+    """Whether the lock is this purchase's, and nobody may take it for an old one soon. Raises CloudError."""
+    with aws_errors(f"looking who buys a capacity block for {lock.cluster}"):
+        held = _found(clients, lock.cluster)
+    return held is not None and held.purchase_id == lock.purchase_id and now - held.asked_at < SHOWN_WITHIN / 2
+
+
+def give_back(clients: Clients, cluster: str) -> None:
+    """Ends the lock: nothing was bought. Raises CloudError."""
+    with aws_errors(f"letting others buy a capacity block for {cluster}"):
+        _end(clients, cluster)
+
+
+def end_old_lock(clients: Clients, cluster: str, *, now: datetime) -> None:
+    """Ends a lock that no purchase under way can have; a block that was bought is shown by now. Raises CloudError."""
+    with aws_errors(f"looking who buys a capacity block for {cluster}"):
+        held = _found(clients, cluster)
+        if held is not None and now - held.asked_at >= SHOWN_WITHIN:
+            _end(clients, cluster)
+
+
+def under_way(clients: Clients, cluster: str, held: PurchaseLock | None) -> CloudError:
+    """The error for who comes second."""
+    who = "somebody" if held is None else f"{held.owner or 'somebody'} (since {held.asked_at:%H:%M} UTC)"
+    until = "" if held is None else f" Nothing else is bought before {held.asked_at + SHOWN_WITHIN:%H:%M} UTC."
+    return CloudError(
+        f"{who} is buying a capacity block for {cluster}, perhaps on another computer, so none is bought here.{until} "
+        "Run the same again: the block is used when AWS shows it",
+        code="PurchaseUnderWay",
+        hint=f"aws ec2 describe-placement-groups --region {clients.region} --group-names {lock_name(cluster)}",
+    )
+
+
+def _is_made(clients: Clients, lock: PurchaseLock, own_tags: Mapping[str, str]) -> bool:
+    try:
+        clients.ec2.create_placement_group(
+            GroupName=lock.name, Strategy="spread", TagSpecifications=_tagged(lock, own_tags)
+        )
+    except ClientError as e:
+        if code_of(e) != TAKEN:
+            raise
+        return False
+    return True
+
+
+def _tagged(lock: PurchaseLock, own_tags: Mapping[str, str]) -> list[TagSpecificationTypeDef]:
+    """Never a cluster's id: nothing that ends clusters may end it in the middle of a purchase."""
+    own = {key: value for key, value in own_tags.items() if key != ID_TAG}
+    told = {PURCHASE_TAG: lock.purchase_id, PURCHASED_FOR_TAG: lock.cluster, OWNER_TAG: lock.owner}
+    tags = {**own, **told, PURCHASED_AT_TAG: lock.asked_at.isoformat(timespec="seconds")}
+    rows = [{"Key": key, "Value": value} for key, value in tags.items()]
+    return [{"ResourceType": "placement-group", "Tags": rows}]  # type: ignore[typeddict-item]
+
+
+def _found(clients: Clients, cluster: str) -> PurchaseLock | None:
+    """The lock there is. Raises CloudError for a placement group of that name that is none."""
+    name = lock_name(cluster)
+    answer = clients.ec2.describe_placement_groups(Filters=[{"Name": "group-name", "Values": [name]}])
+    rows = [row for row in answer["PlacementGroups"] if row.get("GroupName") == name and row.get("State") != "deleted"]
+    if not rows:
+        return None
+    tags = tags_of(rows[0].get("Tags"))
+    try:
+        asked_at = datetime.fromisoformat(tags[PURCHASED_AT_TAG])
+        purchase_id = tags[PURCHASE_TAG]
+    except (KeyError, ValueError) as e:
+        raise CloudError(
+            f"the placement group {name} has not the tags of a purchase for {cluster}: whoever made it, no capacity "
+            "block is bought while it is there",
+            code="NoPurchaseLock",
+            hint=f"aws ec2 delete-placement-group --region {clients.region} --group-name {name}",
+        ) from e
+    return PurchaseLock(cluster=cluster, purchase_id=purchase_id, owner=tags.get(OWNER_TAG, ""), asked_at=asked_at)
+
+
+def _end(clients: Clients, cluster: str) -> None:
+    try:
+        clients.ec2.delete_placement_group(GroupName=lock_name(cluster))
+    except ClientError as e:
+        if code_of(e) != GONE:
+            raise
