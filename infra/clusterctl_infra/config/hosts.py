@@ -24,6 +24,7 @@ from clusterctl_infra.config.storage import STRICT
 
 TARGET = "hosts"
 NOT_BUILT = {
+    "workflow_storage": "it needs mounts, which are not built yet for target: hosts",
     "storage": "mounts are not built yet for target: hosts; mount it on the hosts yourself, at the same path on all",
     "packages": "packages are not built yet for target: hosts; install them on the hosts yourself",
     "scripts": "scripts are not built yet for target: hosts; run them by clusterctl ssh --node all",
