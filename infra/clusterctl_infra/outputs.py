@@ -103,6 +103,8 @@ class Inventory:
     """True after `down` with retained storage: zero nodes on purpose."""
     advisory_end: str | None = None
     """Of hosts: until when their use was meant to last. Nothing ends them."""
+    workflow_storage: str | None = None
+    """`s3://BUCKET/PATH` below which workflows keep datasets; None: on storage that the nodes share."""
 
     @property
     def is_hosts(self) -> bool:
@@ -113,8 +115,9 @@ class Inventory:
 def inventory_to_json(inventory: Inventory) -> dict[str, Any]:
     """A JSON-able dictionary with the version in it."""
     fields = dataclasses.asdict(inventory)
-    if inventory.advisory_end is None:  # so that what is kept of clusters on AWS stays as it was
-        del fields["advisory_end"]
+    for name in ("advisory_end", "workflow_storage"):
+        if fields[name] is None:  # so that what is kept of clusters without it stays as it was
+            del fields[name]
     return {"version": VERSION, **fields}
 
 

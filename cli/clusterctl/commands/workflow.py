@@ -86,6 +86,13 @@ def with_repeated_flags(args: list[str]) -> list[str]:
 @click.option("--rehearse", is_flag=True, help="--up: on this computer instead of AWS, at no cost.")
 @click.option("--yes", "-y", is_flag=True, help="--up: agree to the price without being asked.")
 @click.option("--on-host", "is_on_host", is_flag=True, help="submit: on the nodes as they are, not in images.")
+@click.option(
+    "--registry-secret",
+    "registry_secrets",
+    metavar="[REGISTRY=]NAME",
+    multiple=True,
+    help="submit: a variable of this computer: USER:PASSWORD for the images' registry, or for REGISTRY.",
+)
 @click.option("--dry-run", "is_dry_run", is_flag=True, help="submit: show where each task would run, and what.")
 @click.option("--task", metavar="NAME", help="logs: of this task alone.")
 @click.option("-f", "--follow", "is_followed", is_flag=True, help="logs: go on until the tasks have ended.")

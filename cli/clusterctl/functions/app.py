@@ -268,6 +268,7 @@ class RemoteFunction(Generic[P, R]):
 
     def _content(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
         refuse_within_a_job(os.environ, self._function.__name__)
+        _calling().registry_login(self._settings)  # before a cluster costs anything
         content: bytes = _calling().pickled_call(self._function, args, kwargs)
         return content
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from clusterctl_infra.outputs import Inventory, InventoryNode
 from clusterctl.functions.payload import REQUIREMENTS, module_folder, own_files, pickled_call, staged
 from clusterctl.functions.settings import FunctionSettings
 from clusterctl.functions.task import CONNECT_S, Task, secure_own_home
+from clusterctl.jobs.images import login_in
 from clusterctl.jobs.known import job_nodes
 from clusterctl.jobs.launcher import Launch
 from clusterctl.jobs.node_answers import JobNodes
@@ -30,7 +32,7 @@ from clusterctl.ssh.command import Command
 from clusterctl.ssh.fanout.fan_out import run_on_nodes
 from clusterctl.text.visible import visible
 
-__all__ = ["chosen_cluster", "pickled_call", "secure_own_home", "started"]
+__all__ = ["chosen_cluster", "pickled_call", "registry_login", "secure_own_home", "started"]
 GRACE_S = 30.0
 LOOK_S = 30.0
 LOOK = (
@@ -46,6 +48,7 @@ def started(function: Callable[..., Any], settings: FunctionSettings, content: b
 
     Raises NotReached where a node does not answer, ClusterctlError otherwise; then nothing was started.
     """
+    login = registry_login(settings)
     members = chosen_members(inventory, settings.num_instances)
     gpus = held_gpus(inventory, settings.gpus)
     nodes = job_nodes(inventory, connect_timeout_s=CONNECT_S)
@@ -72,8 +75,23 @@ def started(function: Callable[..., Any], settings: FunctionSettings, content: b
     folder = settings.workdir or module_folder(function)
     own = own_files(content, settings.requirements)
     with staged(folder, own, including=settings.include) as snapshot:
-        start = JobStart(request=request, nodes=nodes, snapshot=snapshot, secrets={}, wait_s=0.0, tell=_tell)
+        start = JobStart(
+            request=request,
+            nodes=nodes,
+            snapshot=snapshot,
+            secrets={},
+            registry_login=login,
+            wait_s=0.0,
+            tell=_tell,
+        )
         return Task(nodes, start.begin())
+
+
+def registry_login(settings: FunctionSettings) -> str:
+    """USER:PASSWORD for the image's registry; empty where none is named. Raises UsageError, without the value."""
+    if settings.registry_secret is None:
+        return ""
+    return login_in(settings.registry_secret, os.environ, option="registry_secret=")
 
 
 def chosen_members(inventory: Inventory, num_instances: int | None) -> tuple[InventoryNode, ...]:

@@ -29,7 +29,7 @@ from clusterctl.jobs.spec import IMAGE, checked_name
 AUTO, MANUAL = "auto", "manual"
 JOB = (
     *("cluster", "num_instances", "gpu", "distributed_mode", "environment", "max_run_time_hours"),
-    *("name", "workdir", "include", "requirements"),
+    *("name", "workdir", "include", "requirements", "registry_secret"),
 )
 OWN = (
     *("instance_type", "image", "volumes", "mounts", "max_price_per_hour", "budget_usd", "priority"),
@@ -59,6 +59,8 @@ class FunctionSettings:
     """Once on each node, instead of once for each GPU."""
     container: str | None
     """The image in whose containers it runs; None: on the nodes themselves."""
+    registry_secret: str | None = None
+    """The variable of this computer that has USER:PASSWORD for the image's registry."""
     requirements: tuple[str, ...]
     """Lines for pip."""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -92,6 +94,8 @@ class FunctionArguments(TypedDict, total=False):
     """Path → `s3://bucket/prefix`, read-only."""
     environment: Mapping[str, str] | None
     """Of the ranks."""
+    registry_secret: str | None
+    """A variable of this computer, whose value is USER:PASSWORD for the registry of a container's image."""
     requirements: Sequence[str]
     """What pip installs for it beforehand, as in a requirements.txt."""
     max_price_per_hour: float | None
@@ -124,6 +128,7 @@ class Arguments:
     instance_type: str | None = None
     distributed_mode: str = AUTO
     image: str | None = None
+    registry_secret: str | None = None
     volumes: Mapping[str, Mapping[str, Any]] | None = None
     mounts: Mapping[str, str] | None = None
     environment: Mapping[str, str] | None = None
@@ -158,6 +163,9 @@ def function_settings(given: Arguments, *, is_on_host: bool) -> FunctionSettings
         raise UsageError(
             f"{told}, and cluster={given.cluster!r} names one that exists: give only one of them", hint=HINT
         )
+    if given.registry_secret is not None and is_machine_image(given.image):
+        told = f"registry_secret={given.registry_secret!r} is for the registry of a container's image"
+        raise UsageError(f"{told}, and image={given.image!r} is none", hint=HINT)
     hours = given.max_run_time_hours
     return FunctionSettings(
         cluster=given.cluster,
@@ -165,6 +173,7 @@ def function_settings(given: Arguments, *, is_on_host: bool) -> FunctionSettings
         num_instances=given.num_instances if given.cluster is not None else (given.num_instances or 1),
         gpus=None if given.gpu is None else gpu_spec(given.gpu),
         container=None if container is None else _checked_container(container),
+        registry_secret=given.registry_secret if container is not None else None,
         requirements=_requirements(given.requirements),
         is_manual=given.distributed_mode == MANUAL,
         environment=_environment(given.environment or {}),

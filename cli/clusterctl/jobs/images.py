@@ -25,14 +25,19 @@ def registry_login(name: str | None, image: str | None) -> str:
         return ""
     if image is None:
         raise UsageError(f"--registry-secret {name} is for the registry of --image, and there is none", hint=HINT)
-    if name not in os.environ:
-        told = f"--registry-secret {name}: not in this computer's environment"
+    return login_in(name, os.environ)
+
+
+def login_in(name: str, environ: Mapping[str, str], *, option: str = "--registry-secret ") -> str:
+    """USER:PASSWORD from the variable of this name. Raises UsageError, without the value."""
+    if name not in environ:
+        told = f"{option}{name}: not in this computer's environment"
         raise UsageError(told, hint=f"export {name}=USER:PASSWORD")
-    user, colon, password = os.environ[name].partition(":")
+    user, colon, password = environ[name].partition(":")
     if not (user and colon and password):
-        told = f"--registry-secret {name}: its value is not USER:PASSWORD"
+        told = f"{option}{name}: its value is not USER:PASSWORD"
         raise UsageError(told, hint=f"export {name}=USER:PASSWORD")
-    return os.environ[name]
+    return environ[name]
 
 
 def fetch_image(

@@ -25,6 +25,8 @@ IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}")
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 FIRST_PORT, PORTS = 28000, 1000
 AUTO = "auto"
+AS_ASKED = ("python", "requirements", "requires_python", "setup", "image", "has_own_tmp")
+"""What of a request its nodes read as it is."""
 HINT = "clusterctl run --help"
 
 
@@ -59,6 +61,8 @@ class JobRequest:
     """A line for a shell, once on each node."""
     is_shared_wanted: bool = False
     """Its own folder is on storage that its nodes share, where there is some."""
+    volumes: tuple[tuple[str, str], ...] = ()
+    """Folders of a node that its containers have: where on the node, and where inside."""
     has_own_tmp: bool = False
     """Whether /tmp is a folder of the job's own."""
     workflow: Mapping[str, Any] | None = None
@@ -201,12 +205,11 @@ def make_spec(
         "timeout_s": request.timeout_s,
         "grace_s": request.grace_s,
         "is_sudo": request.is_sudo,
-        "image": request.image,
-        "has_own_tmp": request.has_own_tmp,
+        "volumes": [list(pair) for pair in request.volumes],
         "workflow": None if request.workflow is None else dict(request.workflow),
         "snapshot": dict(snapshot),
         "shared": shared_folder(request, said),
-        **{name: getattr(request, name) for name in ("python", "requirements", "requires_python", "setup")},
+        **{name: getattr(request, name) for name in AS_ASKED},
     }
     refuse_owned_names(spec)
     _refuse_in_container(request)

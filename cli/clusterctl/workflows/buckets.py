@@ -78,7 +78,8 @@ def unmounted(workflow: Workflow, mounts: Sequence[BucketMount]) -> Iterator[str
     for task in workflow.all_tasks():
         inputs = [(each.url, False) for each in task.inputs if each.url is not None]
         outputs = [(each.url, True) for each in task.outputs if each.url is not None]
-        for url, is_written in (*inputs, *outputs):
+        checkpoints = [(each.url, True) for each in task.checkpoint]
+        for url, is_written in (*inputs, *outputs, *checkpoints):
             if mounted_path(url, mounts, is_written=is_written) is not None:
                 continue
             is_read_only = is_written and mounted_path(url, mounts, is_written=False) is not None

@@ -10,6 +10,7 @@ from clusterctl_infra.config.quantities import parse_seconds
 from clusterctl_infra.nearest import did_you_mean
 from pydantic import BeforeValidator
 
+from clusterctl.on_node.job.job_containers import HIDDEN_FOLDERS, SHARED_MEMORY
 from clusterctl.workflows.tokens import ANYWHERE
 
 BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
@@ -17,6 +18,10 @@ DECIMAL = {"": 1, "K": 10**3, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "
 UNITS = {**DECIMAL, **BINARY}
 SIZE = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)\s*([A-Za-z]*)")
 CODES = re.compile(r"\d{1,3}(?:-\d{1,3})?(?:,\s*\d{1,3}(?:-\d{1,3})?)*")
+REGEX_LENGTH = 1000
+MOST_MOUNTS = 32
+OWN_FOLDERS = ("/", "/tmp", "/bin", "/lib", "/lib64", "/usr", "/etc", "/sbin")
+"""Where no mount may appear in a container: it would hide what the image, or the task, has there."""
 ACTIONS = ("COMPLETE", "FAIL", "RESCHEDULE", "RESTART")
 LARGEST_CODE = 255
 MOST_GPUS = 1024
@@ -106,6 +111,66 @@ def check_exit_actions(value: object) -> tuple[tuple[str, int, int], ...]:
     return tuple(found)
 
 
+def check_regex(value: object) -> str:
+    """A regular expression of Python's. Raises ValueError."""
+    text = _text(value)
+    if not 0 < len(text) <= REGEX_LENGTH:
+        raise ValueError(f"write a regular expression of at most {REGEX_LENGTH} characters")
+    try:
+        re.compile(text)
+    except (re.error, OverflowError, RecursionError) as e:
+        raise ValueError(f"no regular expression: {e}") from e
+    return text
+
+
+def check_frequency_s(value: object) -> float:
+    """How long to wait between two copies, in seconds, at least one. Raises ValueError."""
+    seconds = check_time_s(value)
+    if seconds < 1:
+        raise ValueError("write at least 1s")
+    return seconds
+
+
+def check_volume_mounts(value: object) -> tuple[tuple[str, str], ...]:
+    """(folder of the node, where the task sees it). Raises ValueError."""
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise ValueError("write a list of folders, as /data or /data:/in/the/container")
+    if len(value) > MOST_MOUNTS:
+        raise ValueError(f"{len(value)} mounts; at most {MOST_MOUNTS}")
+    found: list[tuple[str, str]] = []
+    for each in value:
+        source, colon, target = each.partition(":")
+        target = target if colon else source
+        if ":" in target or not target:
+            raise ValueError(f"{each!r}: write FOLDER or FOLDER:PLACE")
+        for path in (source, target):
+            _refuse_odd_path(path)
+        if source != SHARED_MEMORY:
+            _refuse_hidden(source)
+        if target != source:
+            _refuse_hidden(target)
+        if target in OWN_FOLDERS:
+            raise ValueError(f"{target}: the image, or the task, has its own")
+        if target in [other for _, other in found]:
+            raise ValueError(f"{target}: mounted twice")
+        found.append((source, target))
+    return tuple(found)
+
+
+def _refuse_odd_path(path: str) -> None:
+    parts = path.split("/")[1:]
+    if not path.startswith("/") or not path.isprintable() or {"", ".", ".."}.intersection(parts):
+        raise ValueError(f"{path!r}: write an absolute path without .. and a slash at its end")
+    if "," in path or '"' in path:
+        raise ValueError(f"{path!r}: no engine takes a comma or a quote")
+
+
+def _refuse_hidden(path: str) -> None:
+    for hidden in (*HIDDEN_FOLDERS, "/var/run"):
+        if f"{path}/".startswith(f"{hidden}/") or f"{hidden}/".startswith(f"{path}/"):
+            raise ValueError(f"{path}: no task mounts {hidden}, which has keys or other people's jobs")
+
+
 def _refuse_bad_ranges(ranges: list[tuple[str, int, int]]) -> None:
     for place, (action, first, last) in enumerate(ranges):
         if not first <= last <= LARGEST_CODE:
@@ -121,6 +186,9 @@ def _text(value: object) -> str:
     return value
 
 
+Regex = Annotated[str, BeforeValidator(check_regex)]
+FrequencyS = Annotated[float, BeforeValidator(check_frequency_s)]
+VolumeMounts = Annotated[tuple[tuple[str, str], ...], BeforeValidator(check_volume_mounts)]
 TaskName = Annotated[str, BeforeValidator(check_task_name)]
 Flag = Annotated[bool, BeforeValidator(check_flag)]
 Gpus = Annotated[int, BeforeValidator(check_gpus)]

@@ -16,10 +16,13 @@ from clusterctl.workflows.fields import (
     ExitActions,
     FilePath,
     Flag,
+    FrequencyS,
     Gpus,
+    Regex,
     SizeMib,
     TaskName,
     TimeS,
+    VolumeMounts,
 )
 
 STRICT = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -34,7 +37,7 @@ class Dataset(BaseModel):
 
     name: DatasetName
     path: str | None = None
-    regex: str | None = None
+    regex: Regex | None = None
     localpath: str | None = None
     metadata: Any = None
     labels: Any = None
@@ -48,7 +51,7 @@ class Input(BaseModel):
     task: TaskName | None = None
     dataset: Dataset | None = None
     url: str | None = None
-    regex: str | None = None
+    regex: Regex | None = None
 
     @model_validator(mode="after")
     def _names_what(self) -> Input:
@@ -63,13 +66,24 @@ class Output(BaseModel):
 
     dataset: Dataset | None = None
     url: str | None = None
-    regex: str | None = None
+    regex: Regex | None = None
     update_dataset: Any = None
 
     @model_validator(mode="after")
     def _names_what(self) -> Output:
         _require_single(dataset=self.dataset, url=self.url, update_dataset=self.update_dataset)
         return self
+
+
+class CheckpointSpec(BaseModel):
+    """A folder that is copied to a URL while the task runs, and at its end."""
+
+    model_config = STRICT
+
+    path: str
+    url: str
+    frequency: FrequencyS
+    regex: Regex | None = None
 
 
 class File(BaseModel):
@@ -105,8 +119,8 @@ class Task(BaseModel):
     inputs: tuple[Input, ...] = ()
     outputs: tuple[Output, ...] = ()
     exit_actions: ExitActions = Field(default=(), alias="exitActions")
-    volume_mounts: Any = Field(default=None, alias="volumeMounts")
-    checkpoint: Any = None
+    volume_mounts: VolumeMounts = Field(default=(), alias="volumeMounts")
+    checkpoint: tuple[CheckpointSpec, ...] = ()
     kpis: Any = None
     privileged: Flag = False
     host_network: Flag = Field(default=False, alias="hostNetwork")

@@ -67,6 +67,7 @@ class WorkflowFlags:
     yes: bool
     task: str | None
     is_on_host: bool
+    registry_secrets: tuple[str, ...]
     is_dry_run: bool
     is_followed: bool
     connect_timeout_s: float
@@ -76,6 +77,8 @@ class WorkflowFlags:
 def carry_out(flags: WorkflowFlags, output: Output) -> int:
     """The exit code. Raises ClusterctlError."""
     _refuse_odd_up(flags)
+    if flags.registry_secrets and (flags.verb != SUBMIT or flags.is_on_host):
+        raise UsageError("--registry-secret belongs to submit, where tasks run in images", hint=HINT)
     if flags.verb in (VALIDATE, SPEC, SUBMIT):
         return _with_file(flags, output)
     if flags.verb == EXEC and len(flags.words) < 2:
@@ -134,6 +137,7 @@ def _with_file(flags: WorkflowFlags, output: Output) -> int:
     if flags.verb == SUBMIT:
         own = SubmitFlags(
             is_on_host=flags.is_on_host,
+            registry_secrets=flags.registry_secrets,
             is_dry_run=flags.is_dry_run,
             connect_timeout_s=flags.connect_timeout_s,
             as_json=flags.as_json,

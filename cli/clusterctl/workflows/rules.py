@@ -12,13 +12,14 @@ from clusterctl_infra.nearest import did_you_mean
 from clusterctl.on_node.job.launch import owned_names
 from clusterctl.workflows import tokens
 from clusterctl.workflows.buckets import NOT_BUILT, url_problem
-from clusterctl.workflows.model import DEFAULT, Group, Input, Output, Resources, Task, Workflow
+from clusterctl.workflows.model import DEFAULT, CheckpointSpec, Group, Input, Output, Resources, Task, Workflow
 from clusterctl.workflows.order import circle, upstream
 
 MOST_TASKS = 1000
 ROOT: Path = ("workflow",)
 FILE_ROOT = "/tmp/"
 """Below it a task's files go: a folder of the task's own. All else on a node belongs to everybody on it."""
+REGEX_OF_DATASET = "write it below dataset"
 ANY_JOB = {
     **dict.fromkeys(("job", "cluster", "cluster_id", "user", "launcher"), ""),
     **dict.fromkeys(("attempt", "generation", "master_port", "channel_port", "jax_port"), 0),
@@ -95,8 +96,6 @@ def _resource_faults(path: Path, resources: Resources) -> Iterator[Fault]:
 def _task_faults(path: Path, task: Task, group: Group, names: set[str]) -> Iterator[Fault]:
     yield from _refused(
         path,
-        volumeMounts=f"{NOT_BUILT}: a task on the node sees its folders anyway" if task.volume_mounts else None,
-        checkpoint=f"{NOT_BUILT}: {{{{output}}}} on shared storage outlives the task" if task.checkpoint else None,
         kpis=NOT_BUILT if task.kpis else None,
         privileged="tasks run as the login user" if task.privileged else None,
         downloadType=NOT_BUILT if task.download_type is not None else None,
@@ -108,6 +107,8 @@ def _task_faults(path: Path, task: Task, group: Group, names: set[str]) -> Itera
         yield from _input_faults((*path, "inputs", index), each, group, names)
     for index, output in enumerate(task.outputs):
         yield from _output_faults((*path, "outputs", index), output)
+    for index, checkpoint in enumerate(task.checkpoint):
+        yield from _checkpoint_faults((*path, "checkpoint", index), checkpoint)
     for where, text in texts(task):
         yield from (Fault((*path, *where), sentence) for sentence in token_faults(text, task, group))
 
@@ -142,8 +143,8 @@ def _variable_faults(path: Path, task: Task) -> Iterator[Fault]:
 def _input_faults(path: Path, each: Input, group: Group, names: set[str]) -> Iterator[Fault]:
     if each.url is not None and (problem := url_problem(each.url)) is not None:
         yield Fault((*path, "url"), problem)
-    if each.regex is not None or (each.dataset is not None and each.dataset.regex is not None):
-        yield Fault(path, f"regex is {NOT_BUILT}")
+    if each.regex is not None and each.dataset is not None:
+        yield Fault((*path, "regex"), REGEX_OF_DATASET)
     if each.dataset is not None and each.dataset.localpath is not None:
         yield Fault((*path, "dataset", "localpath"), f"{NOT_BUILT}: clusterctl cp DIR NODE:PATH")
     if each.dataset is not None and each.dataset.path is not None:
@@ -159,13 +160,12 @@ def _output_faults(path: Path, output: Output) -> Iterator[Fault]:
         yield Fault((*path, "url"), problem)
     if output.update_dataset is not None:
         yield Fault((*path, "update_dataset"), f"{NOT_BUILT}; each upload is a new version")
-    if output.regex is not None:
-        yield Fault(path, f"regex is {NOT_BUILT}")
+    if output.regex is not None and output.dataset is not None:
+        yield Fault((*path, "regex"), REGEX_OF_DATASET)
     if output.dataset is None:
         return
     yield from _refused(
         (*path, "dataset"),
-        regex=NOT_BUILT if output.dataset.regex is not None else None,
         metadata=NOT_BUILT if output.dataset.metadata is not None else None,
         labels=NOT_BUILT if output.dataset.labels is not None else None,
         localpath="for inputs" if output.dataset.localpath is not None else None,
@@ -174,6 +174,16 @@ def _output_faults(path: Path, output: Output) -> Iterator[Fault]:
         yield Fault((*path, "dataset", "name"), f"tags of outputs are {NOT_BUILT}; versions are numbered")
     if (part := output.dataset.path) is not None and (part.startswith("/") or ".." in part.split("/")):
         yield Fault((*path, "dataset", "path"), f"{part!r}: write a path below {{{{output}}}}")
+
+
+def _checkpoint_faults(path: Path, checkpoint: CheckpointSpec) -> Iterator[Fault]:
+    if (problem := url_problem(checkpoint.url)) is not None:
+        yield Fault((*path, "url"), problem)
+    plain = tokens.ANYWHERE.sub("/x", checkpoint.path)
+    if not plain.startswith("/") or ".." in plain.split("/"):
+        yield Fault(
+            (*path, "path"), f"{checkpoint.path!r}: write an absolute path without .., as {{{{output}}}}/models"
+        )
 
 
 def texts(task: Task) -> Iterator[tuple[Path, str]]:
@@ -188,6 +198,9 @@ def texts(task: Task) -> Iterator[tuple[Path, str]]:
             yield ("outputs", index, "dataset", "path"), output.dataset.path or ""
         if output.url is not None:
             yield ("outputs", index, "url"), output.url
+    for index, checkpoint in enumerate(task.checkpoint):
+        yield ("checkpoint", index, "path"), checkpoint.path
+        yield ("checkpoint", index, "url"), checkpoint.url
     for index, each in enumerate(task.inputs):
         if each.dataset is not None:
             yield ("inputs", index, "dataset", "name"), each.dataset.name

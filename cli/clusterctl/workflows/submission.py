@@ -16,6 +16,7 @@ from clusterctl.jobs.node_answers import JobNodes
 from clusterctl.jobs.shown import ended_text
 from clusterctl.jobs.start import JobStart, NodesInUse
 from clusterctl.on_node.job import judge
+from clusterctl.on_node.job.image_pull import registry_of
 from clusterctl.on_node.job.lease import free_gpus
 from clusterctl.on_node.workflow.barrier import KEY_VARIABLE
 from clusterctl.workflows.course import (
@@ -52,6 +53,8 @@ class Submission:
     rooms: tuple[Room, ...]
     secrets_of: Mapping[str, Mapping[str, str]]
     """Task → the values of its credentials."""
+    logins: Mapping[str, str]
+    """Registry → USER:PASSWORD."""
     tell: Callable[[str], None]
     now_s: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
@@ -188,7 +191,7 @@ class Submission:
         rooms = []
         for room in self.rooms:
             answer = answers[room.node.slot]
-            if answer.error is not None or answer.words["phase"] != "ready":
+            if answer.error is not None or answer.words["phase"] != "ready" or answer.words.get("is_reclaimed"):
                 continue
             holders = answer.words["holders"]
             free = len(free_gpus(holders, int(answer.words["gpus"])))
@@ -236,7 +239,8 @@ class Submission:
             return
         for image in sorted({each.task.image for each in placed}):
             nodes = {each.node.slot: each.node for each in placed if each.task.image == image}
-            fetch_image(image, self.nodes, list(nodes.values()), name=self.run.id, tell=self.tell)
+            login = self.logins.get(registry_of(image), "")
+            fetch_image(image, self.nodes, list(nodes.values()), name=self.run.id, tell=self.tell, login=login)
 
     def _begin_task(self, group: Group, together: Sequence[Placed], placed: Placed, gate: Gate | None) -> int:
         """Starts a task; the port of its node that is its job's alone."""
@@ -247,12 +251,13 @@ class Submission:
         values = values_of(self.run, together, placed, job)
         own_secrets = {**self.secrets_of[name], KEY_VARIABLE: self._keys[group.name]}
         request = task_request(self.run, group, placed, job, tries=tries, values=values, secrets=sorted(own_secrets))
-        with staged(self.run, placed, values, gate) as snapshot:
+        with staged(self.run, placed, job, values, gate) as snapshot:
             start = JobStart(
                 request=request,
                 nodes=self.nodes,
                 snapshot=snapshot,
                 secrets=own_secrets,
+                registry_login=self.logins.get(registry_of(placed.task.image), ""),
                 wait_s=0.0,
                 tell=lambda text: None,
             )

@@ -30,10 +30,12 @@ from clusterctl.workflows.submission import Submission
 from clusterctl.workflows.submit_checks import (
     ON_HOST_HINT,
     credentials_of,
-    refuse_odd_images,
+    refuse_odd_tasks,
     refuse_unfit,
     refuse_unmounted,
     refuse_unshared,
+    registry_logins,
+    workflow_bucket,
 )
 from clusterctl.workflows.task_job import Run, values_of
 from clusterctl.workflows.tokens import resolve
@@ -49,6 +51,8 @@ class SubmitFlags:
     """How `submit` runs a workflow."""
 
     is_on_host: bool
+    registry_secrets: tuple[str, ...]
+    """Variables of this computer with USER:PASSWORD, each `NAME` or `REGISTRY=NAME`."""
     is_dry_run: bool
     connect_timeout_s: float
     as_json: bool
@@ -69,12 +73,13 @@ def submit(loaded: LoadedWorkflow, inventory: Inventory, flags: SubmitFlags, out
     secrets = credentials_of(loaded, os.environ)
     where, hint = inventory.cluster, f"clusterctl nodes --cluster {inventory.cluster}"
     refuse_unfit(loaded, _rooms(inventory), where=where, type_name=inventory.instance_type, hint=hint)
-    if not flags.is_on_host:
-        refuse_odd_images(loaded)
+    refuse_odd_tasks(loaded, is_on_host=flags.is_on_host)
+    logins = registry_logins(loaded, flags.registry_secrets, os.environ)
     nodes = job_nodes(inventory, connect_timeout_s=flags.connect_timeout_s)
     storage = node_storage(nodes, has_containers=not flags.is_on_host)
     _say_where(loaded, flags, output)
-    refuse_unshared(loaded, storage.share, where=where, hint=hint)
+    has_bucket = inventory.workflow_storage is not None
+    refuse_unshared(loaded, storage.share, has_bucket=has_bucket, where=where, hint=hint)
     refuse_unmounted(loaded, storage.buckets, where=where, hint=hint)
     run = _run(loaded, inventory, storage, has_containers=not flags.is_on_host)
     if flags.is_dry_run:
@@ -86,6 +91,7 @@ def submit(loaded: LoadedWorkflow, inventory: Inventory, flags: SubmitFlags, out
         nodes=nodes,
         rooms=_rooms(inventory),
         secrets_of=secrets,
+        logins=logins,
         tell=output.note,
     )
     output.note(f"{run.id}: this command starts its groups, so it has to stay until the end")
@@ -161,6 +167,7 @@ def _run(loaded: LoadedWorkflow, inventory: Inventory, storage: NodeStorage, *, 
         inventory=inventory,
         share=storage.share,
         buckets=storage.buckets,
+        storage=workflow_bucket(inventory, storage.buckets),
         plans=plans_json(plans_of(loaded.workflow)),
         has_containers=has_containers,
         by=started_by(),

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from clusterctl_infra.errors import ConfigError
+from clusterctl_infra.errors import ConfigError, UsageError
+from clusterctl_infra.nearest import did_you_mean
+from clusterctl_infra.outputs import Inventory
 
+from clusterctl.jobs.images import login_in
 from clusterctl.jobs.spec import IMAGE
-from clusterctl.workflows.buckets import BucketMount, unmounted
+from clusterctl.on_node.job.image_pull import registry_of
+from clusterctl.workflows.buckets import BucketMount, mounted_path, unmounted
 from clusterctl.workflows.loading import LoadedWorkflow
 from clusterctl.workflows.placement import Room, unfit
 from clusterctl.workflows.task_job import needs_share
 
+SUBMIT_HINT = "clusterctl workflow --help"
 ON_HOST_HINT = "clusterctl workflow submit FILE --on-host"
-SHARED_STORAGE = "cluster.yaml, storage: [{mount: /shared, efs: {}}]; docs/config.md"
+SHARED_STORAGE = "cluster.yaml, storage: [{mount: /shared, efs: {}}] or workflow_storage: s3://…; docs/config.md"
 BUCKETS = "cluster.yaml, storage: [{mount: /data, s3: {bucket: …, writable: true}}]; docs/config.md"
 
 
@@ -47,11 +52,11 @@ def refuse_unfit(
         )
 
 
-def refuse_unshared(loaded: LoadedWorkflow, share: str | None, *, where: str, hint: str) -> None:
-    """Raises ConfigError where it needs shared storage, and there is none."""
-    if share is None and (found := needs_share(loaded)):
+def refuse_unshared(loaded: LoadedWorkflow, share: str | None, *, has_bucket: bool, where: str, hint: str) -> None:
+    """Raises ConfigError where it needs storage for workflows, and there is neither a file system nor a bucket."""
+    if share is None and not has_bucket and (found := needs_share(loaded)):
         raise ConfigError(
-            f"{loaded.source}: {where} has no shared storage ({SHARED_STORAGE}), nothing was started",
+            f"{loaded.source}: {where} has no storage for workflows ({SHARED_STORAGE}), nothing was started",
             problems=[f"  {each} lie there" for each in found],
             hint=hint,
         )
@@ -65,6 +70,64 @@ def refuse_unmounted(loaded: LoadedWorkflow, mounts: Sequence[BucketMount], *, w
             problems=[f"  {each}" for each in found],
             hint=hint,
         )
+
+
+def workflow_bucket(inventory: Inventory, mounts: Sequence[BucketMount]) -> str | None:
+    """Where nodes have `workflow_storage`; None: the cluster has none. Raises ConfigError where no node mounts it."""
+    if inventory.workflow_storage is None:
+        return None
+    path = mounted_path(inventory.workflow_storage, mounts, is_written=True)
+    if path is None:
+        told = f"{inventory.cluster}: its nodes have no mount of workflow_storage {inventory.workflow_storage}"
+        raise ConfigError(f"{told} yet, nothing was started", hint=f"clusterctl status --cluster {inventory.cluster}")
+    return path
+
+
+def refuse_moved_mounts(loaded: LoadedWorkflow) -> None:
+    """Raises ConfigError for mounts that would have to appear elsewhere on the node itself, which --on-host has not."""
+    moved = [
+        f"  task {task.name}: {source}:{target}"
+        for task in loaded.workflow.all_tasks()
+        for source, target in task.volume_mounts
+        if source != target
+    ]
+    if moved:
+        raise ConfigError(
+            f"{loaded.source}: with --on-host a task sees the node's own folders, each at its own place; nothing was "
+            "started",
+            problems=moved,
+            hint="clusterctl workflow submit FILE, without --on-host",
+        )
+
+
+def registry_logins(loaded: LoadedWorkflow, given: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
+    """Registry → USER:PASSWORD, from variables that `--registry-secret` names. Raises UsageError, without a value.
+
+    `NAME` is for the registry of all images, `REGISTRY=NAME` for one of several.
+    """
+    registries = sorted({registry_of(task.image) for task in loaded.workflow.all_tasks()})
+    found: dict[str, str] = {}
+    for each in given:
+        registry, equals, name = each.rpartition("=")
+        if not equals and len(registries) > 1:
+            told = f"--registry-secret {name}: the images are of {', '.join(registries)}: say which one it is for"
+            raise UsageError(told, hint=f"clusterctl workflow submit FILE --registry-secret {registries[0]}={name}")
+        registry = registry if equals else registries[0]
+        if registry not in registries:
+            near = did_you_mean(registry, registries) or f"; there are {', '.join(registries)}"
+            raise UsageError(f"--registry-secret {each}: no image is of {registry!r}{near}", hint=SUBMIT_HINT)
+        if registry in found:
+            raise UsageError(f"--registry-secret: two for {registry}", hint=SUBMIT_HINT)
+        found[registry] = login_in(name, environ)
+    return found
+
+
+def refuse_odd_tasks(loaded: LoadedWorkflow, *, is_on_host: bool) -> None:
+    """Raises ConfigError where the node itself, or an engine, could not do what a task asks for."""
+    if is_on_host:
+        refuse_moved_mounts(loaded)
+    else:
+        refuse_odd_images(loaded)
 
 
 def refuse_odd_images(loaded: LoadedWorkflow) -> None:

@@ -27,18 +27,19 @@ from clusterctl.workflows.placement import Room, room_of
 from clusterctl.workflows.submit import StackToBringUp, SubmitFlags, submit
 from clusterctl.workflows.submit_checks import (
     credentials_of,
-    refuse_odd_images,
+    refuse_odd_tasks,
     refuse_unfit,
     refuse_unmounted,
     refuse_unshared,
+    registry_logins,
 )
 
 
 def submit_on_stack(loaded: LoadedWorkflow, stack: StackToBringUp, flags: SubmitFlags, output: Output) -> int:
     """The workflow's exit code. Raises ClusterctlError; what the file alone shows to be wrong costs nothing."""
     credentials_of(loaded, os.environ)
-    if not flags.is_on_host:
-        refuse_odd_images(loaded)
+    refuse_odd_tasks(loaded, is_on_host=flags.is_on_host)
+    registry_logins(loaded, flags.registry_secrets, os.environ)
     home = home_directory(os.environ)
     cluster = planned_cluster(loaded, stack, home=home, now=datetime.now(UTC).replace(microsecond=0))
     _bring_up(stack, output)
@@ -58,7 +59,8 @@ def planned_cluster(loaded: LoadedWorkflow, stack: StackToBringUp, *, home: Home
     words = stack_words(stack.folder, stack_name=USUAL_STACK_NAME, rehearse=stack.is_rehearsed)
     where, hint = read.source, f"clusterctl plan {words}"
     refuse_unfit(loaded, rooms, where=where, type_name=planned.plan.instance_type, hint=hint)
-    refuse_unshared(loaded, shared_mount(planned.plan), where=where, hint=hint)
+    has_bucket = planned.config.workflow_storage is not None
+    refuse_unshared(loaded, shared_mount(planned.plan), has_bucket=has_bucket, where=where, hint=hint)
     refuse_unmounted(loaded, planned_buckets(planned.plan), where=where, hint=hint)
     return planned.plan.name + (REHEARSAL_SUFFIX if planned.is_rehearsal else "")
 

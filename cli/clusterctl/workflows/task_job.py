@@ -18,10 +18,11 @@ from clusterctl.jobs.snapshot import Snapshot
 from clusterctl.jobs.spec import JobRequest
 from clusterctl.on_node.job.launchers import PLAIN
 from clusterctl.on_node.workflow import barrier, task
+from clusterctl.on_node.workflow.command import STOP_S
 from clusterctl.workflows import tokens
 from clusterctl.workflows.buckets import BucketMount, mounted_path
 from clusterctl.workflows.loading import LoadedWorkflow
-from clusterctl.workflows.model import Group, Output, Task
+from clusterctl.workflows.model import Group, Input, Output, Task
 from clusterctl.workflows.placement import Placed
 
 PACKAGE = "clusterctl.on_node.workflow"
@@ -42,7 +43,9 @@ SHARED_FOLDER = "clusterctl"
 INPUT_FOLDER = "/tmp/clusterctl-input"
 BARRIER_S = 900.0
 """How long the tasks of a group wait for each other: their files are sent to one after the other."""
-GRACE_S = 30.0
+KEEP_S = 30.0
+"""Of a task that is stopped: what its outputs have, once its command has ended or was killed."""
+GRACE_S = STOP_S + KEEP_S
 STARTED_AGAIN = ("RESTART", "RESCHEDULE")
 """Exit actions after which the task begins anew."""
 
@@ -60,6 +63,8 @@ class Run:
     plans: Sequence[Mapping[str, Any]]
     buckets: tuple[BucketMount, ...] = ()
     """Mounted on every node."""
+    storage: str | None = None
+    """Where every node has the cluster's `workflow_storage` mounted; None: it has none."""
     has_containers: bool
     """Whether tasks run in containers of their images; else on the nodes as they are."""
     by: str
@@ -98,13 +103,13 @@ def output_folder(run: Run, name: str, job: str) -> str:
     return f"{run.share}/{SHARED_FOLDER}/workflows/{run.id}/{name}"
 
 
-def dataset_folder(run: Run, name: str) -> str:
-    """Where the versions of a dataset lie."""
-    return f"{run.share}/{SHARED_FOLDER}/datasets/{name}"
+def version_name(run: Run, job: str, index: int) -> str:
+    """Of a version in a bucket: no other job of any cluster ever has it."""
+    return f"{job}-{run.uuid[:8]}-{index}"
 
 
 def needs_share(run: LoadedWorkflow) -> list[str]:
-    """What of the workflow cannot be done without shared storage."""
+    """What of the workflow cannot be done without storage for workflows."""
     found = []
     for each in run.workflow.all_tasks():
         if any(own.url is None for own in each.inputs):
@@ -140,6 +145,7 @@ def task_request(
         timeout_s=run.loaded.workflow.timeout.exec_timeout,
         grace_s=GRACE_S,
         image=placed.task.image if run.has_containers else None,
+        volumes=placed.task.volume_mounts if run.has_containers else (),
         has_own_tmp=not run.has_containers,  # a container's /tmp is its own in any case
         workflow=workflow,
         by=run.by,
@@ -152,7 +158,7 @@ def ranked(group: Group) -> tuple[Task, ...]:
 
 
 @contextmanager
-def staged(run: Run, placed: Placed, values: Mapping[str, str], gate: Gate | None) -> Iterator[Snapshot]:
+def staged(run: Run, placed: Placed, job: str, values: Mapping[str, str], gate: Gate | None) -> Iterator[Snapshot]:
     """What goes to the task's node."""
     found = {f"{task.FOLDER}/{name}": text for name, text in _program().items()}
     rows = []
@@ -160,7 +166,7 @@ def staged(run: Run, placed: Placed, values: Mapping[str, str], gate: Gate | Non
         source = f"files/{index}"
         found[f"{task.FOLDER}/{source}"] = _resolved(run.loaded.contents[placed.task.name, file.path], values)
         rows.append({"path": file.path, "source": source})
-    words = _task_words(run, placed.task, values, gate, rows)
+    words = _task_words(run, placed.task, job, values, gate, rows)
     found[f"{task.FOLDER}/{task.WORDS}"] = json.dumps(words, indent=1).encode()
     with TemporaryDirectory(prefix="clusterctl-task-") as name:
         folder = Path(name)
@@ -173,42 +179,86 @@ def staged(run: Run, placed: Placed, values: Mapping[str, str], gate: Gate | Non
 
 
 def _task_words(
-    run: Run, own: Task, values: Mapping[str, str], gate: Gate | None, rows: Sequence[Mapping[str, str]]
+    run: Run, own: Task, job: str, values: Mapping[str, str], gate: Gate | None, rows: Sequence[Mapping[str, str]]
 ) -> dict[str, Any]:
     """What the task's main program reads."""
     words = [*own.command, *own.args]
     rank = 0 if gate is None else gate.names.index(own.name)
-    inputs: list[dict[str, str | None]] = []
-    for index, each in enumerate(own.inputs):
-        link = f"{INPUT_FOLDER}/{index}"
-        if each.dataset is not None:
-            name, _, version = tokens.resolve(each.dataset.name, values).partition(":")
-            inputs.append({"link": link, "dataset": dataset_folder(run, name), "version": version})
-        elif each.url is not None:
-            url = tokens.resolve(each.url, values)
-            inputs.append({"link": link, "path": mounted_path(url, run.buckets, is_written=False), "url": url})
-        else:
-            inputs.append({"link": link, "path": output_folder(run, str(each.task), "")})
     waits = {} if gate is None else {"names": list(gate.names), "rank": rank, "connect": gate.connect}
     return {
         "command": [tokens.resolve(word, values) for word in words],
         "files": list(rows),
         "output": values["output"],
-        "inputs": inputs,
-        "outputs": [_output_words(run, each, values) for each in own.outputs],
+        "mounts": [target for _, target in own.volume_mounts],
+        "inputs": [_input_words(run, each, index, values) for index, each in enumerate(own.inputs)],
+        "outputs": _outputs_words(run, own, job, values),
+        "checkpoints": [_checkpoint_words(run, own, job, index, values) for index in range(len(own.checkpoint))],
         "again": [[first, last] for action, first, last in own.exit_actions if action in STARTED_AGAIN],
         "barrier": {**waits, "port": gate.port, "timeout_s": BARRIER_S} if gate is not None else {},
     }
 
 
-def _output_words(run: Run, output: Output, values: Mapping[str, str]) -> dict[str, str | None]:
+def _input_words(run: Run, each: Input, index: int, values: Mapping[str, str]) -> dict[str, str | None]:
+    link: dict[str, str | None] = {"link": f"{INPUT_FOLDER}/{index}"}
+    if each.dataset is not None:
+        name, _, version = tokens.resolve(each.dataset.name, values).partition(":")
+        return {**link, **_dataset(run, name), "version": version, "regex": each.dataset.regex or ""}
+    link["regex"] = each.regex or ""
+    if each.url is not None:
+        url = tokens.resolve(each.url, values)
+        return {**link, "path": mounted_path(url, run.buckets, is_written=False), "url": url}
+    if run.share is None:
+        return {**link, "bucket": _kept_output(run, str(each.task)), "version": ""}
+    return {**link, "path": output_folder(run, str(each.task), "")}
+
+
+def _outputs_words(run: Run, own: Task, job: str, values: Mapping[str, str]) -> list[dict[str, str | None]]:
+    """What is kept of `{{output}}`; all of it, where it is on a disk that goes with the node and a bucket is there."""
+    found = [
+        _output_words(run, output, version_name(run, job, index), values) for index, output in enumerate(own.outputs)
+    ]
+    if run.share is None and run.storage is not None:
+        version = version_name(run, job, len(found))
+        found.append({"path": "", "bucket": _kept_output(run, own.name), "version": version, "regex": ""})
+    return found
+
+
+def _output_words(run: Run, output: Output, version: str, values: Mapping[str, str]) -> dict[str, str | None]:
     if output.dataset is None:
         url = tokens.resolve(str(output.url), values)
-        return {"url": url, "folder": mounted_path(url, run.buckets, is_written=True)}
+        folder = mounted_path(url, run.buckets, is_written=True)
+        return {"url": url, "folder": folder, "regex": output.regex or ""}
     return {
         "path": tokens.resolve(output.dataset.path or "", values),
-        "dataset": dataset_folder(run, tokens.resolve(output.dataset.name, values)),
+        **_dataset(run, tokens.resolve(output.dataset.name, values)),
+        "version": version,
+        "regex": output.dataset.regex or "",
     }
+
+
+def _checkpoint_words(run: Run, own: Task, job: str, index: int, values: Mapping[str, str]) -> dict[str, Any]:
+    checkpoint = own.checkpoint[index]
+    url = tokens.resolve(checkpoint.url, values)
+    return {
+        "path": tokens.resolve(checkpoint.path, values),
+        "url": url,
+        "folder": mounted_path(url, run.buckets, is_written=True),
+        "frequency_s": checkpoint.frequency,
+        "regex": checkpoint.regex or "",
+        "version": version_name(run, job, index),
+    }
+
+
+def _dataset(run: Run, name: str) -> dict[str, str | None]:
+    """Where the versions of a dataset lie: in the bucket for workflows, else on shared storage."""
+    if run.storage is not None:
+        return {"bucket": f"{run.storage}/datasets/{name}"}
+    return {"dataset": f"{run.share}/{SHARED_FOLDER}/datasets/{name}"}
+
+
+def _kept_output(run: Run, name: str) -> str:
+    """Where a task's `{{output}}` is kept as a version for each try, if nodes share no file system."""
+    return f"{run.storage}/workflows/{run.id}/{name}"
 
 
 def _resolved(content: bytes, values: Mapping[str, str]) -> bytes:

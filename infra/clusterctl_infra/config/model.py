@@ -36,6 +36,7 @@ from clusterctl_infra.config.fields import (
 )
 from clusterctl_infra.config.hooks import Package, ScriptConfig, or_texts
 from clusterctl_infra.config.storage import STRICT, StorageConfig
+from clusterctl_infra.config.storage_fields import check_workflow_storage
 from clusterctl_infra.errors import ConfigError
 
 DEFAULT_ROOT_DISK_GIB = 200
@@ -280,6 +281,14 @@ class ClusterConfig(BaseModel):
     network: NetworkConfig = Field(default_factory=NetworkConfig, description="Addresses.")
     access: AccessConfig = Field(default_factory=AccessConfig, description="Who reaches the nodes.")
     storage: tuple[StorageConfig, ...] = Field(default=(), description="What is mounted.")
+    workflow_storage: Annotated[Text, BeforeValidator(check_workflow_storage)] | None = Field(
+        default=None,
+        description=(
+            "Where `clusterctl workflow` keeps datasets, and outputs of nodes that share no file system: below this "
+            "address, in a bucket that `storage` mounts writable. Left out: on the first file system that nodes share."
+        ),
+        examples=["s3://ml-results/workflows"],
+    )
     caps: CapsConfig = Field(default_factory=CapsConfig, description="What it may cost, and how long it may live.")
     env: Env = Field(
         default_factory=dict,

@@ -30,6 +30,7 @@ from clusterctl_infra.config.storage_rules import (
     local_disks_are_there,
     mounts_are_few,
     mounts_differ,
+    workflow_storage_is_mounted,
 )
 from clusterctl_infra.nearest import did_you_mean
 
@@ -265,6 +266,7 @@ RULES = (
     _rule(bucket_keys_are_few, "storage"),
     _rule(mounts_differ, "storage"),
     _rule(file_systems_differ, "storage"),
+    _rule(workflow_storage_is_mounted, "storage", "workflow_storage"),
     _rule(local_disks_are_there, "storage", "region", "gpus", "instance_type", "fabric"),
     _rule(scripts_differ, "scripts"),
 )

@@ -95,6 +95,19 @@ def check_bucket(value: object) -> str:
     return text
 
 
+def check_workflow_storage(value: object) -> str:
+    """The address of a folder in a bucket, without a slash at its end. Raises ValueError."""
+    text = check_text(value)
+    bucket, slash, prefix = text.removeprefix("s3://").partition("/")
+    if not text.startswith("s3://") or not re.fullmatch(_BUCKET, bucket, re.ASCII):
+        raise ValueError("write s3://BUCKET/PATH")
+    if slash and prefix:
+        check_prefix(f"{prefix.rstrip('/')}/")
+    if {".", ".."}.intersection(prefix.split("/")):
+        raise ValueError("write a path without . and ..")
+    return text.rstrip("/")
+
+
 def check_prefix(value: object) -> str:
     """A prefix of keys; empty: the whole bucket. No wildcard of IAM's can be in it. Raises ValueError."""
     text = check_text(value)

@@ -54,6 +54,18 @@ def file_systems_differ(config: ClusterConfig, catalog: Catalog) -> Iterator[tup
             yield ("storage", index, kind, "file_system_id"), f"{shown(id)}: mounted at {first} already"
 
 
+def workflow_storage_is_mounted(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
+    """In a bucket that nodes may write to: they have rights to no other, and no way of their own to S3."""
+    if config.workflow_storage is None:
+        return
+    bucket, _, path = config.workflow_storage.removeprefix("s3://").partition("/")
+    found = [row.s3 for row in config.storage if row.s3 is not None and row.s3.bucket == bucket]
+    found = [each for each in found if f"{path}/".startswith(each.prefix)]
+    if not any(each.writable for each in found):
+        why = "mounted read-only: add writable: true there" if found else "mounted by nothing in storage"
+        yield ("workflow_storage",), f"{shown(config.workflow_storage)}: {why}"
+
+
 def local_disks_are_there(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
     asking = [index for index, storage in enumerate(config.storage) if storage.nvme is not None]
     for index in asking[1:]:

@@ -45,6 +45,7 @@ def inventory(config: ClusterConfig, plan: ClusterPlan, *, account_id: str) -> I
         birth=plan.birth,
         nodes=tuple(_node(slot) for slot in plan.slots),
         run_nodes_down=not plan.slots,
+        workflow_storage=config.workflow_storage,
     )
 
 

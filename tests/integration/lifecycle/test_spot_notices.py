@@ -38,6 +38,27 @@ END
 setsid sh /tmp/asks >/dev/null 2>&1 </dev/null &
 while [ ! -e /tmp/asked ]; do sleep 0.1; done"""
 """A process that asks for the signal and writes down each one that comes."""
+BUCKET = {
+    "storage": [{"mount": "/models", "s3": {"bucket": "models", "writable": True}}],
+    "workflow_storage": "s3://models/flows",
+}
+WORKFLOW = """\
+workflow:
+  name: reclaimed
+  groups:
+  - name: g
+    ignoreNonleadStatus: false
+    tasks:
+    - {name: a, lead: true, image: any, command: [sleep, "600"]}
+    - name: b
+      image: any
+      command: [sh, -c]
+      args: ["trap 'echo last >>{{output}}/model; exit 0' TERM; echo made >{{output}}/model; sleep 600 & wait"]
+      outputs: [{dataset: {name: model, regex: model}}]
+  - name: later
+    tasks:
+    - {name: c, image: any, command: [cat, "{{input:0}}/model"], inputs: [{dataset: {name: model}}, {task: b}]}
+"""
 
 
 @pytest.fixture(params=["nspawn", "process"])
@@ -45,7 +66,8 @@ def spot(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rehearsed]:
     """Two spot machines, up, of either kind."""
     if request.param == "nspawn" and os.geteuid() != 0:
         pytest.fail("these tests boot systemd-nspawn machines: run them as root")
-    with rehearsed(tmp_path, machines=request.param, nodes=2, capacity="spot") as cluster:
+    more: dict[str, Any] = BUCKET if request.param == "nspawn" else {}  # process machines mount nothing
+    with rehearsed(tmp_path, machines=request.param, nodes=2, capacity="spot", **more) as cluster:
         cluster.up()
         yield cluster
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 from pathlib import Path
-from typing import Any, Mapping, Optional, Tuple
+from typing import Any, Mapping, Optional, Sequence, Tuple
 
 from clusterctl.on_node.job import container
 from clusterctl.on_node.job.container import Argv, Bind, ContainerRequest
@@ -16,6 +16,9 @@ from clusterctl.on_node.job.processes import adopt_orphans
 from clusterctl.on_node.job.shared_storage import present_paths
 from clusterctl.on_node.job.task_names import RESOLV_CONF
 
+SHARED_MEMORY = "/dev/shm"
+HIDDEN_FOLDERS = ("/boot", "/dev", "/etc/clusterctl", "/proc", "/root", "/run", "/sys", "/var/lib/clusterctl")
+"""Of a node, what no task mounts: its keys, other jobs, and what only root may see."""
 OWN = ("PATH", "HOME")
 """The image's search path holds, and its user has no home in the image: its home is the job's folder to keep things."""
 
@@ -98,11 +101,12 @@ class JobContainers:
 
     def _request(self, name: str, storage: Tuple[str, ...], making: Optional[Path] = None) -> ContainerRequest:
         user, job, engine = self._user, self._spec["job"], container.present_engine() or container.DOCKER
-        own = [
+        own = (
             *self._own_binds(),
             *self._environment_binds(making),
             *(self._account_binds() if engine == container.DOCKER else ()),
-        ]
+            *container.present_binds(self._layout.root, storage),
+        )
         return ContainerRequest(
             engine=engine,
             image_id=self._spec["image_id"],
@@ -112,7 +116,7 @@ class JobContainers:
             gid=user.pw_gid,
             groups=tuple(group for group in os.getgrouplist(user.pw_name, user.pw_gid) if group != user.pw_gid),
             folder=str(job_folder(self._layout, self._spec)),
-            binds=(*own, *container.present_binds(self._layout.root, storage)),
+            binds=(*own, *volume_binds(self._spec.get("volumes") or (), own)),
             devices=container.present_devices(self._layout.root),
             gpu_indices=self._gpu_indices(),
         )
@@ -166,6 +170,32 @@ class JobContainers:
 def variables_file(layout: Layout, job: str, attempt: int, number: int) -> Path:
     """The variables that a container's program begins with; its folder is in the container, too."""
     return layout.attempt(job, attempt) / ("environment-%d.json" % number)
+
+
+def volume_binds(volumes: Sequence[Sequence[str]], own: Sequence[Bind]) -> tuple[Bind, ...]:
+    """The node's folders that the job asked for, but for those that it has anyway.
+
+    Root mounts them, and follows links; one that somebody has put there must not lead to the node's keys. Raises
+    ValueError for a folder that is not there, leads where it may not, or would hide one that the job has.
+    """
+    found = []
+    places = {bind.path: bind.source or bind.path for bind in own}
+    for source, target in volumes:
+        real = os.path.realpath(source)
+        if not os.path.exists(real):
+            raise ValueError("volumeMounts: %s is not on this node" % source)
+        if real != SHARED_MEMORY and any(_is_within(real, each) or _is_within(each, real) for each in HIDDEN_FOLDERS):
+            raise ValueError("volumeMounts: %s leads to %s, which no task mounts" % (source, real))
+        if target in places:
+            if os.path.realpath(places[target]) != real:
+                raise ValueError("volumeMounts: %s is %s already" % (target, places[target]))
+            continue
+        found.append(Bind(target, is_writable=True, source=real))
+    return tuple(found)
+
+
+def _is_within(path: str, folder: str) -> bool:
+    return (path.rstrip("/") + "/").startswith(folder.rstrip("/") + "/")
 
 
 def shared_paths(layout: Layout) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from clusterctl.on_node.job.container import present_engine
 from clusterctl.on_node.job.events import note_event
 from clusterctl.on_node.job.layout import Layout, read_json, read_state, write_json
 from clusterctl.on_node.job.supervise import boot_id
+from clusterctl.on_node.job.warned import is_reclaimed
 
 PORTS = range(28000, 29000)
 """Of jobs: between the start barrier's and those that Linux gives to outgoing connections."""
@@ -43,6 +44,7 @@ def node_facts(layout: Layout, job: str, program: str = "") -> dict[str, Any]:
         "mounts": [_mount_words(mount) for mount in facts.get("mounts") or []],
         "holders": holders,
         "engine": present_engine(),
+        "is_reclaimed": is_reclaimed(layout.root, time.time()),
         "is_name_taken": layout.folder(job).exists(),
         "missing_program": missing_program(layout, program),
         "ports_in_use": sorted({*ports_in_use(layout.root), *ports_of_jobs(layout, holders)}),

@@ -87,6 +87,12 @@ def present_warning(root: Path, wall_s: float) -> dict[str, Any] | None:
     return {"ends_s": round(wall_s + at - now_s), "stage": stage, "why": WHY.get(by, WHY["watch"])}
 
 
+def is_reclaimed(root: Path, wall_s: float) -> bool:
+    """Whether AWS has said that it takes this machine back: nothing that begins here ends in time."""
+    found = present_warning(root, wall_s)
+    return found is not None and found["why"] == WHY[AWS]
+
+
 def is_same(first: Mapping[str, Any] | None, second: Mapping[str, Any] | None) -> bool:
     """Whether both warnings say the same; instants are told a little differently each time."""
     if first is None or second is None:

@@ -1,4 +1,4 @@
-"""Copies a task's outputs into a mounted bucket, file by file, and overwrites nothing.
+"""Copies a task's files into a mounted bucket, file by file, and overwrites nothing.
 
 mountpoint-s3 writes a new file from its beginning to its end, and changes, renames and deletes none (its
 doc/SEMANTICS.md, read 2026-11); so a file is there once it is whole, and a folder may be there in part.
@@ -8,34 +8,61 @@ from __future__ import annotations
 
 import filecmp
 import os
+import re
 import shutil
 from pathlib import Path
-from typing import List, Tuple
+from typing import Callable, Iterator, List, Tuple
 
 CHUNK_BYTES = 8 * 1024 * 1024
+FileFilter = Callable[[str], bool]
+"""Whether a file is wanted, by its path relative to the folder."""
 
 
 class NotUploaded(Exception):
     """Why something is not in the bucket."""
 
 
-def upload(source: Path, target: Path) -> Tuple[int, List[str]]:
-    """How many files of the folder are there now, and what is neither a file nor a folder. Raises OSError, NotUploaded.
+def file_filter(regex: str) -> FileFilter:
+    """As OSMO has it: the expression has to match from the path's beginning on (`re.match`); '' takes every file.
 
-    A link to a file goes there as that file; one to a folder does not.
+    OSMO's src/lib/data/storage/common.py, list_local_files (read 2026-11).
     """
+    if not regex:
+        return lambda path: True
+    compiled = re.compile(regex)
+    return lambda path: compiled.match(path) is not None
+
+
+def upload(source: Path, target: Path, wanted: FileFilter) -> Tuple[int, List[str]]:
+    """How many files of the folder, or whether the one file, are there now, and what is neither a file nor a folder.
+
+    A link to a file goes there as that file; one to a folder does not. Raises OSError, NotUploaded.
+    """
+    if source.is_file():
+        if not wanted(source.name):
+            return 0, []
+        _put(source, target / source.name)
+        return 1, []
     if not source.is_dir():
         raise NotUploaded("%s is not there" % source)
     count, left_out = 0, []
+    for path, relative in entries(source):
+        if not wanted(relative):
+            continue
+        if not path.is_file():
+            left_out.append(relative)
+            continue
+        _put(path, target / relative)
+        count += 1
+    return count, left_out
+
+
+def entries(source: Path) -> Iterator[Tuple[Path, str]]:
+    """All of a folder that is no folder, with its path relative to that; links are not followed."""
     for folder, folders, names in os.walk(str(source)):
         for name in sorted([*names, *(each for each in folders if os.path.islink(os.path.join(folder, each)))]):
             path = Path(folder, name)
-            if not path.is_file():
-                left_out.append(str(path.relative_to(source)))
-                continue
-            _put(path, target / path.relative_to(source))
-            count += 1
-    return count, left_out
+            yield path, str(path.relative_to(source))
 
 
 def _put(path: Path, goal: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import clusterctl
 import pytest
 from clusterctl.functions.app import refuse_within_a_job
-from clusterctl.functions.calling import chosen_start
+from clusterctl.functions.calling import chosen_start, registry_login
 from clusterctl.functions.settings import NOT_BUILT, Arguments, FunctionSettings, function_settings
 from clusterctl.on_node.function import call
 from clusterctl.on_node.job.launchers import PLAIN, TORCHRUN
@@ -51,6 +51,10 @@ def test_an_argument_that_nobody_knows_is_a_type_error_with_the_nearest_one() ->
         ({"cluster": None, "max_price_per_hour": 0}, "max_price_per_hour=0: US dollars"),
         ({"cluster": None, "priority": "low"}, "priority='low' is not built yet"),
         ({"num_instances": 0}, "num_instances=0"),
+        (
+            {"registry_secret": "NGC"},
+            "registry_secret='NGC' is for the registry of a container's image, and image=None",
+        ),
         ({"gpu": ":::"}, "gpu=':::'"),
         ({"distributed_mode": "off"}, "distributed_mode='off'"),
         ({"max_run_time_hours": 0}, "max_run_time_hours=0"),
@@ -94,3 +98,14 @@ def test_ranks_are_started_by_torchrun_where_there_is_torch_and_once_per_node_wh
     with pytest.raises(ConfigError, match="other versions cannot read it") as e:
         chosen_start({"train-0": {"python": "2.7", "has_torch": True}}, "f", settings(), gpus=8)
     assert e.value.problems == ("train-0: python3 is 2.7",)
+
+
+def test_a_registrys_password_is_known_before_a_cluster_costs_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    image: Any = {"image": "nvcr.io/nvidia/pytorch:25.06-py3", "registry_secret": "NGC_LOGIN"}
+    monkeypatch.delenv("NGC_LOGIN", raising=False)
+    function = clusterctl.App("test", region="us-west-2", access="private").function(**image)(len)
+    with pytest.raises(UsageError, match="registry_secret=NGC_LOGIN: not in this computer's environment"):
+        function.remote("abc")
+    monkeypatch.setenv("NGC_LOGIN", "$oauthtoken:key-1")
+    assert registry_login(settings(**image)) == "$oauthtoken:key-1"
+    assert registry_login(function_settings(Arguments(**image), is_on_host=True)) == ""

@@ -28,7 +28,13 @@ from clusterctl.on_node.job.container import (
 )
 from clusterctl.on_node.job.image_pull import login_file, pull_command, registry_of
 from clusterctl.on_node.job.inside import container_argv
-from clusterctl.on_node.job.job_containers import JobContainers, has_image, shared_paths, variables_inside
+from clusterctl.on_node.job.job_containers import (
+    JobContainers,
+    has_image,
+    shared_paths,
+    variables_inside,
+    volume_binds,
+)
 from clusterctl.on_node.job.layout import Layout, read_json, write_json
 from clusterctl.on_node.job.own_python import write_python
 from clusterctl.on_node.job.processes import seen_from_here
@@ -257,6 +263,34 @@ def test_a_task_for_which_nodes_names_are_served_has_a_resolv_conf_of_its_own(tm
     argv = containers.argv(["a.py"], {"HOME": "/home/ada", "EPOCHS": "3"})
     mount = f"type=bind,source={layout.resolv_conf('first')},target=/etc/resolv.conf,readonly"
     assert (mount in argv) == has_names
+
+
+def test_a_container_has_the_folders_of_its_node_that_a_task_asks_for(tmp_path: Path) -> None:
+    (tmp_path / "opt").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "opt")
+    own = (Bind("/data", is_writable=True),)
+    found = volume_binds([[str(tmp_path / "link"), "/in"], ["/dev/shm", "/dev/shm"]], own)
+    assert found[0] == Bind("/in", is_writable=True, source=str(tmp_path / "opt"))
+    assert found[1].path == "/dev/shm"
+    again = [[str(tmp_path / "opt"), "/opt"]]
+    assert volume_binds(again, (Bind("/opt", source=str(tmp_path / "link")),)) == (), "the job has it anyway"
+    contained_argv = contained(Layout(tmp_path), volumes=[[str(tmp_path / "opt"), "/in"]]).argv(["a.py"], {})
+    assert mounts(contained_argv)[-1] == f"type=bind,source={tmp_path}/opt,target=/in"
+
+
+def test_a_folder_that_leads_to_the_nodes_keys_is_not_mounted(tmp_path: Path) -> None:
+    """Root mounts, so a link that a job has left must not decide what."""
+    (tmp_path / "planted").symlink_to("/proc")
+    (tmp_path / "top").symlink_to("/")
+    (tmp_path / "there").mkdir()
+    for source, told in (
+        (tmp_path / "planted", "planted leads to /proc, which no task mounts"),
+        (tmp_path / "top", "top leads to /, which no task mounts"),
+        (tmp_path / "gone", "gone is not on this node"),
+        (tmp_path / "there", "/in is /shared already"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            volume_binds([[str(source), "/in"]], (Bind("/in", source="/shared"),))
 
 
 def test_an_image_that_differs_between_nodes_is_named_with_them() -> None:

@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 from clusterctl.on_node.workflow import task
-from clusterctl.on_node.workflow.task import TaskFailed, keep_output, link_inputs
-from clusterctl.on_node.workflow.upload import NotUploaded, upload
+from clusterctl.on_node.workflow.inputs import NoInput, link_inputs
+from clusterctl.on_node.workflow.outputs import keep_output
+from clusterctl.on_node.workflow.upload import NotUploaded, file_filter, upload
 from clusterctl.workflows.buckets import BucketMount, mounted_path, unmounted, url_problem
 from clusterctl.workflows.placement import place, rooms_of
 from clusterctl.workflows.task_job import Run, needs_share, staged, values_of
 
 from tests.unit.cli.workflows.workflow_files import inventory, read
 
+EVERY = file_filter("")
 MOUNTS = (
     BucketMount(path="/data", bucket="words", prefix="", is_writable=False),
     BucketMount(path="/out", bucket="words", prefix="out/", is_writable=True),
@@ -95,11 +97,13 @@ def test_urls_need_no_shared_storage_and_reach_the_task_as_paths() -> None:
     )
     workflow = run.loaded.workflow
     placed = place(workflow.all_groups()[0].tasks, workflow.resources, rooms_of(run.inventory, None))
-    with staged(run, placed[0], values_of(run, placed, placed[0], "w-1a2b-0"), None) as snapshot:
+    values = values_of(run, placed, placed[0], "w-1a2b-0")
+    with staged(run, placed[0], "w-1a2b-0", values, None) as snapshot:
         words = json.loads((snapshot.folder / task.FOLDER / task.WORDS).read_text())
     assert needs_share(run.loaded) == []
-    assert words["inputs"] == [{"link": "/tmp/clusterctl-input/0", "path": "/data/in", "url": "s3://words/in/"}]
-    assert words["outputs"] == [{"url": "s3://models/w-1a2b/", "folder": "/models/w-1a2b"}]
+    link = {"link": "/tmp/clusterctl-input/0", "path": "/data/in", "url": "s3://words/in/", "regex": ""}
+    assert words["inputs"] == [link]
+    assert words["outputs"] == [{"url": "s3://models/w-1a2b/", "folder": "/models/w-1a2b", "regex": ""}]
     assert words["again"] == [[75, 75]]
 
 
@@ -116,7 +120,7 @@ def test_an_input_is_a_link_to_the_folder_or_a_folder_with_a_link_to_the_file(tm
     assert (tmp_path / "input" / "0" / "a.txt").read_text() == "a"
     assert (tmp_path / "input" / "1" / "a.txt").read_text() == "a"
     gone = {"link": f"{tmp_path}/input/2", "path": f"{tmp_path}/bucket/b", "url": "s3://b/b"}
-    with pytest.raises(TaskFailed, match="input 2: s3://b/b is not there"):
+    with pytest.raises(NoInput, match="input 2: s3://b/b is not there"):
         link_inputs([gone])
 
 
@@ -126,7 +130,7 @@ def test_an_upload_has_files_and_linked_files_and_names_what_it_leaves_out(tmp_p
     (tmp_path / "out" / "newest").symlink_to("deep/model")
     (tmp_path / "out" / "folder").symlink_to("deep")
     (tmp_path / "out" / "gone").symlink_to("nowhere")
-    assert upload(tmp_path / "out", tmp_path / "b") == (2, ["folder", "gone"])
+    assert upload(tmp_path / "out", tmp_path / "b", EVERY) == (2, ["folder", "gone"])
     assert (tmp_path / "b" / "newest").read_bytes() == (tmp_path / "b" / "deep" / "model").read_bytes() == b"\0" * 9
     assert not (tmp_path / "b" / "newest").is_symlink()
 
@@ -135,10 +139,10 @@ def test_nothing_in_a_bucket_is_overwritten_and_what_is_the_same_is_no_failure(t
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "a").write_text("1")
     for _ in range(2):
-        assert upload(tmp_path / "out", tmp_path / "b") == (1, [])
+        assert upload(tmp_path / "out", tmp_path / "b", EVERY) == (1, [])
     (tmp_path / "out" / "a").write_text("2")
     with pytest.raises(NotUploaded, match="is there already and is not the same"):
-        upload(tmp_path / "out", tmp_path / "b")
+        upload(tmp_path / "out", tmp_path / "b", EVERY)
     assert (tmp_path / "b" / "a").read_text() == "1"
 
 
@@ -147,8 +151,8 @@ def test_a_task_that_begins_anew_leaves_the_bucket_to_its_next_start(
 ) -> None:
     (tmp_path / "a").write_text("1")
     row = {"url": "s3://b/x", "folder": f"{tmp_path}/bucket"}
-    assert not keep_output(tmp_path, row, begins_anew=True)
+    assert not keep_output(tmp_path, row, {"begins_anew": True})
     assert not (tmp_path / "bucket").exists()
     assert "s3://b/x: left to the task's next start" in capsys.readouterr().out
-    assert keep_output(tmp_path / "nothing", row, begins_anew=False)
+    assert keep_output(tmp_path / "nothing", row, {"begins_anew": False})
     assert "an output was not kept: s3://b/x: " in capsys.readouterr().out

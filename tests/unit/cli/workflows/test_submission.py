@@ -45,6 +45,8 @@ class FakeNodes:
         self.asked: list[tuple[str, str]] = []
         self.slots_asked: list[list[int]] = []
         self.held: set[int] = set()
+        self.reclaimed: set[int] = set()
+        self.logins: list[str] = []
         self._ends = ends
         self._jobs: dict[str, dict[str, Any]] = {}
 
@@ -71,8 +73,12 @@ class FakeNodes:
         if verb == "facts":
             holders = [{"job": "other", "gpus": None}] if slot in self.held else []
             facts = {"slot": slot, "cluster_id": "0123456789ab", "generation": 1, "gpus": 8, "phase": "ready"}
+            facts["is_reclaimed"] = slot in self.reclaimed
             return {**facts, "holders": holders, "is_name_taken": False, "ports_in_use": [], "engine": "podman"}
         if verb == "pull":
+            if stdin is not None:
+                stdin.seek(0)  # each node reads all of it
+            self.logins.append("" if stdin is None else json.loads(stdin.readline())["login"])
             return {"image_id": "sha256:1"}
         if verb == "take":
             return {"gpus": None, "holders": []}
@@ -111,6 +117,7 @@ def submission(nodes: FakeNodes, *words: str, has_containers: bool = False) -> S
     )
     told: list[str] = []
     return Submission(
+        logins={},
         run=run,
         plans=plans,
         nodes=nodes,  # type: ignore[arg-type]  # a fake with the only method that is called
@@ -163,6 +170,29 @@ def test_images_are_on_all_nodes_of_a_group_before_its_first_task_starts() -> No
     pulls = [verb for verb, _ in nodes.asked[: nodes.asked.index(("start", "w-0"))] if verb == "pull"]
     assert pulls == ["pull", "pull"]  # the group's, and the first task's own look
     assert nodes.slots_asked[0] == [0, 1]
+
+
+def test_images_are_fetched_with_their_registrys_password() -> None:
+    nodes = FakeNodes(2, lambda job, age_s: 0 if age_s >= 3 else None)
+    own = submission(nodes, has_containers=True)
+    own.logins = {"docker.io": "ada:pass"}
+    assert own.watch() == 0
+    assert set(nodes.logins) == {"ada:pass"}
+
+
+def test_a_task_that_a_reclaim_ended_starts_again_on_another_node() -> None:
+    """Of three nodes AWS takes the first one back while its task runs; the task has asked for another node."""
+    nodes = FakeNodes(3, lambda job, age_s: 76 if job == "w-0" and age_s >= 3 else 0 if age_s >= 6 else None)
+    own = submission(nodes, "ignores=false")
+
+    def sleep(seconds: float) -> None:
+        nodes.sleep(seconds)
+        nodes.reclaimed = {0}
+
+    own.sleep = sleep
+    assert own.watch() == 0
+    assert {own.placed[task].node.slot for task in "ab"} == {1, 2}
+    assert own.placed["c"].node.slot != 0
 
 
 def test_others_are_stopped_some_seconds_after_their_lead_has_completed() -> None:

@@ -9,10 +9,12 @@ import pytest
 from clusterctl.jobs.node_answers import Answer
 from clusterctl.workflows.buckets import BucketMount
 from clusterctl.workflows.submit import node_storage
-from clusterctl_infra.errors import ConfigError, NotReached
+from clusterctl.workflows.submit_checks import refuse_odd_tasks, registry_logins, workflow_bucket
+from clusterctl_infra.errors import ConfigError, NotReached, UsageError
 from clusterctl_infra.outputs import InventoryNode
 
-from tests.unit.cli.workflows.workflow_files import inventory
+from tests.inventories import make_inventory
+from tests.unit.cli.workflows.workflow_files import inventory, read
 
 
 class ProbedNodes:
@@ -56,3 +58,57 @@ def test_images_need_something_that_runs_them() -> None:
 def test_a_node_that_is_not_reached_starts_nothing() -> None:
     with pytest.raises(NotReached, match=r"the workflow was not started: Node 0 \(train-0\): not reached"):
         node_storage(ProbedNodes(None), has_containers=False)  # type: ignore[arg-type]  # its only method
+
+
+IMAGES = """\
+workflow:
+  name: w
+  tasks:
+  - {name: a, image: "nvcr.io/nvidia/pytorch:25.06-py3", command: [a]}
+  - {name: b, image: "{{image}}", command: [b], volumeMounts: [/opt, "/data:/in"]}
+default-values: {image: "nvcr.io/own:1"}
+"""
+ENVIRON = {"NGC": "$oauthtoken:key-1", "HUB": "ada:pass", "BROKEN": "secret-without-a-colon"}
+
+
+def test_a_registrys_password_is_for_all_images_of_it() -> None:
+    one, two = read(IMAGES), read(IMAGES, "image=python:3.12")
+    assert registry_logins(one, (), ENVIRON) == {}
+    assert registry_logins(one, ("NGC",), ENVIRON) == {"nvcr.io": "$oauthtoken:key-1"}
+    given = ("nvcr.io=NGC", "docker.io=HUB")
+    assert registry_logins(two, given, ENVIRON) == {"nvcr.io": "$oauthtoken:key-1", "docker.io": "ada:pass"}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("NGC",), "--registry-secret NGC: the images are of docker.io, nvcr.io: say which one it is for"),
+        (("nvcr.i=NGC",), "no image is of 'nvcr.i' (did you mean nvcr.io?)"),
+        (("nvcr.io=NGC", "nvcr.io=HUB"), "two for nvcr.io"),
+        (("nvcr.io=GONE",), "--registry-secret GONE: not in this computer's environment"),
+        (("nvcr.io=BROKEN",), "--registry-secret BROKEN: its value is not USER:PASSWORD"),
+    ],
+)
+def test_a_registrys_password_that_cannot_be_meant_is_refused_without_its_value(
+    given: tuple[str, ...], told: str
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        registry_logins(read(IMAGES, "image=python:3.12"), given, ENVIRON)
+    assert told in refused.value.message
+    assert "secret-without" not in str(refused.value)
+
+
+def test_on_the_node_itself_a_folder_cannot_appear_elsewhere() -> None:
+    refuse_odd_tasks(read(IMAGES), is_on_host=False)
+    with pytest.raises(ConfigError, match="each at its own place; nothing was started") as refused:
+        refuse_odd_tasks(read(IMAGES), is_on_host=True)
+    assert refused.value.problems == ("  task b: /data:/in",)
+
+
+def test_workflow_storage_is_a_folder_of_the_mount_that_has_it() -> None:
+    mounts = (BucketMount(path="/models", bucket="models", prefix="team/", is_writable=True),)
+    assert workflow_bucket(make_inventory(), mounts) is None
+    known = make_inventory(workflow_storage="s3://models/team/workflows")
+    assert workflow_bucket(known, mounts) == "/models/workflows"
+    with pytest.raises(ConfigError, match="train: its nodes have no mount of workflow_storage s3://models/team"):
+        workflow_bucket(known, ())

@@ -23,6 +23,8 @@ access: {mode: private}
 caps: {runtime: 12h}
 """
 SHARED = CLUSTER + "storage: [{mount: /data, s3: {bucket: words}}, {mount: /shared, efs: {}}]\n"
+BUCKET = CLUSTER + "storage: [{mount: /models, s3: {bucket: models, writable: true}}]\n"
+IN_BUCKET = BUCKET + "workflow_storage: s3://models/workflows\n"
 FROM_BUCKET = """\
 workflow:
   name: w
@@ -41,6 +43,7 @@ def cluster_of(tmp_path: Path, workflow: str, text: str, *words: str) -> str:
 def test_a_cluster_that_could_run_the_workflow_is_known_by_the_name_it_will_have(tmp_path: Path) -> None:
     assert cluster_of(tmp_path, SMALL, CLUSTER) == "train@rehearsal"
     assert cluster_of(tmp_path, SCALED, SHARED) == "train@rehearsal"
+    assert cluster_of(tmp_path, SCALED, IN_BUCKET) == "train@rehearsal"
 
 
 @pytest.mark.parametrize(
@@ -49,6 +52,7 @@ def test_a_cluster_that_could_run_the_workflow_is_known_by_the_name_it_will_have
         (["n_gpus=9"], SHARED, "task master: gpu: 9 is more than the 8 of a node (p5.48xlarge)"),
         (["n_nodes=3"], SHARED, "no node is left for worker_2"),
         ([], CLUSTER, "task master: outputs lie there"),
+        ([], BUCKET, "task master: outputs lie there"),
     ],
 )
 def test_a_workflow_that_the_planned_nodes_could_not_run_costs_nothing(

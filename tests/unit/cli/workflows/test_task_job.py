@@ -5,6 +5,7 @@ import os
 from dataclasses import replace
 from typing import Any  # JSON
 
+from clusterctl.workflows.buckets import BucketMount
 from clusterctl.workflows.placement import Placed, place, rooms_of
 from clusterctl.workflows.task_job import Gate, Run, needs_share, staged, task_request, values_of
 
@@ -47,7 +48,7 @@ def words(own: Run, group: int, task: int, gate: Gate | None = None) -> tuple[di
     """What the task's main program reads, and its files."""
     together = placed(own, group)
     values = values_of(own, together, together[task], "w-1a2b-0")
-    with staged(own, together[task], values, gate) as snapshot:
+    with staged(own, together[task], "w-1a2b-0", values, gate) as snapshot:
         found = {name: (snapshot.folder / name).read_bytes() for name in snapshot.files}
         assert os.access(snapshot.folder / "clusterctl-task/bin/nslookup", os.X_OK)
     return json.loads(found["clusterctl-task/task.json"]), found
@@ -66,7 +67,8 @@ def test_tokens_are_resolved_in_files_too_local_ones_included() -> None:
 
 def test_outputs_are_versions_of_datasets_on_shared_storage() -> None:
     found, _ = words(run(SCALED), 0, 0)
-    assert found["outputs"] == [{"path": "models", "dataset": "/shared/clusterctl/datasets/model-u1"}]
+    row = {"path": "models", "dataset": "/shared/clusterctl/datasets/model-u1", "version": "w-1a2b-0-u1-0"}
+    assert found["outputs"] == [{**row, "regex": ""}]
 
 
 def test_inputs_are_links_to_what_a_task_put_out_and_to_a_dataset() -> None:
@@ -74,8 +76,8 @@ def test_inputs_are_links_to_what_a_task_put_out_and_to_a_dataset() -> None:
     link = "/tmp/clusterctl-input/"
     assert found["command"] == ["use", link + "0", link + "0", link + "1"]
     assert found["inputs"] == [
-        {"link": link + "0", "path": "/shared/clusterctl/workflows/w-1a2b/first"},
-        {"link": link + "1", "dataset": "/shared/clusterctl/datasets/words", "version": "3"},
+        {"link": link + "0", "path": "/shared/clusterctl/workflows/w-1a2b/first", "regex": ""},
+        {"link": link + "1", "dataset": "/shared/clusterctl/datasets/words", "version": "3", "regex": ""},
     ]
 
 
@@ -127,3 +129,65 @@ def test_a_task_in_a_container_has_its_image_whose_tmp_is_its_own() -> None:
     group = own.loaded.workflow.all_groups()[1]
     request = task_request(own, group, together[0], "w-1a2b-1", tries=1, values=values, secrets=[])
     assert (request.image, request.has_own_tmp) == ("i", False)
+
+
+ALL_KEPT = """\
+workflow:
+  name: w
+  tasks:
+  - name: only
+    image: i
+    command: [train]
+    volumeMounts: [/opt, "/data:/in"]
+    inputs: [{dataset: {name: "words:{{uuid}}", regex: a}}]
+    outputs: [{dataset: {name: model, regex: ".*pt"}}, {url: "s3://models/x", regex: b}]
+    checkpoint: [{path: "{{output}}/ck", url: "s3://models/{{workflow_id}}/", frequency: 30m, regex: c}]
+  - {name: next, image: i, command: [use], inputs: [{task: only, regex: d}]}
+"""
+MODELS = BucketMount(path="/models", bucket="models", prefix="", is_writable=True)
+
+
+def test_with_a_bucket_for_workflows_datasets_and_outputs_are_versions_there() -> None:
+    own = replace(run(ALL_KEPT, share=None), buckets=(MODELS,), storage="/models/flows")
+    found, _ = words(own, 0, 0)
+    output = "/var/lib/clusterctl/jobs/w-1a2b-0/work/output"
+    assert found["output"] == output
+    assert found["inputs"] == [
+        {"link": "/tmp/clusterctl-input/0", "bucket": "/models/flows/datasets/words", "version": "u1", "regex": "a"}
+    ]
+    assert found["outputs"] == [
+        {"path": "", "bucket": "/models/flows/datasets/model", "version": "w-1a2b-0-u1-0", "regex": ".*pt"},
+        {"url": "s3://models/x", "folder": "/models/x", "regex": "b"},
+        {"path": "", "bucket": "/models/flows/workflows/w-1a2b/only", "version": "w-1a2b-0-u1-2", "regex": ""},
+    ]
+    row = {"link": "/tmp/clusterctl-input/0", "bucket": "/models/flows/workflows/w-1a2b/only", "version": ""}
+    assert words(own, 1, 0)[0]["inputs"] == [{**row, "regex": "d"}]
+    assert found["checkpoints"] == [
+        {
+            "path": f"{output}/ck",
+            "url": "s3://models/w-1a2b/",
+            "folder": "/models/w-1a2b",
+            "frequency_s": 1800.0,
+            "regex": "c",
+            "version": "w-1a2b-0-u1-0",
+        }
+    ]
+
+
+def test_where_nodes_share_a_file_system_too_outputs_stay_there_and_datasets_are_in_the_bucket() -> None:
+    own = replace(run(ALL_KEPT), buckets=(MODELS,), storage="/models/flows")
+    found, _ = words(own, 0, 0)
+    assert found["output"] == "/shared/clusterctl/workflows/w-1a2b/only"
+    assert [each.get("bucket") for each in found["outputs"]] == ["/models/flows/datasets/model", None]
+    assert words(own, 1, 0)[0]["inputs"][0]["path"] == found["output"]
+
+
+def test_folders_of_the_node_are_mounted_into_containers_and_looked_at_in_any_case() -> None:
+    for has_containers, volumes in ((True, (("/opt", "/opt"), ("/data", "/in"))), (False, ())):
+        own = replace(run(ALL_KEPT, has_containers=has_containers), buckets=(MODELS,))
+        together = placed(own, 0)
+        values = values_of(own, together, together[0], "w-1a2b-0")
+        group = own.loaded.workflow.all_groups()[0]
+        request = task_request(own, group, together[0], "w-1a2b-0", tries=1, values=values, secrets=[])
+        assert request.volumes == volumes
+        assert words(own, 0, 0)[0]["mounts"] == ["/opt", "/in"]

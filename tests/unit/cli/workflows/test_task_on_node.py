@@ -4,7 +4,12 @@ from pathlib import Path
 
 import pytest
 from clusterctl.on_node.workflow import barrier
-from clusterctl.on_node.workflow.task import TaskFailed, keep, link_inputs, put_files, version_of
+from clusterctl.on_node.workflow.inputs import NoInput, link_inputs, version_of
+from clusterctl.on_node.workflow.outputs import NotKept, keep
+from clusterctl.on_node.workflow.task import TaskFailed, put_files, refuse_missing
+from clusterctl.on_node.workflow.upload import file_filter
+
+EVERY = file_filter("")
 
 
 def test_each_upload_is_a_new_version_and_nothing_half_made_is_left(tmp_path: Path) -> None:
@@ -12,19 +17,19 @@ def test_each_upload_is_a_new_version_and_nothing_half_made_is_left(tmp_path: Pa
     source.mkdir()
     for number in (1, 2):
         (source / "model").write_text(str(number))
-        assert keep(source, tmp_path / "data") == tmp_path / "data" / str(number)
+        assert keep(source, tmp_path / "data", EVERY) == tmp_path / "data" / str(number)
     assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["1", "2"]
     assert (tmp_path / "data" / "1" / "model").read_text() == "1"
 
 
 def test_a_single_file_is_kept_in_a_folder(tmp_path: Path) -> None:
     (tmp_path / "model").write_text("m")
-    assert (keep(tmp_path / "model", tmp_path / "data") / "model").read_text() == "m"
+    assert (keep(tmp_path / "model", tmp_path / "data", EVERY) / "model").read_text() == "m"
 
 
 def test_an_output_that_is_not_there_fails_and_makes_no_version(tmp_path: Path) -> None:
-    with pytest.raises(TaskFailed, match="is not there"):
-        keep(tmp_path / "nothing", tmp_path / "data")
+    with pytest.raises(NotKept, match="is not there"):
+        keep(tmp_path / "nothing", tmp_path / "data", EVERY)
     assert not (tmp_path / "data").exists()
 
 
@@ -39,7 +44,7 @@ def test_an_input_is_the_newest_version_or_the_one_that_is_named(tmp_path: Path)
 
 @pytest.mark.parametrize("version", ["", "3"])
 def test_an_input_that_is_not_there_is_named(tmp_path: Path, version: str) -> None:
-    with pytest.raises(TaskFailed, match="data"):
+    with pytest.raises(NoInput, match="data"):
         link_inputs([{"link": str(tmp_path / "0"), "dataset": str(tmp_path / "data"), "version": version}])
 
 
@@ -49,6 +54,28 @@ def test_a_file_is_put_where_the_task_wants_it(tmp_path: Path) -> None:
     put_files([{"path": str(tmp_path / "deep" / "run.sh"), "source": "files/0"}], tmp_path)
     placed = tmp_path / "deep" / "run.sh"
     assert (placed.read_text(), placed.stat().st_mode & 0o777) == ("x", 0o755)
+
+
+def test_an_expression_chooses_files_and_leaves_no_empty_folders(tmp_path: Path) -> None:
+    for name in ("a.json", "deep/b.json", "deep/c.pt", "other/d.pt"):
+        (tmp_path / "out" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "out" / name).write_text(name)
+    kept = keep(tmp_path / "out", tmp_path / "data", file_filter(r".*\.json"))
+    assert files_of(kept) == ["a.json", "deep/b.json"]
+    assert not (kept / "other").exists()
+    link_inputs([{"link": str(tmp_path / "0"), "path": str(tmp_path / "out"), "regex": "deep/"}])
+    assert files_of(tmp_path / "0") == ["deep/b.json", "deep/c.pt"], "from the beginning of the path, as OSMO's"
+    assert (tmp_path / "0" / "deep" / "c.pt").read_text() == "deep/c.pt"
+
+
+def files_of(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_folder_that_a_task_mounts_and_its_node_has_not_is_named(tmp_path: Path) -> None:
+    refuse_missing([str(tmp_path)])
+    with pytest.raises(TaskFailed, match="volumeMounts: /no/such is not on this node"):
+        refuse_missing([str(tmp_path), "/no/such"])
 
 
 def test_who_is_missing_at_a_barrier_is_named_where_the_names_are_known() -> None:

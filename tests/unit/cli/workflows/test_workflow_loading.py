@@ -65,9 +65,39 @@ def test_all_problems_are_told_at_once_with_their_lines_and_what_a_loop_repeats_
         ),
         ("[echo]", "[]", "line 4 workflow.tasks[0]: command: write at least a program"),
         ("[echo]", "echo", "line 6 workflow.tasks[0].command: 'echo': not a list: write [a, b], or one entry a line"),
-        ("[echo]", "[echo]\n    volumeMounts: [/a]", "line 7 workflow.tasks[0].volumeMounts: not built yet"),
+        ("[echo]", "[echo]\n    kpis: [{index: a, path: b}]", "line 7 workflow.tasks[0].kpis: not built yet"),
+        (
+            "[echo]",
+            "[echo]\n    volumeMounts: [/opt, '/data:/opt']",
+            "line 7 workflow.tasks[0].volumeMounts: /opt: mounted twice",
+        ),
+        (
+            "[echo]",
+            "[echo]\n    checkpoint: [{path: models, url: s3://words/c, frequency: 5m}]",
+            "line 7 workflow.tasks[0].checkpoint[0].path: 'models': write an absolute path",
+        ),
+        (
+            "[echo]",
+            "[echo]\n    checkpoint: [{path: /m, url: gs://words/c, frequency: 5m}]",
+            "line 7 workflow.tasks[0].checkpoint[0].url: 'gs://words/c': gs:// is not built yet",
+        ),
+        (
+            "[echo]",
+            "[echo]\n    checkpoint: [{path: /m, url: s3://words/c, frequency: 0.5}]",
+            "line 7 workflow.tasks[0].checkpoint[0].frequency: '0.5': write at least 1s",
+        ),
+        (
+            "[echo]",
+            "[echo]\n    outputs: [{url: s3://words/c, regex: '*.pt'}]",
+            "line 7 workflow.tasks[0].outputs[0].regex: '*.pt': no regular expression: nothing to repeat",
+        ),
+        (
+            "[echo]",
+            "[echo]\n    inputs: [{dataset: {name: a}, regex: a}]",
+            "line 7 workflow.tasks[0].inputs[0].regex: write it below dataset",
+        ),
         ("[echo]", "[echo]\n    privileged: true", "line 7 workflow.tasks[0].privileged: tasks run as the login user"),
-        ("[echo]", "[echo]\n    checkpoint: [{}]", "line 7 workflow.tasks[0].checkpoint: not built yet"),
+        ("[echo]", "[echo]\n    checkpoint: [{}]", "line 7 workflow.tasks[0].checkpoint[0].path: missing"),
         (
             "[echo]",
             "[echo]\n    inputs: [{url: gs://words/a}]",
@@ -226,3 +256,30 @@ def test_tasks_that_wait_for_each_other_are_told_as_a_circle() -> None:
 @pytest.mark.parametrize("text", ["", "4\n", "- a\n", "workflow:\n", "workflow: 4\n", "a: b: c\n"])
 def test_what_is_no_workflow_at_all_is_said_to_be_none(text: str) -> None:
     assert problems(text)
+
+
+@pytest.mark.parametrize(
+    ("mount", "told"),
+    [
+        ("/data", ""),
+        ("/data:/in/the/container", ""),
+        ("/dev/shm", ""),
+        ("data", "write an absolute path"),
+        ("/data/../etc", "write an absolute path"),
+        ("/data:", "write FOLDER or FOLDER:PLACE"),
+        ("/a:/b:/c", "write FOLDER or FOLDER:PLACE"),
+        ("/a,b", "no engine takes a comma or a quote"),
+        ("/etc/clusterctl:/x", "/etc/clusterctl: no task mounts /etc/clusterctl"),
+        ("/etc:/x", "/etc: no task mounts /etc/clusterctl"),
+        ("/:/x", "write an absolute path"),
+        ("/var/run/docker.sock", "no task mounts /var/run"),
+        ("/run/clusterctl/job-secrets:/x", "no task mounts /run"),
+        ("/var/lib/clusterctl/jobs", "no task mounts /var/lib/clusterctl"),
+        ("/opt:/proc/x", "no task mounts /proc"),
+        ("/opt:/tmp", "/tmp: the image, or the task, has its own"),
+        ("/opt:/usr", "/usr: the image, or the task, has its own"),
+    ],
+)
+def test_a_task_mounts_folders_of_its_node_but_not_those_with_keys(mount: str, told: str) -> None:
+    found = problems(SMALL.replace("[echo]", f"[echo]\n    volumeMounts: ['{mount}']"))
+    assert [told in each for each in found] == ([True] if told else []), found

@@ -138,3 +138,26 @@ def test_all_problems_of_storage_are_said_at_once() -> None:
 def test_too_many_mounts_are_refused() -> None:
     rows = ", ".join(f"{{mount: /m{number}, s3: {{bucket: ml-datasets}}}}" for number in range(17))
     assert any("17 mounts; the most is 16" in line for line in said(f"[{rows}]"))
+
+
+MODELS = "[{mount: /words, s3: {bucket: words}}, {mount: /m, s3: {bucket: models, prefix: team/, writable: true}}]"
+
+
+@pytest.mark.parametrize(
+    ("address", "sentence"),
+    [
+        ("s3://models/team", ""),
+        ("s3://models/team/flows/", ""),
+        ("s3://models/teamwork", "mounted by nothing in storage"),
+        ("s3://models", "mounted by nothing in storage"),
+        ("s3://words/flows", "mounted read-only: add writable: true there"),
+        ("s3://elsewhere/a", "mounted by nothing in storage"),
+        ("models/team", "write s3://BUCKET/PATH"),
+        ("s3://models/team/x y", "letters, digits and"),
+        ("s3://models/team/../other", "a path without . and .."),
+    ],
+)
+def test_workflow_storage_lies_in_a_bucket_that_nodes_write_to(address: str, sentence: str) -> None:
+    lines = said(f"{MODELS}\nworkflow_storage: '{address}'")
+    assert [sentence in line for line in lines] == ([True] if sentence else []), lines
+    assert all("workflow_storage" in line for line in lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from clusterctl_infra.outputs import REHEARSAL_ACCOUNT_ID, inventory_from_json, inventory_to_json
 from clusterctl_infra.plan.inventory import inventory
@@ -78,3 +79,13 @@ def without_nulls(value: object) -> object:
     if isinstance(value, list):
         return [without_nulls(item) for item in value]
     return value
+
+
+def test_workflow_storage_is_known_to_the_command_line_and_leaves_other_clusters_as_they_were() -> None:
+    made = inventory(a_config(), a_plan(), account_id=ACCOUNT)
+    assert "workflow_storage" not in inventory_to_json(made)
+    storage = [{"mount": "/m", "s3": {"bucket": "models", "writable": True}}]
+    given: dict[str, Any] = {"storage": storage, "workflow_storage": "s3://models/flows/"}
+    known = inventory(a_config(**given), a_plan(**given), account_id=ACCOUNT)
+    assert known.workflow_storage == "s3://models/flows"
+    assert inventory_from_json(inventory_to_json(known), source="a test") == known

@@ -1,0 +1,101 @@
+"""A task's command under way: who stops it, and how long it has, so that time is left to keep what it has put out."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Callable, Mapping, NamedTuple, Optional, Sequence
+
+POLL_S = 0.5
+STOP_S = 30.0
+"""From SIGTERM to SIGKILL; the task's own grace is longer, by what is left for its outputs."""
+RECLAIM_S = 125.0
+"""So long before its node ends a command is stopped: all of the two minutes that AWS gives, and a clock's slip."""
+WARNING_FILE = "CLUSTERCTL_WARNING_FILE"
+DEADLINE = "the cluster's deadline"
+"""Why a node ends that the job is stopped for in any case."""
+CANNOT_RUN, NOT_FOUND = 126, 127
+STOPPED = 128 + int(signal.SIGTERM)
+"""Of a command that was stopped for its node's end, and said that all is well."""
+
+
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    """Its exit code, or 128 + its signal."""
+    why: str
+    """For which end of its node it was stopped; empty where it was not."""
+
+
+class Command:
+    """Runs the command in a process group of its own; SIGTERM to this process goes there."""
+
+    def __init__(self, say: Callable[[str], None], stop_s: float = STOP_S) -> None:
+        self._say = say
+        self._stop_s = stop_s
+        self._child: Optional[subprocess.Popen[bytes]] = None
+        self._is_asked = False
+        self._kill_at_s = float("inf")
+        self._why = ""
+
+    def run(self, argv: Sequence[str], environment: Mapping[str, str], folder: str) -> Ended:
+        """Returns when it has ended."""
+        signal.signal(signal.SIGTERM, lambda number, frame: self._stop())
+        try:
+            child = subprocess.Popen(list(argv), env=dict(environment), cwd=folder, start_new_session=True)
+        except OSError as e:
+            self._say("%s: %s" % (argv[0], e.strerror))
+            return Ended(NOT_FOUND if isinstance(e, FileNotFoundError) else CANNOT_RUN, "")
+        self._child = child
+        if self._is_asked:  # before there was a child to tell
+            self._stop()
+        while True:
+            try:
+                status = child.wait(POLL_S)
+                break
+            except subprocess.TimeoutExpired:
+                self._look(environment)
+        code = 128 - status if status < 0 else status
+        return Ended(code or (STOPPED if self._why else 0), self._why)
+
+    def _look(self, environment: Mapping[str, str]) -> None:
+        if not self._is_asked:
+            warning = node_end(Path(environment.get(WARNING_FILE, "")), time.time())
+            if warning is not None:
+                self._why, left_s = warning
+                self._say("this node ends in %d seconds (%s): the command is stopped" % (left_s, self._why))
+                self._stop()
+        if time.monotonic() > self._kill_at_s:
+            self._signal(signal.SIGKILL)
+
+    def _stop(self) -> None:
+        self._is_asked = True
+        if self._child is not None and self._kill_at_s == float("inf"):
+            self._kill_at_s = time.monotonic() + self._stop_s
+            self._signal(signal.SIGTERM)
+
+    def _signal(self, number: int) -> None:
+        if self._child is not None:
+            try:
+                os.killpg(self._child.pid, number)
+            except ProcessLookupError:
+                pass  # it has ended
+
+
+def node_end(path: Path, now_s: float) -> Optional[tuple[str, float]]:
+    """Why the task's node is about to end, and in how many seconds; None while it is not.
+
+    The deadline is left out: the job is stopped for it. AWS's reclaim of a spot machine and the rules of a cluster stop
+    no job.
+    """
+    try:
+        words = json.loads(path.read_bytes())
+        why, left_s = str(words["why"]), float(words["ends_s"]) - now_s
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    return (why, max(0.0, left_s)) if why != DEADLINE and left_s <= RECLAIM_S else None

@@ -1,0 +1,109 @@
+"""What becomes of a task's outputs once its command has ended, however it did."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any, List, Mapping
+
+from clusterctl.on_node.workflow.bucket_versions import keep_version
+from clusterctl.on_node.workflow.checkpoint import files_in_words
+from clusterctl.on_node.workflow.inputs import versions
+from clusterctl.on_node.workflow.upload import FileFilter, NotUploaded, entries, file_filter, upload
+
+MOST_TRIES = 1000
+MOST_SHOWN = 10
+WHOLE = "{{output}}"
+
+
+class NotKept(Exception):
+    """Why an output was not kept."""
+
+
+def keep_output(folder: Path, output: Mapping[str, Any], words: Mapping[str, Any]) -> bool:
+    """Keeps one output of what is in `folder`, and prints what became of it; True if that failed.
+
+    `words`: how the task ended, for those who look at a version. Nothing goes to a URL if the task starts again,
+    because its next start could not replace it.
+    """
+    try:
+        wanted = file_filter(output.get("regex", ""))
+        if "url" not in output:
+            _say("%s is kept as %s" % (output["path"] or WHOLE, _keep_dataset(folder, output, words, wanted)))
+        elif words["begins_anew"]:
+            _say("%s: left to the task's next start" % output["url"])
+        else:
+            count, left_out = upload(folder, Path(output["folder"]), wanted)
+            _say("%s is in %s: %s%s" % (WHOLE, output["url"], files_in_words(count), _without(left_out)))
+    except (OSError, NotKept, NotUploaded) as e:
+        where = "%s: " % output["url"] if "url" in output else ""
+        _say("an output was not kept: %s%s" % (where, e))
+        return True
+    return False
+
+
+def keep(source: Path, dataset: Path, wanted: FileFilter) -> Path:
+    """The dataset's new version on shared storage: a copy of the file, or of the folder's wanted files.
+
+    It is there whole, or not at all. Raises OSError, NotKept.
+    """
+    if not source.exists():
+        raise NotKept("%s is not there" % source)
+    dataset.mkdir(parents=True, exist_ok=True)
+    beside = dataset / (".new-%s-%d" % (os.environ.get("CLUSTERCTL_JOB", ""), os.getpid()))
+    try:
+        if source.is_dir():
+            unwanted = {str(path) for path, relative in entries(source) if not wanted(relative)}
+            shutil.copytree(
+                source,
+                beside,
+                symlinks=True,
+                ignore=lambda folder, names: [name for name in names if os.path.join(folder, name) in unwanted],
+            )
+            if unwanted:
+                _remove_empty_folders(beside)
+        else:
+            beside.mkdir()
+            if wanted(source.name):
+                shutil.copy2(source, beside / source.name)
+        return _numbered(beside, dataset)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _keep_dataset(folder: Path, output: Mapping[str, Any], words: Mapping[str, Any], wanted: FileFilter) -> str:
+    source = folder / output["path"]
+    if "bucket" not in output:
+        return str(keep(source, Path(output["dataset"]), wanted))
+    count, left_out = keep_version(source, Path(output["bucket"]), output["version"], words, wanted)
+    return "%s of %s: %s%s" % (output["version"], output["bucket"], files_in_words(count), _without(left_out))
+
+
+def _numbered(beside: Path, dataset: Path) -> Path:
+    """Renamed to the next number that nobody else takes meanwhile."""
+    for _ in range(MOST_TRIES):
+        version = dataset / str(1 + max(versions(dataset), default=0))
+        try:
+            # An empty folder is what rename(2) may replace, and mkdir gives it to one of two tasks alone.
+            version.mkdir()
+        except FileExistsError:
+            continue
+        os.rename(beside, version)
+        return version
+    raise NotKept("%s: no number for a new version was free" % dataset)
+
+
+def _remove_empty_folders(top: Path) -> None:
+    """Those of which no file was wanted; `top` itself stays."""
+    for each in os.walk(str(top), topdown=False):
+        if each[0] != str(top) and not os.listdir(each[0]):
+            os.rmdir(each[0])
+
+
+def _without(left_out: List[str]) -> str:
+    return "; left out, for they are no files: %s" % ", ".join(left_out[:MOST_SHOWN]) if left_out else ""
+
+
+def _say(text: str) -> None:
+    print("clusterctl: %s" % text, flush=True)
