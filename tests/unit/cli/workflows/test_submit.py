@@ -72,9 +72,9 @@ ENVIRON = {"NGC": "$oauthtoken:key-1", "HUB": "ada:pass", "BROKEN": "secret-with
 
 
 def test_a_registrys_password_is_for_all_images_of_it() -> None:
-    one, two = read(IMAGES), read(IMAGES, "image=python:3.12")
-    assert registry_logins(one, (), ENVIRON) == {}
-    assert registry_logins(one, ("NGC",), ENVIRON) == {"nvcr.io": "$oauthtoken:key-1"}
+    nvidia, two = read(IMAGES), read(IMAGES, "image=python:3.12")
+    assert registry_logins(nvidia, (), ENVIRON) == {}
+    assert registry_logins(nvidia, ("NGC",), ENVIRON) == {"nvcr.io": "$oauthtoken:key-1"}
     given = ("nvcr.io=NGC", "docker.io=HUB")
     assert registry_logins(two, given, ENVIRON) == {"nvcr.io": "$oauthtoken:key-1", "docker.io": "ada:pass"}
 

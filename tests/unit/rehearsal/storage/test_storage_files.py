@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from clusterctl_bootstrap.node.mounts import NETWORK
 from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_infra.config.hosts_storage import PACKAGES
 from clusterctl_rehearsal.packages.files import CLIENTS_FOLDER
 from clusterctl_rehearsal.storage import bucket_mount, bucket_service
 from clusterctl_rehearsal.storage.files import SHARES_IN_MACHINES, storage_binds, storage_files
@@ -20,7 +21,8 @@ HELPERS = {path: file for path, file in FOUND.items() if path.startswith(f"{CLIE
 
 def test_every_kind_that_a_node_mounts_has_a_stand_in() -> None:
     """Where mount(8) does not look: a package brings it there, as on an image that has none."""
-    assert set(HELPERS) == {f"{CLIENTS_FOLDER}/mount.{kind}" for kind, *_ in NETWORK.values()}
+    kinds = {kind for kind, *_ in NETWORK.values()} | set(PACKAGES)
+    assert set(HELPERS) == {f"{CLIENTS_FOLDER}/mount.{kind}" for kind in kinds}
     assert not [path for path in FOUND if path.startswith("/sbin")]
 
 
