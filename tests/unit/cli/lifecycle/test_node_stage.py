@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.display import Display
 from clusterctl.lifecycle.intent import plan_of, read_intent
 from clusterctl.lifecycle.newer_membership import FLOOR, MOST_AHEAD
-from clusterctl.lifecycle.node_stage import NodeStage
+from clusterctl.lifecycle.node_stage import AWS_READY_S, NodeStage
 from clusterctl.lifecycle.readiness import NodeWatch, Patience
 from clusterctl.status.node_report import NodeReport
 from clusterctl_infra.errors import SomeNodesFailed
@@ -24,55 +24,10 @@ from clusterctl_infra.outputs import Inventory, InventoryNode, inventory_to_json
 
 from tests.inventories import make_inventory
 from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.lifecycle.fake_watches import KNOWN, FakeWatches, ready
 from tests.unit.cli.lifecycle.held_cluster import DEADLINE, SLOTS, Clock, alive, held
 from tests.unit.cli.lifecycle.intent_cases import BORN, state_of
 from tests.unit.cli.lifecycle.recorded_runs import ended, runs_of, told
-
-KNOWN = 3
-"""The state's generation."""
-
-
-@dataclass
-class FakeWatches:
-    """Watches whose nodes are as a test says by the time that the waiting is over."""
-
-    seen: Sequence[NodeWatch]
-    is_interrupted: bool = False
-    started: list[int] = field(default_factory=list)
-    waited: list[tuple[Patience, frozenset[int] | None]] = field(default_factory=list)
-    memberships: list[int] = field(default_factory=list)
-    """Their generations."""
-    is_stopped: bool = False
-
-    def start(self, slot: int, name: str) -> None:
-        self.started.append(slot)
-
-    def settle(self, membership: bytes) -> None:
-        self.memberships.append(json.loads(membership)["generation"])
-
-    def now(self) -> tuple[NodeWatch, ...]:
-        return tuple(self.seen)
-
-    def wait(
-        self, patience: Patience, *, on_tick: Callable[[], None], slots: frozenset[int] | None = None
-    ) -> tuple[NodeWatch, ...]:
-        self.waited.append((patience, slots))
-        on_tick()
-        if self.is_interrupted:
-            raise KeyboardInterrupt
-        return self.now()
-
-    def waiting(self, slots: frozenset[int] | None = None) -> list[str]:
-        return []
-
-    def lost(self, slot: int, why: str) -> None:
-        self.note(replace(next(watch for watch in self.seen if watch.slot == slot), gone=why, is_final=True))
-
-    def note(self, after: NodeWatch) -> None:
-        self.seen = [after if watch.slot == after.slot else watch for watch in self.seen]
-
-    def stop(self) -> None:
-        self.is_stopped = True
 
 
 @dataclass
@@ -88,17 +43,6 @@ class Delivered:
     ) -> Mapping[int, str]:
         self.to.append((json.loads(content)["generation"], tuple(node.slot for node in nodes)))
         return self.untaken
-
-
-def ready(slot: int, **changes: object) -> NodeWatch:
-    facts = {
-        "slot": slot,
-        "name": f"train-{slot}",
-        "phase": "ready",
-        "report": NodeReport(phase="ready", generation=KNOWN),
-        "is_final": True,
-    }
-    return NodeWatch(**{**facts, **changes})  # type: ignore[arg-type]
 
 
 def failed(slot: int) -> NodeWatch:
@@ -165,6 +109,7 @@ def test_a_cluster_whose_nodes_are_all_ready_says_how_many_and_with_which_member
     change, watches = change_in(tmp_path), FakeWatches([ready(slot) for slot in SLOTS])
     stage_of(change, watches).finish(timeout_s=None)
     assert watches.started == list(SLOTS)
+    assert [patience.usual_s for patience, _ in watches.waited] == [AWS_READY_S]
     assert watches.memberships == [KNOWN]
     assert "train · 4/4 ready · ends " in told(change)
     assert told(change).endswith("· generation 3\n")
