@@ -26,6 +26,7 @@ CHANGEABLE = {"bytearray", "dict", "list", "set", "Dict", "List", "Set", "defaul
 SMALL_LINES = 40
 RIDDLES = ("Itself", "The same")
 """Beginnings of docstrings that mean nothing without the lines around them."""
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 VAGUE_NAMES = {"utils", "helpers", "common", "misc", "manager", "base"}
 PLACES_OF_NAMES = (*(folder for kind in PACKAGES.values() for folder in kind), "bench", "examples", "scripts", "tests")
 RIDDLE_NAMES = {"Desk", "Errand", "Tries", "_House", "_meant", "foreseen", "no_way", "truth", "who_tells"}
@@ -78,10 +79,7 @@ def code_breaches() -> Iterator[str]:
         for path in sources(kind):
             for node in ast.walk(ast.parse(path.read_text())):
                 place = f"{path.relative_to(CHECKOUT)}:{getattr(node, 'lineno', 1)}"
-                if (
-                    isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-                    and (lines := function_lines(node)) > MOST_FUNCTION_LINES
-                ):
+                if isinstance(node, FUNCTIONS) and (lines := function_lines(node)) > MOST_FUNCTION_LINES:
                     yield f"{place}: {node.name} has {lines} lines, split it (at most {MOST_FUNCTION_LINES})"
                 if isinstance(node, ast.ClassDef):
                     yield from (
@@ -95,7 +93,7 @@ def code_breaches() -> Iterator[str]:
 
 def docstrings(node: ast.AST) -> Iterator[tuple[int, str]]:
     """Line and text of every docstring that stands directly in a module, class or function; fields have some, too."""
-    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+    if isinstance(node, (ast.Module, ast.ClassDef, *FUNCTIONS)):
         for statement in node.body:
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
                 yield statement.lineno, str(statement.value.value)

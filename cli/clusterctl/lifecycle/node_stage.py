@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -22,7 +22,7 @@ from clusterctl.lifecycle.display import Display
 from clusterctl.lifecycle.failed_nodes import REPLACE_FAILED
 from clusterctl.lifecycle.membership import deliver, membership_of
 from clusterctl.lifecycle.newer_membership import go_above, implausible, newer_membership
-from clusterctl.lifecycle.readiness import SCRIPT_PHASES, NodeWatch, Patience, ReadyWatch, why_not_ready
+from clusterctl.lifecycle.readiness import SCRIPT_PHASES, NodeWatch, Patience, ReadyWatch, Watches, why_not_ready
 from clusterctl.lifecycle.script_delivery import AWAITING, script_texts
 from clusterctl.lifecycle.stopped import telling_if_stopped
 from clusterctl.status.node_report import FAILED, READY
@@ -80,10 +80,12 @@ class NodeStage:
         waits: bool,
         gone: Collection[str] = (),
         slots: frozenset[int] | None = None,
+        watches: Watches | None = None,
+        deliver: Callable[..., Mapping[int, str]] = deliver,
     ) -> None:
         """`gone`: instances that are being replaced; what they still say does not count.
 
-        `slots`: whose nodes are waited for; None: all.
+        `slots`: whose nodes are waited for; None: all. `watches`: of them; None: by SSH.
         """
         self._change = change
         self._config = config
@@ -92,7 +94,8 @@ class NodeStage:
         self._waits = waits
         self._gone = gone
         self._slots = slots
-        self._watch = ReadyWatch(
+        self._deliver = deliver
+        self._watch: Watches = watches or ReadyWatch(
             change.home.inventory_file(change.cluster),
             changed=display.node,
             scripts=script_texts(config.scripts) if config.scripts else None,
@@ -182,7 +185,7 @@ class NodeStage:
             inventory = go_above(self._change, newer, shown=shown)
             content = membership_of(inventory, self._config, slot_cidr=self._plan.network.slot_cidr)
             living = [node for node in inventory.nodes if node.slot in heard]
-            untaken = deliver(inventory, living, content, self._config.scripts, home=self._change.home)
+            untaken = self._deliver(inventory, living, content, self._config.scripts, home=self._change.home)
         for slot, watch in heard.items():
             why = implausible(watch, known=known) or untaken.get(slot)
             self._watch.note(replace(watch, undelivered=why, is_final=True))
@@ -224,7 +227,7 @@ REHEARSAL_EVERY_S = 1.0
 class LostMachines:
     """Ends the waiting for nodes whose machines died; an API that does not answer changes nothing."""
 
-    def __init__(self, change: Change, inventory: Inventory, watch: ReadyWatch) -> None:
+    def __init__(self, change: Change, inventory: Inventory, watch: Watches) -> None:
         self._change = change
         self._inventory = inventory
         self._watch = watch

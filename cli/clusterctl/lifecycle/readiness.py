@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Protocol
 
 from clusterctl.lifecycle.node_following import WaysIn, follow
 from clusterctl.lifecycle.script_delivery import AWAITING
@@ -56,6 +57,36 @@ class NodeWatch:
     def is_ready(self) -> bool:
         """It said so itself, and has the membership."""
         return self.phase == READY and self.is_final and self.undelivered is None and self.gone is None
+
+
+class Watches(Protocol):
+    """The watches of a cluster's nodes, as a change that waits for them knows them; `ReadyWatch` goes by SSH."""
+
+    def start(self, slot: int, name: str) -> None:
+        """Begins to watch a slot; nothing happens when it is watched already."""
+
+    def settle(self, membership: bytes) -> None:
+        """The membership is known: nodes that are ready get it, others when they are."""
+
+    def now(self) -> tuple[NodeWatch, ...]:
+        """All watches, by slot."""
+
+    def wait(
+        self, patience: Patience, *, on_tick: Callable[[], None], slots: frozenset[int] | None = None
+    ) -> tuple[NodeWatch, ...]:
+        """The watches when all are final or the patience is over; `slots`: who is waited for; None: all."""
+
+    def waiting(self, slots: frozenset[int] | None = None) -> list[str]:
+        """A line for each node that is waited for."""
+
+    def lost(self, slot: int, why: str) -> None:
+        """The slot has no machine any more."""
+
+    def note(self, after: NodeWatch) -> None:
+        """Takes in what was seen of a node."""
+
+    def stop(self) -> None:
+        """Ends all reading."""
 
 
 class ReadyWatch:

@@ -45,6 +45,7 @@ from clusterctl.lifecycle.opening import inspect, open_change
 from clusterctl.lifecycle.preview import NodePreview, ended, late, late_lines, made_anew, made_anew_lines, slots_of
 from clusterctl.lifecycle.price_age import with_todays_prices
 from clusterctl.lifecycle.rank_order import is_wanted, order_ranks
+from clusterctl.lifecycle.readiness import Watches
 from clusterctl.lifecycle.reservation import forget_ended, reserved_or_not
 from clusterctl.lifecycle.room_stage import candidates_of, chosen, room_words
 from clusterctl.lifecycle.running_jobs import refuse_running
@@ -295,15 +296,20 @@ def forget_missing(change: Change, state: StackState, *, nodes: int, was_cut_off
     return forget_ended(change, state.without(gone))
 
 
-def make(up: Up, planned: WithPlan, *, runs: Runs) -> None:
-    """Runs the engine, and waits for the nodes. Raises the error of what failed, after undoing it."""
+def make(up: Up, planned: WithPlan, *, runs: Runs, watches: Watches | None = None) -> None:
+    """Runs the engine, and waits for the nodes. Raises the error of what failed, after undoing it.
+
+    `watches`: of the nodes; None: by SSH.
+    """
     change, cluster_plan, intent = up.change, planned.plan, planned.intent
     # Whatever becomes of this run: the machines that stay have a reservation, or none, and are what they are.
     stays = ("unreserved", "chosen", "layout") if planned.state.instances else ("unreserved",)
     kept = {key: value for key, value in intent.changes.items() if key in stays}
     before = with_values(read_config(change.engine.environment.config_file), kept)
     display = Display(change.output)
-    stage = NodeStage(change, intent.config, cluster_plan, display, waits=change.has_machines, gone=runs.failed)
+    stage = NodeStage(
+        change, intent.config, cluster_plan, display, waits=change.has_machines, gone=runs.failed, watches=watches
+    )
     with stage.watching():
         nodes = max(len(cluster_plan.slots), len(planned.state.instances))
         text = with_values(before, intent.changes)

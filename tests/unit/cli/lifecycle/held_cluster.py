@@ -59,6 +59,7 @@ def alive() -> dict[tuple[str, str, str], list[dict[str, Any]]]:
     rows = [
         {
             "InstanceId": f"i-{slot}",
+            "InstanceType": "p5.48xlarge",
             "State": {"Name": "running"},
             "Tags": [{"Key": ID_TAG, "Value": "0123456789ab"}, {"Key": SLOT_TAG, "Value": str(slot)}],
         }

@@ -13,7 +13,15 @@ import pytest
 from clusterctl.cloud.instances import InstanceState
 from clusterctl.lifecycle.membership import membership_file, membership_of, refusal_in
 from clusterctl.lifecycle.node_following import LONGEST_RETRY_S, REHEARSED_WAIT_S, WaysIn, follow, way_by
-from clusterctl.lifecycle.node_stage import AWS_READY_S, REHEARSAL_READY_S, lost_slots, patience_of, what_helps
+from clusterctl.lifecycle.node_stage import (
+    AWS_PHASE_S,
+    AWS_READY_S,
+    REHEARSAL_PHASE_S,
+    REHEARSAL_READY_S,
+    lost_slots,
+    patience_of,
+    what_helps,
+)
 from clusterctl.lifecycle.readiness import (
     NodeWatch,
     Patience,
@@ -229,6 +237,7 @@ def test_a_node_is_waited_for_as_long_as_its_hooks_may_take(changes: dict[str, A
     for is_rehearsal, boot_s in ((True, REHEARSAL_READY_S), (False, AWS_READY_S)):
         patience = patience_of(config, is_rehearsal=is_rehearsal)
         assert (patience.usual_s, patience.hooks_s) == (boot_s, hooks * TIMEOUT_S)
+        assert patience.phase_s == (REHEARSAL_PHASE_S if is_rehearsal else AWS_PHASE_S)
 
 
 class NeverFinal:
