@@ -31,6 +31,7 @@ QUICK = (
     "cli/test_ssh_warm.py",
     "jobs/test_check_network.py",
     "jobs/test_name_server.py",
+    "jobs/test_task_program.py",
     "cli/test_ssh_ways.py",
     "cli/test_standard_streams.py",
     "cli/test_sync.py",

@@ -82,6 +82,24 @@ http.server.ThreadingHTTPServer(("127.0.0.1", 5000), Registry).serve_forever()
 """A registry that wants a password, on a node's loopback, and notes what its clients show of theirs."""
 INSECURE = '[[registry]]\nlocation = "localhost:5000"\ninsecure = true\n'
 PASSWORD = "drowssap9"
+PRIVATE = "localhost:5000/private/tools:1"
+FUNCTION_OF_PRIVATE = """\
+import clusterctl
+
+@clusterctl.App("private").function(
+    cluster=%r, num_instances=1, image=%r, registry_secret="REGISTRY", distributed_mode="manual"
+)
+def times(number):
+    return number * 3
+
+if __name__ == "__main__":
+    assert times.remote(4) == 12
+"""
+WORKFLOW_OF_PRIVATE = """\
+workflow:
+  name: private
+  tasks: [{name: only, image: "%s", command: [python3, -c, "print(6)"]}]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -221,6 +239,15 @@ def test_a_command_enters_the_container_of_mpirun_s_daemon_and_a_cancelled_job_l
     assert left(cluster) == ""
 
 
+def fetched_by(what: str, cluster: Rehearsed, folder: Path) -> Done:
+    """The end of a function's call, or a workflow, whose image node 0 does not have."""
+    if what == "workflow":
+        (folder / "private.yaml").write_text(WORKFLOW_OF_PRIVATE % PRIVATE)
+        return cluster.run("workflow", "submit", str(folder / "private.yaml"), "--registry-secret", "REGISTRY")
+    (folder / "private.py").write_text(FUNCTION_OF_PRIVATE % (cluster.name, PRIVATE))
+    return run([sys.executable, "private.py"], env=cluster.env, cwd=folder, timeout_s=120)
+
+
 def test_a_registry_s_password_fetches_the_image_and_stays_nowhere(
     cluster: Rehearsed, work: Path, tmp_path: Path
 ) -> None:
@@ -231,7 +258,7 @@ def test_a_registry_s_password_fetches_the_image_and_stays_nowhere(
     cluster.ok("ssh", "--node", "0", "--sudo", "--command", serve)
     listens = ("ssh", "--node", "0", "--command", "nc -z 127.0.0.1 5000")
     wait_until(lambda: cluster.run(*listens).exit_code == 0, what="the registry listens", timeout_s=30)
-    private = ("--image", "localhost:5000/private/tools:1", "--registry-secret", "REGISTRY")
+    private = ("--image", PRIVATE, "--registry-secret", "REGISTRY")
     options = ("run", *private, "--launcher", "plain", "--node", "0", "--workdir", str(work), "--")
     cluster.env["REGISTRY"] = "ada:wrong-one"
     refused = cluster.run(*options, "python3", "-c", "print(6 * 7)")
@@ -242,6 +269,11 @@ def test_a_registry_s_password_fetches_the_image_and_stays_nowhere(
     done = cluster.run(*options, "python3", "-c", "import os; print(6 * 7, os.environ['container'])")
     assert done.exit_code == 0, done.text
     assert "42 podman" in done.stdout
+    for refetched in ("function", "workflow"):
+        cluster.ok("ssh", "--node", "0", "--sudo", "--command", f"podman untag {PRIVATE} {PRIVATE}")
+        told = fetched_by(refetched, cluster, tmp_path)
+        assert told.exit_code == 0, told.text
+        assert PASSWORD not in told.text
     seen = cluster.ok("ssh", "--node", "0", "--sudo", "--command", "cat /tmp/seen")
     assert "podman pull --quiet --authfile /run/clusterctl/registry-logins/" in seen
     assert PASSWORD not in seen

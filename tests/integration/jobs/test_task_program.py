@@ -92,6 +92,15 @@ def test_a_command_that_does_not_end_when_it_is_told_to_is_killed_while_there_is
     assert done.stdout == f"Ended(code={128 + signal.SIGKILL}, why='')\n"
 
 
+def test_an_expression_that_the_nodes_python_does_not_know_fails_the_task_before_its_command(folder: Path) -> None:
+    row = {"path": "", "bucket": str(folder / "bucket"), "version": "w-1-0", "regex": "(a"}
+    program = started(folder, ["touch", str(folder / "out" / "made")], outputs=[row])
+    said, _ = program.communicate(timeout=30)
+    assert program.returncode == task.OWN_FAILURE
+    assert said.startswith("clusterctl: regex '(a': this Python takes it for none: ")
+    assert not made(folder)
+
+
 def test_a_folder_that_is_not_on_the_node_fails_the_task_before_its_command(folder: Path) -> None:
     program = started(folder, ["touch", str(folder / "out" / "made")], mounts=["/no/such"])
     said, _ = program.communicate(timeout=30)

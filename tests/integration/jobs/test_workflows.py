@@ -70,6 +70,7 @@ workflow:
       image: test/tools:1
       command: [bash, /tmp/run.sh]
       credentials: {h: {HF_TOKEN: t}}
+      volumeMounts: ["/srv/given:/given"]
       inputs: [{url: s3://words/in/}]
       outputs: [{dataset: {name: "of-{{name}}", path: kept}}, {url: "s3://models/{{workflow_id}}/{{name}}"}]
       files:
@@ -79,7 +80,8 @@ workflow:
           found="$(command -v nslookup), $(nslookup {{host:b}} | tail -n2)"
           echo "in $container as $EUID: $(echo /tmp/*), token of $token, $found"
           [ -e /etc/clusterctl/ssh_key ] || echo no key
-          echo "read $(<{{input:0}}/a.txt)"
+          echo "read $(<{{input:0}}/a.txt), $(</given/word)"
+          echo "{{name}}" >/given/by-{{name}}
           echo $HF_TOKEN >{{output}}/kept
           {% if name == "b" %}until [ -e {{output}}/go ]; do sleep 0.1; done{% endif %}
     {% endfor %}
@@ -91,9 +93,17 @@ workflow:
   - name: make
     image: any
     command: [sh, -c]
-    args: ["cat {{input:0}}/a.txt {{input:1}}/a.txt; mkdir {{output}}/deep; echo made >{{output}}/deep/model; WORK"]
-    inputs: [{url: s3://words/in/}, {url: s3://words/in/a.txt}]
-    outputs: [{url: "s3://models/{{workflow_id}}"}]
+    args:
+    - >
+      cat {{input:0}}/a.txt {{input:1}}/a.txt; ls {{input:2}}; mkdir {{output}}/deep;
+      echo made >{{output}}/deep/model; echo draft >{{output}}/notes; WORK
+    volumeMounts: [/srv]
+    inputs:
+    - {url: s3://words/in/}
+    - {url: s3://words/in/a.txt}
+    - {url: s3://words/in/, regex: b}
+    outputs: [{url: "s3://models/{{workflow_id}}", regex: .*model}]
+    checkpoint: [{path: "{{output}}", url: "s3://models/ck-{{workflow_id}}", frequency: 1s, regex: notes}]
 """
 MAKE_IMAGE = (
     "set -e; cd /; for program in bash tail wc sleep env nslookup; do set -- $* usr/bin/$program; done; "
@@ -230,7 +240,9 @@ def test_a_task_reads_and_fills_buckets_that_nodes_mount_even_if_it_is_cancelled
     told = cluster.ok("workflow", "logs", name)
     assert told.count("a word") == 2, told
     assert f"{{{{output}}}} is in s3://models/{name}: 1 file" in told
-    assert cluster.ok("ssh", "--node", "1", "--command", f"cat /models/{name}/deep/model") == "made\n"
+    kept = f"cd /models/{name} && cat deep/model && ls && cat ../ck-{name}/*/notes && ls ../ck-{name}/*-versions"
+    assert cluster.ok("ssh", "--node", "1", "--command", kept).splitlines()[:3] == ["made", "deep", "draft"]
+    assert f"checkpoint: /shared/clusterctl/workflows/{name}/make is in s3://models/ck-{name} as {name}-0-" in told
 
 
 def test_a_bucket_that_is_not_mounted_or_only_read_is_refused_before_anything_starts(
@@ -247,6 +259,8 @@ def test_a_bucket_that_is_not_mounted_or_only_read_is_refused_before_anything_st
 def test_tasks_run_in_their_images_with_names_storage_and_secrets_and_without_the_nodes_keys(
     cluster: Rehearsed, tmp_path: Path
 ) -> None:
+    given = "mkdir -m 777 /srv/given; echo $(hostname) >/srv/given/word"
+    cluster.ok("ssh", "--node", "all", "--sudo", "--command", given)
     cluster.ok("ssh", "--node", "0", "--sudo", "--command", MAKE_IMAGE)
     cluster.ok("ssh", "--node", "1", "--sudo", "--command", "podman load -q -i /shared/image.tar")
     (tmp_path / "w.yaml").write_text(CONTAINED)
@@ -270,7 +284,9 @@ def test_tasks_run_in_their_images_with_names_storage_and_secrets_and_without_th
     assert told.count("no key") == 2
     assert "very-secret" not in told
     assert "of-b/1" in told
-    assert told.count("read a word") == 2, told
+    assert all(f"read a word, {cluster.name}-{slot}" in told for slot in (0, 1)), told
+    made = cluster.ok("ssh", "--node", "all", "--command", "cat /srv/given/by-*")
+    assert sorted(line.split()[-1] for line in made.splitlines()) == ["a", "b"]
     assert cluster.ok("ssh", "--node", "0", "--command", f"cat /models/{name}/*/kept").split() == ["very-secret"] * 2
     left = cluster.ok("ssh", "--node", "all", "--sudo", "--command", "podman ps --all --quiet")
     assert left.strip() == ""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import Any  # parsed JSON
 
 import pytest
 
-from tests.integration.rehearsed import Rehearsed, rehearsed, wait_until
+from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, rehearsed, wait_until
 
 NOTICE_S = 60
 """Less than AWS's two minutes, and time for all that is looked at on a computer that does other things, too."""
@@ -55,9 +57,17 @@ workflow:
       command: [sh, -c]
       args: ["trap 'echo last >>{{output}}/model; exit 0' TERM; echo made >{{output}}/model; sleep 600 & wait"]
       outputs: [{dataset: {name: model, regex: model}}]
-  - name: later
-    tasks:
-    - {name: c, image: any, command: [cat, "{{input:0}}/model"], inputs: [{dataset: {name: model}}, {task: b}]}
+"""
+READING = """\
+workflow:
+  name: reading
+  tasks:
+  - name: first
+    image: any
+    command: [sh, -c]
+    args: ["cat {{input:0}}/model >{{output}}/copy"]
+    inputs: [{dataset: {name: "model:1"}}]
+  - {name: second, image: any, command: [cat, "{{input:first}}/copy"], inputs: [{task: first}]}
 """
 
 
@@ -82,15 +92,24 @@ def test_a_recommendation_marks_a_node_and_a_notice_is_followed_by_its_end(spot:
     assert log(spot, "rebalance").startswith("told 20")
     assert "pre-terminate" not in on_node(spot, "ls", "/var/log/clusterctl")
 
-    spot.fault("interrupt", name, str(NOTICE_S))
-    wait_until(is_marked(spot, "interruption"), what=f"{name} is marked", timeout_s=HEARD_S)
-    spot.fault("stop-region")  # the next command starts it again
+    has_bucket = "workflow_storage" in spot.config
+    with submitted(spot) if has_bucket else nullcontext() as workflow:
+        spot.fault("interrupt", name, str(NOTICE_S))
+        wait_until(is_marked(spot, "interruption"), what=f"{name} is marked", timeout_s=HEARD_S)
+        if workflow is not None:
+            _, said = workflow.communicate(timeout=HEARD_S)
+            assert workflow.returncode == 143, said
+            assert "group g: failed because of b" in said
+    if not has_bucket:  # what nodes have put into buckets lives as long as the region's process
+        spot.fault("stop-region")  # the next command starts it again
     row = spot.nodes()[name]
     assert (row["state"], row["note"].split(" at ")[0]) == ("ready", "AWS takes it back")
     said = log(spot, "pre-terminate")
     assert said.count("AWS takes this spot machine back at ") == 1, said
     assert 0 < int(said.split()[-1]) <= NOTICE_S, "the time that was left"
     assert on_node(spot, "cat", "/tmp/signalled") == "signalled\n"
+    if has_bucket:
+        assert read_by_another(spot) == ["[second] made", "[second] last"]
 
     wait_until(is_gone(spot), what=f"{name} is gone", timeout_s=NOTICE_S + LATE_S)
     late_s = ended_at(spot) - datetime.fromisoformat(row["notice"]["time"]).timestamp()
@@ -102,6 +121,30 @@ def test_a_recommendation_marks_a_node_and_a_notice_is_followed_by_its_end(spot:
     new = spot.nodes()[name]
     assert (new["state"], new["notice"]) == ("ready", None)
     assert (new["private_ip"], new["instance_id"] != row["instance_id"]) == (row["private_ip"], True)
+
+
+@contextmanager
+def submitted(cluster: Rehearsed) -> Iterator[subprocess.Popen[str]]:
+    """A workflow of which a task runs on slot 1, and has put something out."""
+    (cluster.folder / "workflow.yaml").write_text(WORKFLOW)
+    argv = [CLUSTERCTL, "workflow", "submit", "workflow.yaml", "--on-host"]
+    with subprocess.Popen(argv, env=cluster.env, cwd=cluster.folder, stderr=subprocess.PIPE, text=True) as workflow:
+        try:
+            made = "ls /var/lib/clusterctl/jobs/reclaimed-*/work/output/model"
+            is_made = lambda: cluster.run("ssh", "--node", "1", "--command", made).exit_code == 0  # noqa: E731
+            wait_until(is_made, what="the task has put something out", timeout_s=30)
+            yield workflow
+        finally:
+            workflow.kill()
+
+
+def read_by_another(cluster: Rehearsed) -> list[str]:
+    """What a task reads of what another one has put out, which has read what the reclaimed one had; both on slot 0."""
+    (cluster.folder / "reading.yaml").write_text(READING)
+    cluster.ok("workflow", "submit", "reading.yaml", "--on-host")
+    newest = json.loads(cluster.ok("workflow", "list", "--json"))[0]["id"]
+    lines = cluster.ok("workflow", "logs", newest, "--task", "second").splitlines()
+    return [f"[second] {line.split()[-1]}" for line in lines if "clusterctl:" not in line]
 
 
 def on_node(cluster: Rehearsed, *argv: str) -> str:

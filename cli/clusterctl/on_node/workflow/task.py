@@ -17,6 +17,7 @@ from clusterctl.on_node.workflow.checkpoint import Checkpoint
 from clusterctl.on_node.workflow.command import Command
 from clusterctl.on_node.workflow.inputs import NoInput, link_inputs
 from clusterctl.on_node.workflow.outputs import keep_output
+from clusterctl.on_node.workflow.upload import BadExpression, file_filter
 
 FOLDER = "clusterctl-task"
 WORDS = "task.json"
@@ -38,11 +39,13 @@ def main(folder: Path) -> int:
     words = json.loads((folder / WORDS).read_text())
     try:
         refuse_missing(words["mounts"])
+        for each in (*words["inputs"], *words["outputs"], *words["checkpoints"]):
+            file_filter(each["regex"])  # before hours of work end in it
         put_files(words["files"], folder)
         Path(words["output"]).mkdir(parents=True, exist_ok=True)
         link_inputs(words["inputs"])
         pass_barrier(words["barrier"], os.environ)
-    except (OSError, TaskFailed, NoInput, barrier.Failed) as e:
+    except (OSError, TaskFailed, NoInput, BadExpression, barrier.Failed) as e:
         say(str(e))
         return OWN_FAILURE
     checkpoints = [Checkpoint(each, say) for each in words["checkpoints"]]

@@ -18,6 +18,10 @@ FileFilter = Callable[[str], bool]
 """Whether a file is wanted, by its path relative to the folder."""
 
 
+class BadExpression(Exception):
+    """A regular expression that the computer of `submit` takes, and an older Python on the node does not."""
+
+
 class NotUploaded(Exception):
     """Why something is not in the bucket."""
 
@@ -25,11 +29,14 @@ class NotUploaded(Exception):
 def file_filter(regex: str) -> FileFilter:
     """As OSMO has it: the expression has to match from the path's beginning on (`re.match`); '' takes every file.
 
-    OSMO's src/lib/data/storage/common.py, list_local_files (read 2026-11).
+    OSMO's src/lib/data/storage/common.py, list_local_files (read 2026-11). Raises BadExpression.
     """
     if not regex:
         return lambda path: True
-    compiled = re.compile(regex)
+    try:
+        compiled = re.compile(regex)
+    except re.error as e:
+        raise BadExpression("regex %r: this Python takes it for none: %s" % (regex, e)) from e
     return lambda path: compiled.match(path) is not None
 
 

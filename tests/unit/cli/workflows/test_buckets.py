@@ -31,6 +31,7 @@ workflow:
     command: [cat, "{{input:0}}/a"]
     inputs: [{url: s3://words/in/}]
     outputs: [{url: "s3://models/{{workflow_id}}/"}]
+    checkpoint: [{path: /tmp/ck, url: "s3://models/ck", frequency: 5m}]
     exitActions: {RESTART: 75, FAIL: 3}
 """
 
@@ -78,8 +79,9 @@ def test_a_url_is_a_path_below_the_mount_that_is_nearest_to_it(url: str, is_writ
 def test_a_url_that_no_mount_has_or_none_that_may_be_written_is_named() -> None:
     workflow = read(WORKFLOW).workflow
     assert list(unmounted(workflow, MOUNTS)) == []
-    assert list(unmounted(workflow, MOUNTS[:1])) == ["task only: s3://models/{{workflow_id}}/ is not mounted"]
-    read_only = read(WORKFLOW.replace("s3://models", "s3://words")).workflow
+    told = ["task only: s3://models/{{workflow_id}}/ is not mounted", "task only: s3://models/ck is not mounted"]
+    assert list(unmounted(workflow, MOUNTS[:1])) == told
+    read_only = read(WORKFLOW.replace("s3://models/{{", "s3://words/{{")).workflow
     assert list(unmounted(read_only, MOUNTS)) == ["task only: s3://words/{{workflow_id}}/ is mounted read-only"]
 
 

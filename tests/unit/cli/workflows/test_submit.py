@@ -72,11 +72,11 @@ ENVIRON = {"NGC": "$oauthtoken:key-1", "HUB": "ada:pass", "BROKEN": "secret-with
 
 
 def test_a_registrys_password_is_for_all_images_of_it() -> None:
-    nvidia, two = read(IMAGES), read(IMAGES, "image=python:3.12")
-    assert registry_logins(nvidia, (), ENVIRON) == {}
-    assert registry_logins(nvidia, ("NGC",), ENVIRON) == {"nvcr.io": "$oauthtoken:key-1"}
+    alike, mixed = read(IMAGES), read(IMAGES, "image=python:3.12")
+    assert registry_logins(alike, (), ENVIRON) == {}
+    assert registry_logins(alike, ("NGC",), ENVIRON) == {"nvcr.io": "$oauthtoken:key-1"}
     given = ("nvcr.io=NGC", "docker.io=HUB")
-    assert registry_logins(two, given, ENVIRON) == {"nvcr.io": "$oauthtoken:key-1", "docker.io": "ada:pass"}
+    assert registry_logins(mixed, given, ENVIRON) == {"nvcr.io": "$oauthtoken:key-1", "docker.io": "ada:pass"}
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,11 @@ def test_all_problems_are_told_at_once_with_their_lines_and_what_a_loop_repeats_
         ),
         (
             "[echo]",
+            "[echo]\n    outputs: [{url: s3://words/c, regex: '[[a]', update: 1}]",
+            "line 7 workflow.tasks[0].outputs[0].update: unknown key",
+        ),
+        (
+            "[echo]",
             "[echo]\n    inputs: [{dataset: {name: a}, regex: a}]",
             "line 7 workflow.tasks[0].inputs[0].regex: write it below dataset",
         ),
