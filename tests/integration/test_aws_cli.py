@@ -280,6 +280,69 @@ def test_a_machine_on_reserved_capacity(aws: AwsCli, subnet: str, group: str) ->
     aws("ec2", "delete-placement-group", "--group-name", "close")
 
 
+def test_several_machines_and_what_a_client_hangs_on_them(aws: AwsCli, subnet: str, group: str) -> None:
+    """Interfaces and volumes, which clusterctl makes only with machines."""
+    machines = ("--image-id", IMAGE, "--instance-type", "p5.48xlarge", "--subnet-id", subnet, "--count", "2:3")
+    words = ("ec2", "run-instances", *machines, "--client-token", "twice", "--security-group-ids", group)
+    made = [row["InstanceId"] for row in aws(*words)["Instances"]]
+    assert [row["InstanceId"] for row in aws(*words)["Instances"]] == made
+    assert "IdempotentParameterMismatch" in aws.refusal(*words, "--user-data", "other")
+    named = ("--instance-id", made[0])
+    read = ("ec2", "describe-instance-attribute", *named, "--attribute", "disableApiTermination")
+    assert aws(*read)["DisableApiTermination"] == {"Value": False}
+
+    card = aws("ec2", "create-network-interface", "--subnet-id", subnet, "--groups", group)["NetworkInterface"]
+    own = ("--network-interface-id", card["NetworkInterfaceId"])
+    tie = aws("ec2", "attach-network-interface", *own, *named, "--device-index", "1")["AttachmentId"]
+    assert "InvalidNetworkInterface.InUse" in aws.refusal("ec2", "delete-network-interface", *own)
+    aws("ec2", "detach-network-interface", "--attachment-id", tie)
+    aws("ec2", "wait", "network-interface-available", "--network-interface-ids", card["NetworkInterfaceId"])
+    aws("ec2", "delete-network-interface", *own)
+
+    disk = ("--availability-zone", "us-west-2a", "--size", "100", "--tag-specifications", tagged("volume"))
+    volume = aws("ec2", "create-volume", *disk)["VolumeId"]
+    aws("ec2", "attach-volume", "--volume-id", volume, *named, "--device", "/dev/sdf")
+    aws("ec2", "wait", "volume-in-use", "--volume-ids", volume)
+    assert "VolumeInUse" in aws.refusal("ec2", "delete-volume", "--volume-id", volume)
+    aws("ec2", "terminate-instances", "--instance-ids", *made)
+    aws("ec2", "wait", "instance-terminated", "--instance-ids", *made)
+    aws("ec2", "wait", "volume-available", "--volume-ids", volume)
+    aws("ec2", "delete-volume", "--volume-id", volume)
+
+
+def test_what_a_program_changes_later(aws: AwsCli, vpc: str, subnet: str, group: str) -> None:
+    aws("ec2", "modify-subnet-attribute", "--subnet-id", subnet, "--map-public-ip-on-launch")
+    assert aws("ec2", "describe-subnets", "--subnet-ids", subnet)["Subnets"][0]["MapPublicIpOnLaunch"] is True
+    aws("ec2", "modify-subnet-attribute", "--subnet-id", subnet, "--no-map-public-ip-on-launch")
+    (default,) = aws("ec2", "describe-security-groups", "--filters", "Name=group-name,Values=default")["SecurityGroups"]
+    assert "CannotDelete" in aws.refusal("ec2", "delete-security-group", "--group-id", default["GroupId"])
+    everywhere = ("--group-id", group, "--ip-permissions", "IpProtocol=-1,IpRanges=[{CidrIp=0.0.0.0/0}]")
+    aws("ec2", "revoke-security-group-egress", *everywhere)
+    assert "InvalidPermission.NotFound" in aws.refusal("ec2", "revoke-security-group-egress", *everywhere)
+    aws("ec2", "authorize-security-group-egress", *everywhere)
+    of_vpc = ("--filters", f"Name=vpc-id,Values={vpc}", "Name=association.main,Values=true")
+    assert len(aws("ec2", "describe-route-tables", *of_vpc)["RouteTables"]) == 1
+
+
+def test_a_bucket_and_what_is_in_it(aws: AwsCli, tmp_path: Path) -> None:
+    """By the high-level commands, too: a body, a key with a space, and a page are signed in S3's own way."""
+    shard = tmp_path / "shard 0.bin"
+    shard.write_bytes(b"0123456789" * 1000)
+    where = ("--create-bucket-configuration", "LocationConstraint=us-west-2")
+    aws("s3api", "create-bucket", "--bucket", "new-data", *where)
+    assert aws.run("s3", "cp", "--quiet", str(shard), "s3://new-data/train/shard 0.bin")[0] == 0
+    listed = aws("s3api", "list-objects-v2", "--bucket", "new-data", "--prefix", "train/")["Contents"]
+    assert [(row["Key"], row["Size"]) for row in listed] == [("train/shard 0.bin", 10_000)]
+    back = tmp_path / "back.bin"
+    named = ("--bucket", "new-data", "--key", "train/shard 0.bin")
+    assert aws("s3api", "get-object", *named, str(back))["ContentLength"] == 10_000
+    assert back.read_bytes() == shard.read_bytes()
+    assert "BucketNotEmpty" in aws.refusal("s3api", "delete-bucket", "--bucket", "new-data")
+    aws("s3api", "delete-object", *named)
+    assert "NoSuchKey" in aws.refusal("s3api", "get-object", *named, str(back))
+    aws("s3api", "delete-bucket", "--bucket", "new-data")
+
+
 def test_a_role_its_policies_and_its_profile(aws: AwsCli) -> None:
     trust = trusted_by("ec2.amazonaws.com")
     words = ("--assume-role-policy-document", trust, "--tags", "Key=clusterctl:id,Value=0123456789ab")

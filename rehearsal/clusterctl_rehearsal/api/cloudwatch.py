@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any  # parameters and answers are JSON-like
 
-from clusterctl_rehearsal.api.call import Call, Handler
-from clusterctl_rehearsal.api.making import made, named_tags
+from clusterctl_rehearsal.api.call import Call, Handler, tag_list
+from clusterctl_rehearsal.api.making import made, named_tags, retag
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types.deadline import ALARM
@@ -18,11 +18,19 @@ def cloudwatch(executions: Executions) -> dict[str, Handler]:
     """The handlers by operation."""
 
     def describe(call: Call) -> dict[str, Any]:
-        prefix = call.parameters.get("AlarmNamePrefix", "")
+        prefix, names = call.parameters.get("AlarmNamePrefix", ""), call.parameters.get("AlarmNames")
         rows = [row for row in call.records(ALARM) if str(row.inputs["name"]).startswith(prefix)]
+        rows = [row for row in rows if names is None or row.inputs["name"] in names]
         return {"MetricAlarms": [_alarm(row, executions) for row in rows], "CompositeAlarms": []}
 
-    return {"PutMetricAlarm": _put, "DescribeAlarms": describe, "DeleteAlarms": _delete}
+    return {
+        "PutMetricAlarm": _put,
+        "DescribeAlarms": describe,
+        "DeleteAlarms": _delete,
+        "ListTagsForResource": _tags,
+        "TagResource": _tag,
+        "UntagResource": _untag,
+    }
 
 
 def _put(call: Call) -> dict[str, Any]:
@@ -35,6 +43,30 @@ def _put(call: Call) -> dict[str, Any]:
         call.region.update(ALARM, inputs["name"], inputs)
     else:
         made(call, ALARM, {**inputs, "tags": named_tags(call.parameters.get("Tags"))})
+    return {}
+
+
+def _by_arn(call: Call) -> Record:
+    arn = call.parameters["ResourceARN"]
+    found = next((row for row in call.records(ALARM) if row.outputs["arn"] == arn), None)
+    if found is None:
+        raise AwsError("ResourceNotFoundException", f"Resource {arn} does not exist", status=404)
+    return found
+
+
+def _tags(call: Call) -> dict[str, Any]:
+    return {"Tags": tag_list(_by_arn(call).tags)}
+
+
+def _tag(call: Call) -> dict[str, Any]:
+    row = _by_arn(call)
+    retag(call, row, {**row.tags, **named_tags(call.parameters["Tags"])})
+    return {}
+
+
+def _untag(call: Call) -> dict[str, Any]:
+    row, gone = _by_arn(call), call.parameters["TagKeys"]
+    retag(call, row, {key: value for key, value in row.tags.items() if key not in gone})
     return {}
 
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any  # parameters and answers are JSON-like
 
 from clusterctl_rehearsal.api import ec2_compute_views as compute
 from clusterctl_rehearsal.api.block_offerings import describe_block_offerings, purchase_block
 from clusterctl_rehearsal.api.call import Call, Handler
-from clusterctl_rehearsal.api.ec2_describe import DESCRIBE, check_all_found
+from clusterctl_rehearsal.api.ec2_attributes import ATTRIBUTES, listed, shown_tags
+from clusterctl_rehearsal.api.ec2_describe import DESCRIBE
 from clusterctl_rehearsal.api.ec2_end import END
 from clusterctl_rehearsal.api.ec2_make import MAKE
-from clusterctl_rehearsal.api.filters import matching, page
+from clusterctl_rehearsal.api.ec2_modify import MODIFY
+from clusterctl_rehearsal.api.filters import page
+from clusterctl_rehearsal.api.interfaces import INTERFACES
 from clusterctl_rehearsal.api.launch_templates import describe_versions
 from clusterctl_rehearsal.api.spot_prices import describe_spot_prices
 from clusterctl_rehearsal.api.topology import describe_topology
+from clusterctl_rehearsal.api.volumes import VOLUMES, volumes
 from clusterctl_rehearsal.region.journal import IMAGE_DISK_GIB
 from clusterctl_rehearsal.region.lookups import image_architecture, offerings
 from clusterctl_rehearsal.region.record import Record
-from clusterctl_rehearsal.region.types.network import VPC
+from clusterctl_rehearsal.region.types.network import INSTANCE
 from clusterctl_rehearsal.region.types.table import TYPES
 
 View = dict[str, Any]
@@ -50,23 +53,13 @@ def _regions(call: Call) -> dict[str, Any]:
     return {"Regions": rows}
 
 
-def _listed(key: str, ids: str, id_key: str, rows: Callable[[Call], Any], filters: Mapping[str, str]) -> Handler:
-    def handler(call: Call) -> dict[str, Any]:
-        wanted = call.parameters.get(ids) or []
-        shown = [view for view in rows(call) if not wanted or view[id_key] in wanted]
-        shown = matching(shown, call.parameters.get("Filters") or [], filters)
-        found, rest = page(shown, call.parameters)
-        return {key: found, "NextToken": rest}
-
-    return handler
-
-
 def _tags(call: Call) -> list[View]:
+    found = [(row.id, _tag_kind(row), row.tags) for row in call.region.store.live() if row.region == call.region_name]
+    of_machines = [tagged for row in call.records(INSTANCE) for tagged in shown_tags(row)]
     return [
-        {"ResourceId": row.id, "ResourceType": _tag_kind(row), "Key": key, "Value": value}
-        for row in call.region.store.live()
-        if row.region == call.region_name
-        for key, value in row.tags.items()
+        {"ResourceId": id, "ResourceType": kind, "Key": key, "Value": value}
+        for id, kind, tags in [*found, *of_machines]
+        for key, value in tags.items()
     ]
 
 
@@ -81,16 +74,6 @@ def _account_attributes(call: Call) -> dict[str, Any]:
     asked = call.parameters.get("AttributeNames") or [ADDRESSES]
     rows = [{"AttributeName": ADDRESSES, "AttributeValues": [{"AttributeValue": str(limit)}]}]
     return {"AccountAttributes": rows if ADDRESSES in asked else []}
-
-
-def _vpc_attribute(call: Call) -> dict[str, Any]:
-    """Of a VPC's attributes the two about names."""
-    vpc_id, asked = call.parameters["VpcId"], call.parameters["Attribute"]
-    found = next((row for row in call.records(VPC) if row.id == vpc_id and row.is_live), None)
-    check_all_found(VPC, [vpc_id], set() if found is None else {vpc_id})
-    assert found is not None  # else refused above
-    value = bool(found.outputs.get(asked, found.inputs.get(asked, False)))
-    return {"VpcId": vpc_id, asked[:1].upper() + asked[1:]: {"Value": value}}
 
 
 def _images(call: Call) -> dict[str, Any]:
@@ -115,12 +98,16 @@ EC2: dict[str, Handler] = {
     **DESCRIBE,
     **END,
     **MAKE,
+    **ATTRIBUTES,
+    **INTERFACES,
+    **MODIFY,
+    **VOLUMES,
     "DescribeAccountAttributes": _account_attributes,
     "DescribeCapacityBlockOfferings": describe_block_offerings,
     "PurchaseCapacityBlock": purchase_block,
     "DescribeInstanceTypeOfferings": _offerings,
     "DescribeLaunchTemplateVersions": describe_versions,
-    "DescribeNetworkInterfaces": _listed(
+    "DescribeNetworkInterfaces": listed(
         "NetworkInterfaces",
         "NetworkInterfaceIds",
         "NetworkInterfaceId",
@@ -128,20 +115,22 @@ EC2: dict[str, Handler] = {
         {
             "attachment.instance-id": "Attachment.InstanceId",
             "attachment.status": "Attachment.Status",
+            "attachment.attachment-id": "Attachment.AttachmentId",
             "group-id": "Groups.GroupId",
         },
+        "InvalidNetworkInterfaceID.NotFound",
     ),
-    "DescribeVolumes": _listed(
+    "DescribeVolumes": listed(
         "Volumes",
         "VolumeIds",
         "VolumeId",
-        compute.volumes,
+        volumes,
         {"attachment.instance-id": "Attachments.InstanceId", "status": "State"},
+        "InvalidVolume.NotFound",
     ),
     "DescribeImages": _images,
     "DescribeRegions": _regions,
-    "DescribeVpcAttribute": _vpc_attribute,
     "DescribeInstanceTopology": describe_topology,
     "DescribeSpotPriceHistory": describe_spot_prices,
-    "DescribeTags": _listed("Tags", "", "", _tags, {}),
+    "DescribeTags": listed("Tags", "", "", _tags, {}),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any  # views are JSON-like
 
 from clusterctl_rehearsal.api.call import Call, tag_list
@@ -46,7 +47,7 @@ def instance(call: Call, row: Record) -> View:
         "VpcId": facts["vpc"] if alive else None,
         "CapacityReservationId": facts["reservation"],
         **_launched_with(facts),
-        "ClientToken": row.request,
+        "ClientToken": row.request.partition("#")[0],
         "InstanceLifecycle": facts["market"],
         "SpotInstanceRequestId": facts.get("spot_request"),
         "NetworkInterfaces": [_attached(row, card, outputs["publicIp"]) for card in cards],
@@ -131,6 +132,12 @@ def capacity_reservation(call: Call, row: Record) -> View:
     }
 
 
+def utc_text(value: object) -> str:
+    """An instant of a request, as the region keeps it."""
+    at = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def launch_template(call: Call, row: Record) -> View:
     return {
         "LaunchTemplateId": row.id,
@@ -150,7 +157,8 @@ def network_interfaces(call: Call) -> Iterator[View]:
                 attached["Attachment"] = {**attached["Attachment"], "InstanceId": row.id}
                 yield attached
     for row in call.records(NETWORK_INTERFACE):
-        yield {**_card(row.facts["card"], "available"), "VpcId": row.facts["vpc"], "Attachment": None}
+        view = {**card_view(row.facts["card"], "available"), "VpcId": row.facts["vpc"], "Attachment": None}
+        yield {**view, "TagSet": tag_list(row.tags)}
     for row in call.records(NAT_GATEWAY):
         yield {
             "NetworkInterfaceId": row.outputs["networkInterfaceId"],
@@ -184,10 +192,10 @@ def volumes(call: Call) -> Iterator[View]:
 
 
 def _attached(row: Record, card: dict[str, Any], public_ip: str) -> View:
-    view = _card(card, "in-use")
-    view["TagSet"] = tag_list(row.facts["resource_tags"].get("network-interface", {}))
+    view = card_view(card, "in-use")
+    view["TagSet"] = tag_list({**row.facts["resource_tags"].get("network-interface", {}), **(card.get("tags") or {})})
     view["Attachment"] = {
-        "AttachmentId": card["id"].replace("eni-", "eni-attach-"),
+        "AttachmentId": attachment_id(card),
         "DeviceIndex": card["device"],
         "NetworkCardIndex": card["card"],
         "DeleteOnTermination": card["delete"],
@@ -198,7 +206,13 @@ def _attached(row: Record, card: dict[str, Any], public_ip: str) -> View:
     return view
 
 
-def _card(card: dict[str, Any], status: str) -> View:
+def attachment_id(card: dict[str, Any]) -> str:
+    """Of an interface at a machine."""
+    return str(card["id"]).replace("eni-", "eni-attach-")
+
+
+def card_view(card: dict[str, Any], status: str) -> View:
+    """An interface without its attachment."""
     return {
         "NetworkInterfaceId": card["id"],
         "InterfaceType": card["kind"],
@@ -206,7 +220,8 @@ def _card(card: dict[str, Any], status: str) -> View:
         "OwnerId": ACCOUNT_ID,
         "PrivateIpAddress": card["ip"],  # an efa-only interface has none
         "PrivateIpAddresses": [{"Primary": True, "PrivateIpAddress": card["ip"]}] if card["ip"] else [],
-        "SourceDestCheck": True,
+        "Description": card.get("description") or "",
+        "SourceDestCheck": card.get("source_dest_check", True),
         "Status": status,
         "SubnetId": card["subnet"],
         "Groups": [{"GroupId": group} for group in card["groups"]],

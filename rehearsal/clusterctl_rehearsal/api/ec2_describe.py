@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any  # parameters and answers are JSON-like
 
@@ -35,6 +35,8 @@ class Described:
     filters: Mapping[str, str] = field(default_factory=dict)
     records: Callable[[Call], list[Record]] | None = None
     around: Callable[[Call, Record, View], View] | None = None
+    besides: Callable[[Call], Iterable[View]] | None = None
+    """What AWS itself makes of the kind."""
 
 
 def _describe(row: Described) -> Handler:
@@ -42,6 +44,7 @@ def _describe(row: Described) -> Handler:
         found = row.records(call) if row.records is not None else call.records(row.token)
         by_id = {resource.id: resource for resource in found}
         shown = [views.tagged(call, resource, row.view(call, resource)) for resource in found]
+        shown += row.besides(call) if row.besides is not None else ()
         wanted = call.parameters.get(row.ids) or []
         if wanted:
             shown = [view for view in shown if view[row.id_key] in wanted]
@@ -98,6 +101,7 @@ _DESCRIBED = {
         ids="GroupIds",
         id_key="GroupId",
         view=views.security_group,
+        besides=views.default_groups,
     ),
     "DescribeSecurityGroupRules": Described(
         token=security.INGRESS_RULE,
@@ -113,6 +117,7 @@ _DESCRIBED = {
         ids="RouteTableIds",
         id_key="RouteTableId",
         view=views.route_table,
+        besides=views.main_route_tables,
         filters={
             "association.subnet-id": "Associations.SubnetId",
             "association.main": "Associations.Main",

@@ -10,8 +10,10 @@ from typing import Any  # parameters and answers are JSON-like
 from clusterctl_rehearsal.api import ec2_compute_views as compute
 from clusterctl_rehearsal.api.call import Call, Handler
 from clusterctl_rehearsal.api.ec2_describe import check_all_found
+from clusterctl_rehearsal.api.ec2_network_make import rules_of
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
 from clusterctl_rehearsal.region.launch import LAUNCH_TEMPLATE
+from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.types import addresses, capacity, network, security
 
@@ -29,14 +31,11 @@ _ENDED = {
     "DeleteSubnet": Ended(token=network.SUBNET, parameter="SubnetId"),
     "DeleteSubnetCidrReservation": Ended(token=network.CIDR_RESERVATION, parameter="SubnetCidrReservationId"),
     "DeleteSecurityGroup": Ended(token=network.SECURITY_GROUP, parameter="GroupId"),
-    "RevokeSecurityGroupIngress": Ended(token=security.INGRESS_RULE, parameter="SecurityGroupRuleIds"),
-    "RevokeSecurityGroupEgress": Ended(token=security.EGRESS_RULE, parameter="SecurityGroupRuleIds"),
     "DeleteRouteTable": Ended(token=network.ROUTE_TABLE, parameter="RouteTableId"),
     "DisassociateRouteTable": Ended(token=network.ROUTE_TABLE_ASSOCIATION, parameter="AssociationId"),
     "DeleteNatGateway": Ended(token=network.NAT_GATEWAY, parameter="NatGatewayId"),
     "DeleteVpcEndpoints": Ended(token=network.VPC_ENDPOINT, parameter="VpcEndpointIds"),
     "ReleaseAddress": Ended(token=network.EIP, parameter="AllocationId"),
-    "DeleteNetworkInterface": Ended(token=network.NETWORK_INTERFACE, parameter="NetworkInterfaceId"),
     "CancelCapacityReservation": Ended(token=CAPACITY_RESERVATION, parameter="CapacityReservationId"),
     "DeletePlacementGroup": Ended(token=capacity.PLACEMENT_GROUP, parameter="GroupName"),
     "DeleteLaunchTemplate": Ended(token=LAUNCH_TEMPLATE, parameter="LaunchTemplateId"),
@@ -51,6 +50,7 @@ def _end(row: Ended) -> Handler:
         for id in named if isinstance(named, list) else [named]:
             _dry_run(call)
             _refuse_block(call, row.token, id)
+            _refuse_default(call, row.token, id)
             call.region.delete(row.token, id)
         return {"Return": True}
 
@@ -64,6 +64,16 @@ def _refuse_block(call: Call, token: str, id: str) -> None:
         raise AwsError("OperationNotPermitted", f"The Capacity Block {id} cannot be cancelled.")
 
 
+def _refuse_default(call: Call, token: str, id: str) -> None:
+    """The group and the route table that AWS made with a VPC end with it alone (EC2 API, "Error codes"; 2026-11-26)."""
+    for vpc in call.records(network.VPC):
+        if token == network.SECURITY_GROUP and id == vpc.outputs["defaultSecurityGroupId"]:
+            raise AwsError("CannotDelete", "the specified group: 'default' name cannot be deleted by a user")
+        if token == network.ROUTE_TABLE and id == vpc.outputs["mainRouteTableId"]:
+            told = f"The routeTable '{id}' has dependencies and cannot be deleted."
+            raise AwsError("DependencyViolation", told)
+
+
 def _dry_run(call: Call) -> None:
     if call.parameters.get("DryRun"):
         raise AwsError("DryRunOperation", "Request would have succeeded, but DryRun flag is set.", status=412)
@@ -73,6 +83,10 @@ def _terminate(call: Call) -> dict[str, Any]:
     wanted = call.parameters.get("InstanceIds") or []
     rows = {row.id: row for row in call.records(network.INSTANCE)}
     check_all_found(network.INSTANCE, wanted, set(rows))  # one bad id, and none is terminated
+    for row in (rows[id] for id in wanted):
+        if row.facts.get("is_protected"):
+            told = f"The instance '{row.id}' may not be terminated. Modify its 'disableApiTermination' attribute."
+            raise AwsError("OperationNotPermitted", told)
     _dry_run(call)
     answers = []
     for row in (rows[id] for id in wanted):
@@ -108,6 +122,33 @@ def _detach_internet_gateway(call: Call) -> dict[str, Any]:
     return {}
 
 
+def _revoke(token: str) -> Handler:
+    """Rules by their ids, or by what they say; by the latter the provider revokes the rule that AWS made."""
+
+    def handler(call: Call) -> dict[str, Any]:
+        _dry_run(call)
+        ids, group = call.parameters.get("SecurityGroupRuleIds") or [], call.parameters.get("GroupId")
+        for id in ids:
+            call.region.delete(token, id)
+        for permission in call.parameters.get("IpPermissions") or []:
+            for said in rules_of(permission):
+                call.region.delete(token, _rule_saying(call, token, group, said).id)
+        if not ids and not call.parameters.get("IpPermissions"):
+            raise AwsError("MissingParameter", "The request must contain the parameter ipPermissions")
+        return {"Return": True}
+
+    return handler
+
+
+def _rule_saying(call: Call, token: str, group: str | None, said: dict[str, Any]) -> Record:
+    keys = ("ipProtocol", "fromPort", "toPort", "cidrIpv4", "referencedSecurityGroupId")
+    for row in call.records(token):
+        is_same = all(str(row.inputs.get(key)) == str(said.get(key)) for key in keys)
+        if row.inputs["securityGroupId"] == group and is_same:
+            return row
+    raise AwsError("InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
+
+
 def _delete_route(call: Call) -> dict[str, Any]:
     table, cidr = call.parameters["RouteTableId"], call.parameters.get("DestinationCidrBlock")
     for row in call.records(network.ROUTE):
@@ -139,6 +180,8 @@ def _disassociate_address(call: Call) -> dict[str, Any]:
 END: dict[str, Handler] = {
     **{operation: _end(row) for operation, row in _ENDED.items()},
     "TerminateInstances": _terminate,
+    "RevokeSecurityGroupIngress": _revoke(security.INGRESS_RULE),
+    "RevokeSecurityGroupEgress": _revoke(security.EGRESS_RULE),
     "DescribeSpotInstanceRequests": _of_spot_requests,
     "CancelSpotInstanceRequests": _of_spot_requests,
     "DeleteInternetGateway": _delete_internet_gateway,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
 from typing import Any  # parameters and answers are JSON-like
 
 from clusterctl_rehearsal.api import ec2_compute_views as compute
 from clusterctl_rehearsal.api.call import Call, Handler
+from clusterctl_rehearsal.api.ec2_attributes import shown_tags
 from clusterctl_rehearsal.api.ec2_network_make import MAKE_NETWORK
 from clusterctl_rehearsal.api.ec2_views import tagged
+from clusterctl_rehearsal.api.interfaces import change_card
 from clusterctl_rehearsal.api.launch_templates import create_launch_template
 from clusterctl_rehearsal.api.making import made, named_tags, refuse_dry_run, retag
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
@@ -39,6 +40,10 @@ _INSTANCE_INPUTS: Mapping[str, str] = {
 }
 
 
+FEWER = ("InsufficientInstanceCapacity", "VcpuLimitExceeded", "InsufficientFreeAddressesInSubnet")
+"""Refusals after which a request for some to many machines gives what there was."""
+
+
 def _create_placement_group(call: Call) -> dict[str, Any]:
     asked = call.parameters
     record = made(call, PLACEMENT_GROUP, {"name": asked["GroupName"], "strategy": asked.get("Strategy", "cluster")})
@@ -50,20 +55,21 @@ def _create_capacity_reservation(call: Call) -> dict[str, Any]:
     inputs: Properties = {name: asked[key] for key, name in _RESERVATION_INPUTS.items() if key in asked}
     inputs["instanceCount"] = int(inputs["instanceCount"])
     if "EndDate" in asked:
-        inputs["endDate"] = _instant(asked["EndDate"])
+        inputs["endDate"] = compute.utc_text(asked["EndDate"])
     record = made(call, CAPACITY_RESERVATION, inputs)
     return {"CapacityReservation": tagged(call, record, compute.capacity_reservation(call, record))}
-
-
-def _instant(value: object) -> str:
-    at = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _run_instances(call: Call) -> dict[str, Any]:
     """Machines that are data alone: only the engine's plugin says what is to be booted."""
     refuse_dry_run(call)
     asked = call.parameters
+    least, most = int(asked.get("MinCount", 1)), int(asked.get("MaxCount", 1))
+    if not 1 <= least <= most:
+        raise AwsError("InvalidParameterValue", f"Invalid value '{least}' for min instance count.")
+    if most > 1 and asked.get("PrivateIpAddress"):
+        told = "You cannot specify a private IP address when launching more than one instance."
+        raise AwsError("InvalidParameterCombination", told)
     inputs: Properties = {name: asked[key] for key, name in _INSTANCE_INPUTS.items() if key in asked}
     template, profile = asked.get("LaunchTemplate") or {}, asked.get("IamInstanceProfile") or {}
     if template:
@@ -71,38 +77,75 @@ def _run_instances(call: Call) -> dict[str, Any]:
         inputs["launchTemplate"] = {**named, "version": template.get("Version")}
     if profile:
         inputs["iamInstanceProfile"] = profile.get("Name") or profile.get("Arn")
-    if asked.get("MaxCount") != 1:
-        raise AwsError("InvalidParameterValue", "The stand-in runs one instance for each call yet (AWS more).")
-    record = made(call, INSTANCE, inputs)
-    return compute.reservation(call, record, tagged(call, record, compute.instance(call, record)))
+    _refuse_ended(call)
+    rows = _as_many_as_there_are(call, inputs, least, most)
+    views = [{**tagged(call, row, compute.instance(call, row)), "AmiLaunchIndex": at} for at, row in enumerate(rows)]
+    return {**compute.reservation(call, rows[0], views[0]), "Instances": views}
+
+
+def _as_many_as_there_are(call: Call, inputs: Properties, least: int, most: int) -> list[Record]:
+    """At most so many; fewer where there is no room for more, and none where there is none for the least."""
+    rows: list[Record] = []
+    for number in range(most):
+        try:
+            rows.append(made(call, INSTANCE, inputs, number=number))
+        except AwsError as e:
+            if e.code in FEWER and len(rows) >= least:
+                break
+            for row in rows:
+                call.region.instances.terminate(row)
+            raise
+    return rows
+
+
+def _refuse_ended(call: Call) -> None:
+    """A token that was used is not used anew when its machine is gone (EC2 API, "Ensuring idempotency"; 2026-11-26)."""
+    token = call.parameters.get("ClientToken")
+    if token and any(row.request == token and not row.is_live for row in call.records(INSTANCE)):
+        told = "The client token was used for a request whose instance has been terminated."
+        raise AwsError("IdempotentInstanceTerminated", told)
 
 
 def _create_tags(call: Call) -> dict[str, Any]:
     refuse_dry_run(call)
-    rows = [_tagged_resource(call, id) for id in call.parameters["Resources"]]
-    for row in rows:
-        retag(call, row, {**row.tags, **named_tags(call.parameters["Tags"])})
+    _retag_all(call, lambda tags: {**tags, **named_tags(call.parameters["Tags"])})
     return {}
 
 
 def _delete_tags(call: Call) -> dict[str, Any]:
     """Without tags in the request all go, but for those of AWS's own."""
     refuse_dry_run(call)
-    for row in [_tagged_resource(call, id) for id in call.parameters["Resources"]]:
-        gone = {tag["Key"]: tag.get("Value") for tag in call.parameters.get("Tags") or []}
-        kept = {
-            key: value
-            for key, value in row.tags.items()
-            if gone and (key not in gone or gone[key] not in (None, value))
-        }
-        retag(call, row, kept)
+    gone = {tag["Key"]: tag.get("Value") for tag in call.parameters.get("Tags") or []}
+    _retag_all(
+        call,
+        lambda tags: {
+            key: value for key, value in tags.items() if gone and (key not in gone or gone[key] not in (None, value))
+        },
+    )
     return {}
 
 
-def _tagged_resource(call: Call, id: str) -> Record:
+def _retag_all(call: Call, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
+    """One bad id, and nothing is changed."""
+    found = [_tagged_resource(call, id) for id in call.parameters["Resources"]]
+    for named, id in found:
+        row = call.region.store.get(named.token, named.id) or named
+        part = next((part for part in shown_tags(row) if part[0] == id), None)
+        if part is None:
+            retag(call, row, change(row.tags))
+        elif part[1] == "volume":
+            kinds = {**row.facts["resource_tags"], "volume": change(part[2])}
+            call.region.store.put(row.changed(resource_tags=kinds))
+        else:
+            change_card(call, row, id, {"tags": change(part[2])})
+
+
+def _tagged_resource(call: Call, id: str) -> tuple[Record, str]:
+    """What has the id, or the machine that it is a part of."""
     for row in call.region.store.live():
-        if id in (row.id, row.outputs.get("placementGroupId")) and row.region == call.region_name:
-            return row
+        ids = (row.id, row.outputs.get("placementGroupId"), row.outputs.get("keyPairId"))
+        if row.region == call.region_name and (id in ids or any(part[0] == id for part in shown_tags(row))):
+            return row, id
     raise AwsError("InvalidID", f"The ID '{id}' is not valid")
 
 

@@ -106,7 +106,7 @@ def _authorize(token: str) -> Handler:
         rules = [
             made(call, token, {"securityGroupId": group, **row})
             for permission in call.parameters.get("IpPermissions") or []
-            for row in _rules(permission)
+            for row in rules_of(permission)
         ]
         if not rules:
             raise AwsError("MissingParameter", "The request must contain the parameter ipPermissions")
@@ -116,7 +116,7 @@ def _authorize(token: str) -> Handler:
     return handler
 
 
-def _rules(permission: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def rules_of(permission: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The rules that one permission comes to: one for each source."""
     protocol = str(permission["IpProtocol"])
     ports = {"fromPort": permission.get("FromPort"), "toPort": permission.get("ToPort")} if protocol != "-1" else {}
@@ -136,16 +136,6 @@ def _attach_internet_gateway(call: Call) -> Answer:
     if row.inputs.get("vpcId"):
         raise AwsError("Resource.AlreadyAssociated", f"resource {row.id} is already attached to network")
     call.region.update(row.token, row.id, {**row.inputs, "vpcId": call.parameters["VpcId"]})
-    return {}
-
-
-def _modify_vpc_attribute(call: Call) -> Answer:
-    """Of a VPC's attributes the two about names."""
-    asked = call.parameters
-    row = _live(call, network.VPC, asked["VpcId"])
-    names = {"EnableDnsSupport": "enableDnsSupport", "EnableDnsHostnames": "enableDnsHostnames"}
-    changed = {name: asked[key]["Value"] for key, name in names.items() if key in asked}
-    call.region.update(row.token, row.id, {**row.inputs, **changed})
     return {}
 
 
@@ -200,7 +190,6 @@ MAKE_NETWORK: dict[str, Handler] = {
     "AuthorizeSecurityGroupIngress": _authorize(security.INGRESS_RULE),
     "AuthorizeSecurityGroupEgress": _authorize(security.EGRESS_RULE),
     "AttachInternetGateway": _attach_internet_gateway,
-    "ModifyVpcAttribute": _modify_vpc_attribute,
     "CreateRoute": _create_route,
     "AssociateRouteTable": _associate_route_table,
     "AssociateAddress": _associate_address,

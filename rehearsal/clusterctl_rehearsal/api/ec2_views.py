@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any  # views are JSON-like
 
 from clusterctl_rehearsal.api.call import Call, tag_list
@@ -10,7 +10,7 @@ from clusterctl_rehearsal.region.instances import launched_at
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Record
 from clusterctl_rehearsal.region.subnets import free_count
 from clusterctl_rehearsal.region.types.addresses import association_of
-from clusterctl_rehearsal.region.types.network import INSTANCE, ROUTE, ROUTE_TABLE_ASSOCIATION
+from clusterctl_rehearsal.region.types.network import INSTANCE, ROUTE, ROUTE_TABLE_ASSOCIATION, VPC
 from clusterctl_rehearsal.region.types.security import EGRESS_RULE, INGRESS_RULE
 
 View = dict[str, Any]
@@ -202,6 +202,39 @@ def cidr_reservation(call: Call, row: Record) -> View:
         "OwnerId": ACCOUNT_ID,
         "Description": row.inputs.get("description"),
     }
+
+
+def default_groups(call: Call) -> Iterator[View]:
+    """The group that AWS makes with each VPC, and that ends with it; its own machines may speak with each other."""
+    for vpc in call.records(VPC):
+        id = vpc.outputs["defaultSecurityGroupId"]
+        everything = {"IpProtocol": "-1", "IpRanges": [], "UserIdGroupPairs": []}
+        yield {
+            "GroupId": id,
+            "GroupName": "default",
+            "Description": "default VPC security group",
+            "VpcId": vpc.id,
+            "OwnerId": ACCOUNT_ID,
+            "IpPermissions": [{**everything, "UserIdGroupPairs": [{"GroupId": id, "UserId": ACCOUNT_ID}]}],
+            "IpPermissionsEgress": [{**everything, "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}],
+            "Tags": [],
+        }
+
+
+def main_route_tables(call: Call) -> Iterator[View]:
+    """The route table that AWS makes with each VPC, for the subnets that have no other."""
+    for vpc in call.records(VPC):
+        id = vpc.outputs["mainRouteTableId"]
+        local = {"DestinationCidrBlock": vpc.inputs["cidrBlock"], "GatewayId": "local"}
+        tie = {"Main": True, "RouteTableAssociationId": f"rtbassoc-{id.removeprefix('rtb-')}", "RouteTableId": id}
+        yield {
+            "RouteTableId": id,
+            "VpcId": vpc.id,
+            "OwnerId": ACCOUNT_ID,
+            "Associations": [{**tie, "AssociationState": {"State": "associated"}}],
+            "Routes": [{**local, "State": "active", "Origin": "CreateRouteTable"}],
+            "Tags": [],
+        }
 
 
 def rules(call: Call) -> list[Record]:

@@ -72,6 +72,24 @@ def _tag_lustre(call: Call) -> dict[str, Any]:
     return {}
 
 
+def _tags_of_lustre(call: Call) -> dict[str, Any]:
+    return {"Tags": tag_list(_by_arn(call).tags)}
+
+
+def _update_lustre(call: Call) -> dict[str, Any]:
+    """Its size and its compression, which is what may change of it."""
+    id, settings = call.parameters["FileSystemId"], call.parameters.get("LustreConfiguration") or {}
+    row = call.region.store.get(LUSTRE, id)
+    _check_found([id], [] if row is None else [row])
+    assert row is not None  # else refused above
+    asked = {
+        "storageCapacity": call.parameters.get("StorageCapacity"),
+        "dataCompressionType": settings.get("DataCompressionType"),
+    }
+    given = {key: value for key, value in asked.items() if value is not None}
+    return {"FileSystem": _lustre_view(call, call.region.update(LUSTRE, id, {**row.inputs, **given}))}
+
+
 def _untag_lustre(call: Call) -> dict[str, Any]:
     row = _by_arn(call)
     retag(call, row, {key: value for key, value in row.tags.items() if key not in call.parameters["TagKeys"]})
@@ -80,6 +98,9 @@ def _untag_lustre(call: Call) -> dict[str, Any]:
 
 def _create_efs(call: Call) -> dict[str, Any]:
     asked = call.parameters
+    for row in call.records(EFS):
+        if row.outputs["creationToken"] == asked.get("CreationToken"):
+            raise AwsError("FileSystemAlreadyExists", f"File system '{row.id}' already exists.", status=409)
     inputs = {
         "creationToken": asked.get("CreationToken"),
         "encrypted": asked.get("Encrypted"),
@@ -119,6 +140,8 @@ def _efs_view(call: Call, row: Record) -> dict[str, Any]:
         "CreationToken": row.outputs["creationToken"],
         "CreationTime": row.created_at,
         "FileSystemId": row.id,
+        "FileSystemArn": row.outputs["arn"],
+        "Encrypted": bool(row.inputs.get("encrypted")),
         "LifeCycleState": "creating" if _is_creating(call, row) else "available",
         "NumberOfMountTargets": len(list(_targets(call, row.id))),
         "SizeInBytes": {"Value": 6144},
@@ -129,11 +152,70 @@ def _efs_view(call: Call, row: Record) -> dict[str, Any]:
 
 
 def _target_views(call: Call) -> dict[str, Any]:
-    wanted = call.parameters.get("FileSystemId")
+    wanted, target = call.parameters.get("FileSystemId"), call.parameters.get("MountTargetId")
+    if target is not None:
+        return {"MountTargets": [_target_view(_target(call, target))]}
     if wanted is None:
         raise AwsError("BadRequest", "FileSystemId, MountTargetId or AccessPointId is needed")
     _check_found([wanted], [row for row in call.records(EFS) if row.id == wanted])
     return {"MountTargets": [_target_view(row) for row in _targets(call, wanted)]}
+
+
+def _target(call: Call, id: str) -> Record:
+    found = call.region.store.get(MOUNT_TARGET, id)
+    if found is None:
+        raise AwsError("MountTargetNotFound", f"Mount target '{id}' does not exist.", status=404)
+    return found
+
+
+def _groups_of_target(call: Call) -> dict[str, Any]:
+    return {"SecurityGroups": _target(call, call.parameters["id"]).inputs.get("securityGroups") or []}
+
+
+def _change_groups(call: Call) -> dict[str, Any]:
+    row = _target(call, call.parameters["id"])
+    call.region.update(MOUNT_TARGET, row.id, {**row.inputs, "securityGroups": call.parameters["SecurityGroups"]})
+    return {}
+
+
+def _efs(call: Call) -> Record:
+    id = call.parameters["id"]
+    found = call.region.store.get(EFS, id)
+    _check_found([id], [] if found is None else [found])
+    assert found is not None  # else refused above
+    return found
+
+
+def _tags_of_efs(call: Call) -> dict[str, Any]:
+    return {"Tags": tag_list(_efs(call).tags)}
+
+
+def _tag_efs(call: Call) -> dict[str, Any]:
+    row = _efs(call)
+    retag(call, row, {**row.tags, **named_tags(call.parameters["Tags"])})
+    return {}
+
+
+def _untag_efs(call: Call) -> dict[str, Any]:
+    row, gone = _efs(call), call.parameters["tagKeys"]
+    retag(call, row, {key: value for key, value in row.tags.items() if key not in gone})
+    return {}
+
+
+def _lifecycle(call: Call) -> dict[str, Any]:
+    """Nothing moves to colder storage here, whatever was asked for."""
+    return {"LifecyclePolicies": _efs(call).facts.get("lifecycle") or []}
+
+
+def _change_lifecycle(call: Call) -> dict[str, Any]:
+    row = call.region.store.put(_efs(call).changed(lifecycle=call.parameters["LifecyclePolicies"]))
+    return {"LifecyclePolicies": row.facts["lifecycle"]}
+
+
+def _update_efs(call: Call) -> dict[str, Any]:
+    row = _efs(call)
+    mode = call.parameters.get("ThroughputMode") or row.inputs["throughputMode"]
+    return _efs_view(call, call.region.update(EFS, row.id, {**row.inputs, "throughputMode": mode}))
 
 
 def _target_view(row: Record) -> dict[str, Any]:
@@ -174,13 +256,23 @@ FSX: dict[str, Handler] = {
     "DeleteFileSystem": _end_lustre,
     "TagResource": _tag_lustre,
     "UntagResource": _untag_lustre,
+    "ListTagsForResource": _tags_of_lustre,
+    "UpdateFileSystem": _update_lustre,
 }
 _EFS_ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("POST", r"/2015-02-01/file-systems/?", _create_efs),
     ("GET", r"/2015-02-01/file-systems/?", _efs_views),
+    ("PUT", r"/2015-02-01/file-systems/(?P<id>[^/]+)", _update_efs),
     ("DELETE", r"/2015-02-01/file-systems/(?P<id>[^/]+)", _end(EFS)),
+    ("GET", r"/2015-02-01/file-systems/(?P<id>[^/]+)/lifecycle-configuration", _lifecycle),
+    ("PUT", r"/2015-02-01/file-systems/(?P<id>[^/]+)/lifecycle-configuration", _change_lifecycle),
+    ("GET", r"/2015-02-01/resource-tags/(?P<id>[^/]+)", _tags_of_efs),
+    ("POST", r"/2015-02-01/resource-tags/(?P<id>[^/]+)", _tag_efs),
+    ("DELETE", r"/2015-02-01/resource-tags/(?P<id>[^/]+)", _untag_efs),
     ("POST", r"/2015-02-01/mount-targets/?", _create_target),
     ("GET", r"/2015-02-01/mount-targets/?", _target_views),
+    ("GET", r"/2015-02-01/mount-targets/(?P<id>[^/]+)/security-groups", _groups_of_target),
+    ("PUT", r"/2015-02-01/mount-targets/(?P<id>[^/]+)/security-groups", _change_groups),
     ("DELETE", r"/2015-02-01/mount-targets/(?P<id>[^/]+)", _end(MOUNT_TARGET)),
 )
 

@@ -6,9 +6,10 @@ import json
 import re
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any  # parameters and answers are JSON-like
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qs, parse_qsl
 
 from clusterctl_rehearsal.api.call import Call, Handler
 from clusterctl_rehearsal.api.cloudwatch import cloudwatch
@@ -19,9 +20,10 @@ from clusterctl_rehearsal.api.iam import IAM
 from clusterctl_rehearsal.api.iam_make import MAKE_IDENTITIES
 from clusterctl_rehearsal.api.json_services import SERVICE_QUOTAS, SSM, STS, TAGGING
 from clusterctl_rehearsal.api.model import ServiceModel, form
+from clusterctl_rehearsal.api.s3 import Buckets, S3Reply, S3Request, refusal_of
 from clusterctl_rehearsal.api.scheduler import scheduler_route
 from clusterctl_rehearsal.api.step_functions import step_functions
-from clusterctl_rehearsal.region.refusal import AwsError
+from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.region import Region
 from clusterctl_rehearsal.states.executions import Executions
 
@@ -34,6 +36,8 @@ _JSON_SERVICES: Mapping[str, Mapping[str, Handler]] = {
     "tagging": TAGGING,
 }
 _JSON_TYPE, _REST_TYPE = "application/x-amz-json-1.1", "application/json"
+TAG_KEYS = "tagKeys"
+"""The parameter of a query that may come several times."""
 _REST_SERVICES = {"elasticfilesystem": efs_route, "scheduler": scheduler_route}
 
 
@@ -44,14 +48,14 @@ class Reply:
     status: int
     body: bytes
     content_type: str = "text/xml"
-    bucket_region: str = ""
-    """Where a bucket is, which S3 says in a header."""
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 class Api:
     """Whoever hands it a request has looked who asks: `RegionServer` by its signature, `NodeCalls` by its address."""
 
-    def __init__(self, *, region: Region, before: Callable[[], None], executions: Executions) -> None:
+    def __init__(self, *, region: Region, before: Callable[[], None], executions: Executions, buckets: Path) -> None:
+        """`buckets`: the folder with one folder for each bucket."""
         self._region = region
         self._before = before
         self._json_services = {
@@ -59,6 +63,7 @@ class Api:
             "monitoring": cloudwatch(executions),
             "states": step_functions(executions),
         }
+        self._buckets = Buckets(buckets, lambda: region.settings().buckets)
         self._models = {service: ServiceModel(service) for service in _QUERY_SERVICES}
 
     @property
@@ -75,7 +80,7 @@ class Api:
         scope = _SCOPE.search(headers.get("Authorization", ""))
         region_name, service = scope.groups() if scope else ("us-east-1", "sts")
         if service == "s3":
-            return self._bucket(method, path, region_name)
+            return self._bucket(S3Request.read(method, path, body, region_name))
         if service in _REST_SERVICES:
             return self._rest(service, method, path, region_name, body)
         if service in self._json_services:
@@ -86,6 +91,8 @@ class Api:
         """A request that is not answered at all, refused in the protocol of the service that it was for."""
         scope = _SCOPE.search(headers.get("Authorization", ""))
         service = scope[2] if scope else "sts"
+        if service == "s3":
+            return _s3_reply(refusal_of(error, str(uuid.uuid4())))
         if service in _REST_SERVICES:
             return _rest_refusal(error)
         if service in self._json_services:
@@ -129,25 +136,35 @@ class Api:
             if route is None:
                 raise AwsError("BadRequest", f"The stand-in does not know {service}:{method} {path} yet.")
             handler, named = route
-            asked = {**json.loads(body or b"{}"), **dict(parse_qsl(query)), **named}
+            lists = {name: values for name, values in parse_qs(query).items() if name == TAG_KEYS}
+            asked = {**json.loads(body or b"{}"), **dict(parse_qsl(query)), **lists, **named}
             result = self._call(handler, f"{method} {path}", asked, region_name)
             said = json.dumps(result).encode() if result else b""
             return Reply(status=200 if result else 204, body=said, content_type=_REST_TYPE)
         except AwsError as e:
             return _rest_refusal(e)
 
-    def _bucket(self, method: str, target: str, region_name: str) -> Reply:
-        """S3's HeadBucket, which is answered by status and header alone; every bucket is in the region that asks."""
-        self._before()
-        name, known = target.partition("?")[0].strip("/"), self._region.settings().buckets
-        is_there = method == "HEAD" and "/" not in name and (not known or name in known)
-        return Reply(status=200 if is_there else 404, body=b"", bucket_region=region_name if is_there else "")
+    def _bucket(self, request: S3Request) -> Reply:
+        """S3; every bucket is in the region that asks."""
+        try:
+            self._before()
+            return _s3_reply(self._buckets.answer(request))
+        except AwsError as e:
+            said = refusal_of(e, str(uuid.uuid4()))
+            return _s3_reply(replace(said, body=b"") if request.method == "HEAD" else said)
 
     def _call(self, handler: Handler, operation: str, params: dict[str, Any], region_name: str) -> dict[str, Any]:
         self._before()
         call = Call(operation=operation, parameters=params, region_name=region_name, region=self._region)
-        with self._region.lock:
-            return handler(call)
+        try:
+            with self._region.lock:
+                return handler(call)
+        except StandInRefusal as e:
+            raise AwsError("UnsupportedOperation", str(e)) from e
+
+
+def _s3_reply(said: S3Reply) -> Reply:
+    return Reply(status=said.status, body=said.body, content_type="application/xml", headers=said.headers)
 
 
 def _json_refusal(error: AwsError) -> Reply:

@@ -42,10 +42,14 @@ def profile_named(call: Call) -> Record:
 
 
 def role_view(row: Record) -> dict[str, Any]:
+    boundary = row.inputs.get("permissionsBoundary")
+    limited = {"PermissionsBoundaryType": "Policy", "PermissionsBoundaryArn": boundary} if boundary else None
     return {
         **_named(row, "Role"),
         "AssumeRolePolicyDocument": quote(row.inputs["assumeRolePolicy"]),
+        "Description": row.inputs.get("description"),
         "MaxSessionDuration": row.inputs["maxSessionDuration"],
+        "PermissionsBoundary": limited,
     }
 
 

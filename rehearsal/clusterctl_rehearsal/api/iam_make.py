@@ -85,10 +85,40 @@ def _untag(call: Call, row: Record) -> Answer:
     return {}
 
 
+def _update_trust(call: Call) -> Answer:
+    return _update(call, {"assumeRolePolicy": call.parameters["PolicyDocument"]})
+
+
+def _update_role(call: Call) -> Answer:
+    names = {"Description": "description", "MaxSessionDuration": "maxSessionDuration"}
+    return _update(call, {name: call.parameters[key] for key, name in names.items() if key in call.parameters})
+
+
+def _bound(call: Call) -> Answer:
+    return _update(call, {"permissionsBoundary": call.parameters["PermissionsBoundary"]})
+
+
+def _unbound(call: Call) -> Answer:
+    if not role_named(call).inputs.get("permissionsBoundary"):
+        raise AwsError("NoSuchEntity", f"Role {role_named(call).id} has no permissions boundary.", status=404)
+    return _update(call, {"permissionsBoundary": None})
+
+
+def _update(call: Call, changes: Answer) -> Answer:
+    row = role_named(call)
+    call.region.update(ROLE, row.id, {**row.inputs, **changes})
+    return {}
+
+
 MAKE_IDENTITIES: dict[str, Handler] = {
     "CreateRole": _create_role,
     "CreateInstanceProfile": _create_profile,
     "AddRoleToInstanceProfile": _add_role,
+    "UpdateAssumeRolePolicy": _update_trust,
+    "UpdateRole": _update_role,
+    "UpdateRoleDescription": _update_role,
+    "PutRolePermissionsBoundary": _bound,
+    "DeleteRolePermissionsBoundary": _unbound,
     "PutRolePolicy": _put_policy,
     "GetRolePolicy": _get_policy,
     "AttachRolePolicy": _attach_policy,

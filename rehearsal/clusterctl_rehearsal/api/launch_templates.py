@@ -34,9 +34,21 @@ def create_launch_template(call: Call) -> dict[str, Any]:
     return {"LaunchTemplate": tagged(call, record, compute.launch_template(call, record))}
 
 
+def create_version(call: Call) -> dict[str, Any]:
+    """CreateLaunchTemplateVersion: `SourceVersion`'s data under what the request says."""
+    refuse_dry_run(call)
+    row, source = named_template(call), call.parameters.get("SourceVersion")
+    base = row.facts["versions"].get(template_version(row, source), {}) if source else {}
+    kept = {key: value for key, value in row.inputs.items() if key in NOT_A_NEW_VERSION}
+    data = _from_api(call.parameters.get("LaunchTemplateData") or {})
+    was = {key: value for key, value in base.items() if key not in NOT_A_NEW_VERSION}
+    changed = call.region.update(row.token, row.id, {**was, **data, **kept})
+    return {"LaunchTemplateVersion": _version_view(changed, str(changed.outputs["latestVersion"]))}
+
+
 def describe_versions(call: Call) -> dict[str, Any]:
     """DescribeLaunchTemplateVersions, of one template."""
-    row, asked = _named(call), call.parameters
+    row, asked = named_template(call), call.parameters
     known = row.facts["versions"]
     wanted = [template_version(row, version) for version in asked.get("Versions") or sorted(known, key=int)]
     for version in wanted:
@@ -46,7 +58,8 @@ def describe_versions(call: Call) -> dict[str, Any]:
     return {"LaunchTemplateVersions": [_version_view(row, version) for version in wanted]}
 
 
-def _named(call: Call) -> Record:
+def named_template(call: Call) -> Record:
+    """The template that the request names. Raises AwsError."""
     id, name = call.parameters.get("LaunchTemplateId"), call.parameters.get("LaunchTemplateName")
     for row in call.records(LAUNCH_TEMPLATE):
         if row.id == id or (name is not None and row.inputs["name"] == name):

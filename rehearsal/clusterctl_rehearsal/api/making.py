@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping
 from typing import Any  # parameters and answers are JSON-like
 
@@ -17,23 +18,39 @@ def refuse_dry_run(call: Call) -> None:
         raise AwsError("DryRunOperation", "Request would have succeeded, but DryRun flag is set.", status=412)
 
 
-def made(call: Call, token: str, inputs: Properties, *, has_tags: bool = True, waits: bool = True) -> Record:
-    """The new resource, with the tags of an EC2 request. Raises AwsError.
+def made(
+    call: Call, token: str, inputs: Properties, *, has_tags: bool = True, waits: bool = True, number: int = 0
+) -> Record:
+    """The new resource, with the tags of an EC2 request, or what an earlier request with the same token made.
 
-    `waits`: until a file system is available.
+    `waits`: until a file system is available. `number`: of several that one request makes. Raises AwsError.
     """
     refuse_dry_run(call)
     tags = {} if not has_tags else {"tags": {**tags_of(call), **(inputs.get("tags") or {})}}
     given = {key: value for key, value in inputs.items() if value is not None}
-    return call.region.create(
+    client_token = str(call.parameters.get("ClientToken", "")) if has_tags else ""
+    row = call.region.create(
         token,
         {**given, **tags},
         region=call.region_name,
-        request=str(call.parameters.get("ClientToken", "")) if has_tags else "",
+        request=f"{client_token}#{number}" if client_token and number else client_token,
         machines="none",
         progress=lambda _: None,
         waits=waits,
     )
+    return _as_asked(call, row) if client_token else row
+
+
+def _as_asked(call: Call, row: Record) -> Record:
+    """The resource that a token made. Raises AWS's refusal where another request had that token."""
+    asked = json.dumps({**call.parameters, "DryRun": None}, sort_keys=True, default=str)
+    before = row.facts.get("asked")
+    if before is None:
+        return call.region.store.put(row.changed(asked=asked))
+    if before != asked:
+        told = "The client token you have provided is not idempotent: another request had it."
+        raise AwsError("IdempotentParameterMismatch", told)
+    return row
 
 
 def tags_of(call: Call) -> dict[str, str]:

@@ -7,6 +7,7 @@ from typing import Any  # parameters and answers are JSON-like
 
 from clusterctl_rehearsal.api.call import Call, Handler
 from clusterctl_rehearsal.api.making import made
+from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types.deadline import SCHEDULE
 
@@ -29,9 +30,19 @@ def _schedules(call: Call) -> dict[str, Any]:
 
 
 def _create(call: Call) -> dict[str, Any]:
+    return {"ScheduleArn": made(call, SCHEDULE, _inputs(call), has_tags=False).outputs["arn"]}
+
+
+def _update(call: Call) -> dict[str, Any]:
+    """All of it anew: what is left out has its default again (Scheduler API, UpdateSchedule; 2026-11-26)."""
+    row = _named(call, str(call.parameters.get("GroupName", "default")))
+    return {"ScheduleArn": call.region.update(SCHEDULE, row.id, _inputs(call)).outputs["arn"]}
+
+
+def _inputs(call: Call) -> dict[str, Any]:
     asked = call.parameters
     target, window = asked.get("Target") or {}, asked.get("FlexibleTimeWindow") or {}
-    inputs = {
+    return {
         "name": asked["name"],
         "groupName": asked.get("GroupName"),
         "scheduleExpression": asked.get("ScheduleExpression"),
@@ -42,14 +53,19 @@ def _create(call: Call) -> dict[str, Any]:
         "flexibleTimeWindow": {"mode": window.get("Mode")},
         "target": {"arn": target.get("Arn"), "roleArn": target.get("RoleArn"), "input": target.get("Input")},
     }
-    return {"ScheduleArn": made(call, SCHEDULE, inputs, has_tags=False).outputs["arn"]}
+
+
+def _named(call: Call, group: str) -> Record:
+    name = call.parameters["name"]
+    row = call.region.store.get(SCHEDULE, f"{group}/{name}")
+    if row is None:
+        raise AwsError("ResourceNotFoundException", f"Schedule {name} does not exist.", status=404)
+    return row
 
 
 def _get(call: Call) -> dict[str, Any]:
     group, name = call.parameters.get("groupName", "default"), call.parameters["name"]
-    row = call.region.store.get(SCHEDULE, f"{group}/{name}")
-    if row is None:
-        raise AwsError("ResourceNotFoundException", f"Schedule {name} does not exist.", status=404)
+    row = _named(call, group)
     inputs, target = row.inputs, row.inputs["target"]
     return {
         "Arn": row.outputs["arn"],
@@ -74,6 +90,7 @@ _ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", r"/schedules/?", _schedules),
     ("POST", r"/schedules/(?P<name>[^/]+)", _create),
     ("GET", r"/schedules/(?P<name>[^/]+)", _get),
+    ("PUT", r"/schedules/(?P<name>[^/]+)", _update),
     ("DELETE", r"/schedules/(?P<name>[^/]+)", _delete),
 )
 

@@ -80,7 +80,8 @@ def check_signature(request: Request, authorization: Authorization, keys: KeyPai
     if missing:
         raise _mismatch(f"{', '.join(sorted(missing))} must be a 'SignedHeader' in the AWS Authorization.")
     _check_date(date, authorization.scope, now)
-    canonical = canonical_request(request, authorization.signed_headers)
+    is_s3 = authorization.scope.split("/")[2:3] == ["s3"]
+    canonical = canonical_request(request, authorization.signed_headers, is_s3=is_s3)
     wanted = signature_of(canonical, date=date, scope=authorization.scope, keys=keys)
     claimed = request.headers.get("X-Amz-Content-SHA256")
     is_its_body = claimed is None or claimed == hashlib.sha256(request.body).hexdigest()
@@ -89,15 +90,15 @@ def check_signature(request: Request, authorization: Authorization, keys: KeyPai
         raise _mismatch(f"{told} Check your AWS Secret Access Key and signing method.")
 
 
-def canonical_request(request: Request, signed_headers: Iterable[str]) -> str:
-    """The text whose digest is signed."""
+def canonical_request(request: Request, signed_headers: Iterable[str], *, is_s3: bool = False) -> str:
+    """The text whose digest is signed. S3 takes a path as it came, since a key may have dots and be encoded."""
     path, _, query = request.target.partition("?")
     pairs = sorted((name, value) for name, _, value in (part.partition("=") for part in query.split("&") if part))
     named = tuple(signed_headers)
     return "\n".join(
         (
             request.method,
-            quote(_without_dots(path), safe="/~"),
+            path if is_s3 else quote(_without_dots(path), safe="/~"),
             "&".join(f"{name}={value}" for name, value in pairs),
             *(f"{name}:{_value(request.headers, name)}" for name in named),
             "",

@@ -7,8 +7,9 @@ from typing import Any  # parameters and answers are JSON-like
 from clusterctl_rehearsal.api.call import Call, Handler
 from clusterctl_rehearsal.api.making import made, named_tags, retag
 from clusterctl_rehearsal.region.record import Record
-from clusterctl_rehearsal.region.refusal import AwsError
+from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.types.deadline import STATE_MACHINE
+from clusterctl_rehearsal.states.definition import check_definition
 from clusterctl_rehearsal.states.executions import ExecutionRow, Executions
 
 
@@ -45,6 +46,9 @@ def step_functions(executions: Executions) -> dict[str, Handler]:
         "TagResource": _tag,
         "UntagResource": _untag,
         "DeleteStateMachine": _delete,
+        "UpdateStateMachine": _update,
+        "ListStateMachineVersions": lambda call: {"stateMachineVersions": []},  # nobody publishes any here
+        "ValidateStateMachineDefinition": _validate,
     }
 
 
@@ -61,6 +65,23 @@ def _create(call: Call) -> dict[str, Any]:
     return {"stateMachineArn": row.id, "creationDate": row.created_at}
 
 
+def _update(call: Call) -> dict[str, Any]:
+    row, asked = _machine(call), call.parameters
+    given = {key: asked[key] for key in ("definition", "roleArn") if key in asked}
+    call.region.update(STATE_MACHINE, row.id, {**row.inputs, **given})
+    return {"updateDate": call.region.clock(), "revisionId": f"{row.id.rpartition(':')[2]}-changed"}
+
+
+def _validate(call: Call) -> dict[str, Any]:
+    """As far as the stand-in reads definitions. The provider asks so before it makes one."""
+    try:
+        check_definition(str(call.parameters["definition"]))
+    except (AwsError, StandInRefusal) as e:
+        row = {"severity": "ERROR", "code": "SCHEMA_VALIDATION_FAILED", "message": str(e)}
+        return {"result": "FAIL", "diagnostics": [row]}
+    return {"result": "OK", "diagnostics": []}
+
+
 def _describe(call: Call) -> dict[str, Any]:
     row = _machine(call)
     return {
@@ -74,19 +95,28 @@ def _describe(call: Call) -> dict[str, Any]:
     }
 
 
+def _tagged(call: Call) -> Record:
+    """What the calls about tags name: those have an error of their own (Step Functions API, TagResource)."""
+    arn = call.parameters["resourceArn"]
+    found = call.region.store.get(STATE_MACHINE, arn)
+    if found is None:
+        raise AwsError("ResourceNotFound", f"Resource not found: '{arn}'")
+    return found
+
+
 def _tags(call: Call) -> dict[str, Any]:
-    row = _machine(call, call.parameters["resourceArn"])
+    row = _tagged(call)
     return {"tags": [{"key": key, "value": value} for key, value in row.tags.items()]}
 
 
 def _tag(call: Call) -> dict[str, Any]:
-    row = _machine(call, call.parameters["resourceArn"])
+    row = _tagged(call)
     retag(call, row, {**row.tags, **named_tags(call.parameters["tags"], "key", "value")})
     return {}
 
 
 def _untag(call: Call) -> dict[str, Any]:
-    row = _machine(call, call.parameters["resourceArn"])
+    row = _tagged(call)
     retag(call, row, {key: value for key, value in row.tags.items() if key not in call.parameters["tagKeys"]})
     return {}
 
@@ -111,8 +141,8 @@ def _delete(call: Call) -> dict[str, Any]:
     return {}  # AWS says so for one that is not there, too
 
 
-def _machine(call: Call, named: str | None = None) -> Record:
-    arn = named or call.parameters["stateMachineArn"]
+def _machine(call: Call) -> Record:
+    arn = call.parameters["stateMachineArn"]
     found = call.region.store.get(STATE_MACHINE, arn)
     if found is None:
         raise AwsError("StateMachineDoesNotExist", f"State Machine Does Not Exist: '{arn}'")

@@ -95,6 +95,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self._answer()
 
+    def do_PUT(self) -> None:
+        self._answer()
+
     def do_HEAD(self) -> None:
         self._answer()
 
@@ -191,9 +194,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _reply(self, reply: Reply) -> None:
         self.send_response(reply.status)
         self.send_header("Content-Type", reply.content_type)
-        self.send_header("Content-Length", str(len(reply.body)))
-        if reply.bucket_region:
-            self.send_header("x-amz-bucket-region", reply.bucket_region)
+        if not any(name == "Content-Length" for name, _ in reply.headers):
+            self.send_header("Content-Length", str(len(reply.body)))
+        for name, value in reply.headers:
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(reply.body)
 

@@ -160,11 +160,27 @@ class Instances:
             kept = [card for card in record.facts["interfaces"] if not card["delete"]]
             self.store.put(dataclasses.replace(ended, refs=()))
             for card in kept:
-                self.store.put(_left_behind(record, card))
+                self.store.put(
+                    loose_interface(card, region=record.region, vpc=record.facts["vpc"], now=record.created_at)
+                )
             targets = {record.id, *(card["id"] for card in record.facts["interfaces"])}
             for row in list(self.store.live(EIP_ASSOCIATION)):
                 if targets & {row.inputs.get("instanceId"), row.inputs.get("networkInterfaceId")}:
                     self.store.forget(row)
+
+
+def loose_interface(card: Properties, *, region: str, vpc: str, now: float) -> Record:
+    """The record of an interface that no machine has."""
+    return Record(
+        id=card["id"],
+        token=NETWORK_INTERFACE,
+        region=region,
+        inputs={},
+        outputs={"tagsAll": card.get("tags") or {}},
+        refs=(card["subnet"], *card["groups"]),
+        facts={"ip": card["ip"], "vpc": vpc, "card": card},
+        created_at=now,
+    )
 
 
 def launched_at(record: Record) -> str:
@@ -207,19 +223,6 @@ def _user_data_read_back(record: Record) -> Properties:
             f"reading EC2 Instance ({record.id}): grpc: error while marshaling: string field contains invalid UTF-8: "
             "user-data that is no text must be the instance's own user_data_base64, not its template's user_data"
         ) from e
-
-
-def _left_behind(record: Record, card: Properties) -> Record:
-    return Record(
-        id=card["id"],
-        token=NETWORK_INTERFACE,
-        region=record.region,
-        inputs={},
-        outputs={"tagsAll": {}},
-        refs=(card["subnet"], *card["groups"]),
-        facts={"ip": card["ip"], "vpc": record.facts["vpc"], "card": card},
-        created_at=record.created_at,
-    )
 
 
 def _template_tags(record: Record) -> dict[str, str]:

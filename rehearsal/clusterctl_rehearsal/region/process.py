@@ -111,7 +111,8 @@ class _Process:
         self._keys = own_keys(home.keys_file)
         executions = Executions(calls=lambda name: calls_of_ec2(self._endpoint(), name, self._keys))
         self._schedules = Schedules(region=region, executions=executions)
-        api = Api(region=region, before=self._requests.as_aws, executions=executions)
+        as_aws = self._requests.as_aws
+        api = Api(region=region, before=as_aws, executions=executions, buckets=home.buckets)
         self._node_calls = NodeCalls(api=api, store=self.store)
         self._server = self._listen(api)
 

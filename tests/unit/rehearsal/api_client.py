@@ -26,7 +26,7 @@ class Client:
     """Calls an operation; an error is its code."""
 
     def __init__(self, world: SmallRegion) -> None:
-        self._api = Api(region=world.region, before=lambda: None, executions=world.executions)
+        self._api = Api(region=world.region, before=lambda: None, executions=world.executions, buckets=world.buckets)
 
     def call(self, service: str, operation: str, region: str = REGION, **parameters: Any) -> Any:
         model = SESSION.get_service_model(service)
@@ -35,14 +35,16 @@ class Client:
         body = request["body"] if isinstance(request["body"], (bytes, str)) else urlencode(request["body"])
         scope = f"Credential=x/20260101/{region}/{SIGNED_AS.get(service, service)}/aws4_request"
         headers = {**request["headers"], "Authorization": f"AWS4-HMAC-SHA256 {scope}"}
-        query = urlencode(request["query_string"] or {})
+        query = urlencode(request["query_string"] or {}, doseq=True)
+        mark = "&" if "?" in request["url_path"] else "?"
         reply = self._api.answer(
             headers,
             body if isinstance(body, bytes) else body.encode(),
             method=request["method"],
-            path=f"{request['url_path']}?{query}",
+            path=f"{request['url_path']}{mark}{query}",
         )
-        answer = {"status_code": reply.status, "headers": {}, "body": reply.body}
+        headers = {name.lower(): value for name, value in reply.headers}
+        answer = {"status_code": reply.status, "headers": headers, "body": reply.body}
         parsed = parsers.create_parser(model.resolved_protocol).parse(answer, cast(Shape, shape.output_shape))
         return parsed["Error"]["Code"] if reply.status >= 300 else parsed
 

@@ -40,6 +40,7 @@ class SmallRegion:
     def __init__(self, folder: Path, **settings: Any) -> None:
         self.now = 1_800_000_000.0
         self.behaviour = Behaviour(folder)
+        self.buckets = folder / "buckets"
         (folder / "store").mkdir(parents=True, exist_ok=True)
         self.behaviour.register(settings)
         self.store = Store(folder / "store", clock=lambda: self.now)
@@ -51,7 +52,7 @@ class SmallRegion:
             shares=dict,
             binds=dict,
             metadata=MetadataService(lambda network, address: None),
-            buckets=BucketService(folder / "buckets"),
+            buckets=BucketService(self.buckets),
         )
         self.instances = Instances(store=self.store, room=room, clock=lambda: self.now)
         self.region = Region(

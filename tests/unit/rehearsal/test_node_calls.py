@@ -28,7 +28,7 @@ def asked(world: SmallRegion, target: str = START, **policy: str) -> tuple[int, 
         world.make(ROLE_POLICY, name="early-end", role="nodes", policy=json.dumps({"Statement": [statement]}))
     node = world.node(0, iamInstanceProfile={"name": "nodes"})
     assert role_of(world.store, node) is not None
-    api = Api(region=world.region, before=lambda: None, executions=world.executions)
+    api = Api(region=world.region, before=lambda: None, executions=world.executions, buckets=world.buckets)
     body = json.dumps({"stateMachineArn": machine.id, "name": "idle-x", "input": '{"WaitSeconds": 1}'}).encode()
     headers = {"X-Amz-Target": target, "Authorization": SCOPE}
     reply = NodeCalls(api=api, store=world.store).answer(node, headers, body)

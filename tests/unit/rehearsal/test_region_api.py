@@ -96,9 +96,9 @@ def test_a_dry_run_terminates_nothing(world: SmallRegion, client: Client) -> Non
 DESCRIBED = [
     ("DescribeVpcs", "Vpcs", 1),
     ("DescribeSubnets", "Subnets", 1),
-    ("DescribeSecurityGroups", "SecurityGroups", 1),
+    ("DescribeSecurityGroups", "SecurityGroups", 2),
     ("DescribeSecurityGroupRules", "SecurityGroupRules", 2),
-    ("DescribeRouteTables", "RouteTables", 1),
+    ("DescribeRouteTables", "RouteTables", 2),
     ("DescribeInternetGateways", "InternetGateways", 1),
     ("DescribeNatGateways", "NatGateways", 1),
     ("DescribeVpcEndpoints", "VpcEndpoints", 1),
@@ -303,7 +303,7 @@ def test_the_tagging_api_finds_what_carries_the_id(world: SmallRegion, client: C
 @pytest.mark.parametrize(
     ("service", "operation", "code"),
     [
-        ("ec2", "StopInstances", "InvalidAction"),
+        ("ec2", "RebootInstances", "InvalidAction"),
         ("iam", "CreateUser", "InvalidAction"),
         ("ssm", "GetParameters", "UnknownOperationException"),
     ],
@@ -312,7 +312,7 @@ def test_an_operation_that_is_not_known_is_never_a_silent_ok(
     client: Client, service: str, operation: str, code: str
 ) -> None:
     parameters: dict[str, Any] = {
-        "StopInstances": {"InstanceIds": ["i-0"]},
+        "RebootInstances": {"InstanceIds": ["i-0"]},
         "CreateUser": {"UserName": "x"},
         "GetParameters": {"Names": ["x"]},
     }

@@ -12,6 +12,7 @@ from clusterctl_rehearsal.region.types.launch import LAUNCH_TYPES
 from clusterctl_rehearsal.region.types.network import NETWORK_TYPES
 from clusterctl_rehearsal.region.types.row import ResourceType
 from clusterctl_rehearsal.region.types.security import SECURITY_TYPES
+from clusterctl_rehearsal.region.types.volume import VOLUME_TYPES
 
 TYPES = {
     row.token: row
@@ -24,6 +25,7 @@ TYPES = {
         IDENTITY_TYPES,
         FILE_SYSTEM_TYPES,
         DEADLINE_TYPES,
+        VOLUME_TYPES,
     )
     for row in rows
 }
