@@ -312,7 +312,7 @@ def test_mounts_packages_and_scripts_of_hosts_from_up_to_down(net: Foreign, tmp_
         assert net.ssh(2, "sudo systemctl stop busy").returncode == 0
         ok(net, "down", str(stack), "--yes")
         assert [net.snapshot(number) for number in (1, 2)] == before
-        left = "cat /proc/mounts | grep -c simulated; ls -d /shared /mnt/*; ls /etc/systemd/system/*.mount"
+        left = "cat /proc/mounts | grep -c fuse.simulated; ls -d /shared /mnt/*; ls /etc/systemd/system/*.mount"
         assert [net.ssh(number, left).stdout for number in (1, 2)] == ["0\n/shared\n", "0\n"]
         assert (net.shares / "fileserver/note").read_text() == "from 0\n"
         assert [path.name for path in (net.shares / "fileserver").iterdir()] == ["note"]
