@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict
 from datetime import UTC
 
-from clusterctl_bootstrap.node_plan import MountPlan, NodePlan, ScriptPlan
+from clusterctl_bootstrap.node_plan import SSH_PORT, MountPlan, NodePlan, ScriptPlan
 
 VERSION = 1
 HASH_DIGITS = 32
@@ -42,6 +42,8 @@ def birth_json(node: NodePlan, *, agent: str) -> str:
         facts["scripts"] = [_script_row(script) for script in node.scripts]
     if node.host_user is not None:
         facts |= {"user": node.host_user, "is_host": True}
+    if node.ssh_port != SSH_PORT:
+        facts["ssh_port"] = node.ssh_port
     # YAML takes no control characters, and DEL is one that JSON leaves as it is.
     return json.dumps(facts, sort_keys=True).replace("\x7f", "\\u007f")
 

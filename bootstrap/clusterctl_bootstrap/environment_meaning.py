@@ -59,6 +59,7 @@ MEANINGS = {
     "`=` is NCCL's sign for exactly this name",
     "GLOO_SOCKET_IFNAME": "the same interface, for gloo",
     "TP_SOCKET_IFNAME": "the same interface, for tensorpipe (torch.distributed.rpc)",
+    "NCCL_SOCKET_FAMILY": "on hosts that reach each other by IPv6",
     "NCCL_DEBUG": "NCCL prints errors and warnings, nothing else",
     "NCCL_NET": "with `fabric: required` on EFA: fails instead of falling back to TCP",
     "NCCL_IB_HCA": "on a host with InfiniBand: its ports by exact name, no Ethernet ones",

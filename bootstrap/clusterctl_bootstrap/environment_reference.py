@@ -22,6 +22,7 @@ COMPUTED = [
     Variable("NCCL_SOCKET_IFNAME", "=ens32", "NCCL"),
     Variable("GLOO_SOCKET_IFNAME", "ens32", "NCCL"),
     Variable("TP_SOCKET_IFNAME", "ens32", "NCCL"),
+    Variable("NCCL_SOCKET_FAMILY", "AF_INET6", "NCCL"),
     Variable("NCCL_DEBUG", "WARN", "NCCL"),
     Variable("NCCL_NET", "AWS Libfabric", "NCCL"),
     Variable("NCCL_IB_HCA", "=mlx5_0:1,mlx5_1:1", "NCCL"),

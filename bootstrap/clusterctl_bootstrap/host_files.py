@@ -14,7 +14,7 @@ from clusterctl_bootstrap.agent_source import agent_sources, agent_version, late
 from clusterctl_bootstrap.birth import birth_json
 from clusterctl_bootstrap.cloud_config import BIRTH, SCRIPTS_FOLDER, agent_files
 from clusterctl_bootstrap.node.environment import Variable, slurm_variables, variables
-from clusterctl_bootstrap.node_plan import NodePlan
+from clusterctl_bootstrap.node_plan import SSH_PORT, NodePlan
 from clusterctl_bootstrap.trust import BARRIER_SECRET, IDENTITIES, NODE_KEY
 
 UNIT_NAME = "clusterctl-node.service"
@@ -33,7 +33,14 @@ WantedBy=multi-user.target
 """
 KNOWN_HOSTS = "/etc/ssh/clusterctl/known_hosts"
 SSH_SETTINGS = "/etc/ssh/ssh_config.d/00-clusterctl.conf"
-COMPUTED = ("NCCL_DEBUG", "NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", "NCCL_IB_HCA")
+COMPUTED = (
+    "NCCL_DEBUG",
+    "NCCL_SOCKET_IFNAME",
+    "GLOO_SOCKET_IFNAME",
+    "TP_SOCKET_IFNAME",
+    "NCCL_SOCKET_FAMILY",
+    "NCCL_IB_HCA",
+)
 """What the agent finds out on a host itself (node/host_network.py): all but NCCL_NET, which is for EFA."""
 
 CHANGES_PROGRAMS = re.compile(
@@ -57,6 +64,8 @@ class HostPeer:
     """By which the nodes reach each other."""
     host_key: str
     """`ssh-ed25519 AAAA…`."""
+    port: int = SSH_PORT
+    """Of its SSH server, for the nodes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +130,15 @@ def _let_in(trust: HostTrust) -> str:
 
 
 def _known_hosts(cluster: str, peers: Sequence[HostPeer]) -> str:
-    return "".join(f"{cluster}-{slot},{peer.address} {peer.host_key}\n" for slot, peer in enumerate(peers))
+    return "".join(
+        f"{_known_as(f'{cluster}-{slot}', peer.port)},{_known_as(peer.address, peer.port)} {peer.host_key}\n"
+        for slot, peer in enumerate(peers)
+    )
+
+
+def _known_as(host: str, port: int) -> str:
+    """As known_hosts has a host at a port (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT)."""
+    return host if port == SSH_PORT else f"[{host}]:{port}"
 
 
 def _client(node: NodePlan, peers: Sequence[HostPeer]) -> str:
@@ -130,7 +147,14 @@ def _client(node: NodePlan, peers: Sequence[HostPeer]) -> str:
     For that user alone: the file is the whole machine's, and others on it have their own accounts on the hosts.
     """
     names = ",".join(f"{node.cluster}-{slot},{peer.address}" for slot, peer in enumerate(peers))
-    return (
+    ports: dict[int, list[str]] = {}
+    for slot, peer in enumerate(peers):
+        ports.setdefault(peer.port, []).append(f"{node.cluster}-{slot},{peer.address}")
+    elsewhere = "".join(
+        f'Match localuser "{node.host_user}" originalhost {",".join(ports[port])}\nPort {port}\n'
+        for port in sorted(ports.keys() - {SSH_PORT})
+    )
+    return elsewhere + (
         f'Match localuser "{node.host_user}" originalhost {names}\nUser {node.host_user}\n{IDENTITIES}'
         f"GlobalKnownHostsFile {KNOWN_HOSTS} /etc/ssh/ssh_known_hosts\nStrictHostKeyChecking yes\n"
     )

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+SSH_PORT = 22
+
 
 @dataclass(frozen=True, kw_only=True)
 class MountPlan:
@@ -67,6 +69,8 @@ class NodePlan:
     scripts: tuple[ScriptPlan, ...] = ()
     host_user: str | None = None
     """The login user of a machine that is somebody else's: nothing on it ends it. None: a machine that was made."""
+    ssh_port: int = SSH_PORT
+    """Of this node's SSH server, for the other nodes."""
 
 
 @dataclass(frozen=True, kw_only=True)

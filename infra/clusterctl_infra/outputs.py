@@ -36,6 +36,8 @@ class InventoryNode:
     host_public_key: str
     instance_id: str | None = None
     public_ip: str | None = None
+    port: int | None = None
+    """Of its SSH server, where it has another one than the cluster's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +120,9 @@ def inventory_to_json(inventory: Inventory) -> dict[str, Any]:
     for name in ("advisory_end", "workflow_storage"):
         if fields[name] is None:  # so that what is kept of clusters without it stays as it was
             del fields[name]
+    for node in fields["nodes"]:
+        if node["port"] is None:
+            del node["port"]
     return {"version": VERSION, **fields}
 
 
@@ -130,9 +135,10 @@ def inventory_from_json(data: dict[str, Any], *, source: str) -> Inventory:
     try:
         row = Fields.of(data)
         ssh = InventorySsh(**_known(InventorySsh, row.fields("ssh")))
-        if not 1 <= ssh.port <= 65535:
-            raise NotAsExpected(f"ssh.port is {ssh.port}, no port")
         nodes = tuple(InventoryNode(**_known(InventoryNode, node)) for node in row.objects("nodes", most=MOST_NODES))
+        for name, port in (("ssh.port", ssh.port), *((f"nodes[{node.slot}].port", node.port) for node in nodes)):
+            if port is not None and not 1 <= port <= 65535:
+                raise NotAsExpected(f"{name} is {port}, no port")
         inventory = Inventory(**{**_known(Inventory, row, but=("ssh", "nodes")), "ssh": ssh, "nodes": nodes})
         for text in (inventory.started_at, inventory.deadline):
             if text:  # a person's own file has neither

@@ -36,7 +36,8 @@ class Door:
         self.lock = threading.Lock()
         self.unproven: Dict[socket.socket, Tuple[str, float]] = {}
         """Address, and since when; the oldest first."""
-        self.listening = socket.create_server(place, backlog=BACKLOG)
+        family = socket.AF_INET6 if ":" in place[0] else socket.AF_INET
+        self.listening = socket.create_server(place, family=family, backlog=BACKLOG)
         self.listening.settimeout(POLL_S)
 
     def __enter__(self) -> "Door":
@@ -48,8 +49,8 @@ class Door:
     def look(self) -> None:
         """Lets in the next one, if somebody comes within `POLL_S`, and sends away who has waited too long."""
         try:
-            connection, (address, _) = self.listening.accept()
-            self._let_in(connection, address)
+            connection, address = self.listening.accept()
+            self._let_in(connection, address[0])
         except socket.timeout:
             pass
         except (OSError, RuntimeError):  # it left again; or no more files or threads: others have to end first

@@ -85,13 +85,13 @@ def _environment(root: Path, outside: Outside) -> None:
 def _login(root: Path, outside: Outside) -> None:
     """Waits until a person could log in: sshd answers and nobody is kept out by /run/nologin."""
     known = facts_file.present(root)
-    own = address(known["slot_cidr"], known["slot"])
+    own, port = address(known["slot_cidr"], known["slot"]), known.get("ssh_port", 22)
 
     def hindrance() -> str:
         if (root / "run/nologin").exists():
             return "/run/nologin is there: systemctl list-jobs"
-        banner = outside.ssh_banner(own)
-        return "" if banner.startswith("SSH-") else "port 22: %s: systemctl status ssh" % banner
+        banner = outside.ssh_banner(own, port)
+        return "" if banner.startswith("SSH-") else "port %d: %s: systemctl status ssh" % (port, banner)
 
     wait(outside, LOGIN_TIMEOUT_S, hindrance)
 

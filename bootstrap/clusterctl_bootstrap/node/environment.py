@@ -91,6 +91,11 @@ def address(slot_cidr: str, slot: int) -> str:
     return slot_cidr.split(",")[slot] if "," in slot_cidr else str(ip_network(slot_cidr)[slot])
 
 
+def joined(address: str, port: object) -> str:
+    """`10.1.0.5:8476`, `[fd00::5]:8476`."""
+    return ("[%s]:%s" if ":" in address else "%s:%s") % (address, port)
+
+
 def render_env(rows: List[Variable]) -> str:
     """`/etc/clusterctl/env`: what sh and systemd's EnvironmentFile both read.
 
@@ -172,11 +177,15 @@ def _services(facts: Mapping[str, Any], addresses: List[str]) -> Dict[str, Dict[
 
 def _frameworks(facts: Mapping[str, Any], addresses: List[str], own: Mapping[str, str]) -> Dict[str, Dict[str, object]]:
     nodes, rank = facts["nodes"], facts["rank"]
-    workers = ["%s:%s" % (each, own.get("TF_PORT", TF_PORT)) for each in addresses]
+    workers = [joined(each, own.get("TF_PORT", TF_PORT)) for each in addresses]
     config = {"cluster": {"worker": workers}, "task": {"type": "worker", "index": rank}}
     return {
         "TensorFlow": {"TF_PORT": TF_PORT, "TF_CONFIG": json.dumps(config)},
-        "JAX": {"JAX_COORDINATOR_ADDRESS": addresses[0] + ":8476", "JAX_NUM_PROCESSES": nodes, "JAX_PROCESS_ID": rank},
+        "JAX": {
+            "JAX_COORDINATOR_ADDRESS": joined(addresses[0], 8476),
+            "JAX_NUM_PROCESSES": nodes,
+            "JAX_PROCESS_ID": rank,
+        },
     }
 
 

@@ -11,7 +11,7 @@ from clusterctl_bootstrap.node import nccl
 from clusterctl_bootstrap.node.environment import Variable, address
 from clusterctl_bootstrap.node.outside import Outside
 
-CARRIES = re.compile(r"^\d+: (\S+) +inet ", re.MULTILINE)
+CARRIES = re.compile(r"^\d+: (\S+) +inet6? ", re.MULTILINE)
 
 
 def on_host(root: Path, facts: Mapping[str, Any], outside: Outside) -> List[Variable]:
@@ -22,9 +22,12 @@ def on_host(root: Path, facts: Mapping[str, Any], outside: Outside) -> List[Vari
     """
     rows: Dict[str, Variable] = {row.name: row for row in nccl.computed(root, facts)}
     values: Dict[str, str] = {}
-    interface = interface_of(address(facts["slot_cidr"], facts["slot"]), outside)
+    own = address(facts["slot_cidr"], facts["slot"])
+    interface = interface_of(own, outside)
     if interface:
         values.update(nccl.sockets(interface))
+    if ":" in own:  # of both families on an interface NCCL takes the first that it meets (NCCL user guide)
+        values["NCCL_SOCKET_FAMILY"] = "AF_INET6"
     ports = infiniband_ports(root)
     if ports:
         values["NCCL_IB_HCA"] = "=" + ",".join(ports)
@@ -38,7 +41,7 @@ def interface_of(own: str, outside: Outside) -> str:
     A line is `2: ens32    inet 10.1.0.5/24 brd 10.1.0.255 scope global ens32 …`. Where hosts are routed to, the address
     may be the loopback's second one: by that name NCCL and gloo take its first.
     """
-    code, said = outside.run(["ip", "-o", "-4", "addr", "show", "to", own])
+    code, said = outside.run(["ip", "-o", "addr", "show", "to", own])
     found = [name for name in CARRIES.findall(said) if code == 0 and name != "lo"]
     return found[0] if found else ""
 

@@ -17,7 +17,7 @@ class Outside:
         """Whether an interface of this machine carries the address: only then can it be bound."""
         raise NotImplementedError
 
-    def ssh_banner(self, address: str) -> str:
+    def ssh_banner(self, address: str, port: int = 22) -> str:
         """The first line of the SSH server, or why there is none."""
         raise NotImplementedError
 
@@ -43,17 +43,17 @@ class ThisMachine(Outside):
 
     def has_address(self, address: str) -> bool:
         """Whether an interface of this machine carries the address: only then can it be bound."""
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as tried:
+        with socket.socket(socket.getaddrinfo(address, 0)[0][0], socket.SOCK_DGRAM) as tried:
             try:
                 tried.bind((address, 0))
             except OSError:
                 return False
         return True
 
-    def ssh_banner(self, address: str) -> str:
+    def ssh_banner(self, address: str, port: int = 22) -> str:
         """The first line of the SSH server, or why there is none."""
         try:
-            with socket.create_connection((address, 22), timeout=2) as connection:
+            with socket.create_connection((address, port), timeout=2) as connection:
                 return connection.recv(64).decode("ascii", "replace").strip() or "it hangs up"
         except OSError as e:
             return str(e)

@@ -118,6 +118,8 @@ def refuse_emptied_home(syncs: Sequence[TreeSync], user: str) -> None:
 def rsync_argv(way: RsyncWay, sync: TreeSync, ssh: Sequence[str]) -> list[str]:
     """The argv of rsync; `ssh` is that of a login, its last word the place."""
     *shell, place = ssh
+    user, _, host = place.rpartition("@")
+    place = f"{user}@[{host}]" if ":" in host else place  # as rsync tells an IPv6 address from what follows it
     if not way.is_up:
         shell = shell_argv(shell, connect_s=way.connect_timeout_s, silence_s=way.silence_s)
     argv = ["rsync", "--archive", "--partial-dir=.clusterctl-partial", "--mkpath", "--stats", "--human-readable"]

@@ -84,17 +84,17 @@ def _tell_and_ask(request: HostsDown, output: Output, home: Home) -> None:
 
 
 def _clean(inventory: Inventory, record: HostsRecord, output: Output, home: Home) -> list[str]:
-    """The addresses of hosts that could not be cleaned: they stay in the record and in the inventory."""
+    """Where the hosts are that could not be cleaned: they stay in the record and in the inventory."""
     hosts = (*record.hosts, *record.leaving)
     there = replace(inventory, nodes=nodes_of(inventory.name, hosts))
     requests = {node.slot: remove_request(record.cluster_id) for node in there.nodes}
     failed = change_hosts("remove", there, requests, usable_keys(inventory, home))
     for slot, why in sorted(failed.items()):
-        output.note(f" {hosts[slot].address}: {why}")
+        output.note(f" {hosts[slot].place}: {why}")
     left = tuple(hosts[slot] for slot in sorted(failed))
     if left:
         write_record(replace(record, hosts=left, leaving=(), content=""), home)
         keep_inventory(replace(inventory, nodes=nodes_of(inventory.name, left)), home)
     else:
         forget_record(record.name, home)
-    return [host.address for host in left]
+    return [host.place for host in left]

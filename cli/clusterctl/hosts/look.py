@@ -49,7 +49,9 @@ sudo -n sh -c 'grep -qihE "^[[:space:]]*PermitUserEnvironment[[:space:]=\"]+no\"
   /etc/ssh/sshd_config /etc/ssh/sshd_config.d/*.conf' 2>/dev/null && say variables no || say variables yes
 say home "$(stat -f -c %T ~ 2>/dev/null)"
 if [ -e ~/.ssh/environment ] && ! [ -e $receipt ]; then say environment theirs; else say environment free; fi
-for each in $(ip -o -4 addr show 2>/dev/null | awk '{ sub("/.*", "", $4); print $4 }'); do say address "$each"; done
+for each in $(ip -o addr show 2>/dev/null | awk '$3 ~ /^inet/ { sub("/.*", "", $4); print $4 }'); do
+  say address "$each"
+done
 say gpus "$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ')"
 for port in /sys/class/infiniband/*/ports/*; do
   [ -r "$port/link_layer" ] || continue
@@ -224,7 +226,7 @@ def _not_as_declared(look: HostLook, config: HostsConfig, slot: int) -> list[str
     found = []
     address = config.private_ips[slot]
     if look.addresses and address not in look.addresses:
-        has = ", ".join(each for each in look.addresses if not each.startswith("127.")) or "none"
+        has = ", ".join(each for each in look.addresses if not each.startswith(("127.", "::1", "fe80:"))) or "none"
         found.append(f"no interface has the address {address}, it has {has}: write private_ip")
     if config.gpus_per_node and look.gpus != config.gpus_per_node:
         found.append(f"nvidia-smi -L lists {look.gpus} GPUs, cluster.yaml says {config.gpus_per_node}")

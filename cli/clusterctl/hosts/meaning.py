@@ -11,7 +11,7 @@ from pathlib import Path
 
 from clusterctl_bootstrap.host_files import HostPeer, HostTrust, environment_names, host_files
 from clusterctl_bootstrap.node_plan import MountPlan, NodePlan, ScriptPlan
-from clusterctl_infra.config.hosts import HostsConfig
+from clusterctl_infra.config.hosts import SSH_PORT, HostsConfig
 from clusterctl_infra.keys import barrier_secret, node_key
 from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh
 from clusterctl_infra.plan.inventory import BASTION_CONNECT_S
@@ -83,6 +83,7 @@ def node_plans(config: HostsConfig, record: HostsRecord) -> tuple[NodePlan, ...]
                 for script in config.scripts
             ),
             host_user=config.ssh.user,
+            ssh_port=record.hosts[slot].private_port,
         )
         for slot in range(len(record.hosts))
     )
@@ -112,12 +113,15 @@ def install_request(config: HostsConfig, record: HostsRecord, slot: int) -> byte
         node_private_key=key.private_pem,
         node_public_key=key.public,
         barrier_secret=barrier_secret(seed).hex(),
-        peers=tuple(HostPeer(address=host.private_ip, host_key=host.host_key) for host in record.hosts),
+        peers=tuple(
+            HostPeer(address=host.private_ip, host_key=host.host_key, port=host.private_port) for host in record.hosts
+        ),
     )
     told = {
         "cluster_id": record.cluster_id,
         "user": config.ssh.user,
         "addresses": [host.private_ip for host in record.hosts],
+        "port": record.hosts[slot].private_port,
         "environment": environment_names(plan),
         "mounts": {mount.path: _what(mount) for mount in plan.mounts},
         "files": host_files(plan, trust),
@@ -136,7 +140,9 @@ def with_membership(config: HostsConfig, record: HostsRecord) -> HostsRecord:
 
 def addresses(hosts: Sequence[RecordedHost]) -> str:
     """The addresses of all slots as the agent takes them (node/environment.py, `address`)."""
-    return hosts[0].private_ip + "/32" if len(hosts) == 1 else ",".join(host.private_ip for host in hosts)
+    if len(hosts) > 1:
+        return ",".join(host.private_ip for host in hosts)
+    return hosts[0].private_ip + ("/128" if ":" in hosts[0].private_ip else "/32")
 
 
 def _what(mount: MountPlan) -> str:
@@ -146,7 +152,7 @@ def _what(mount: MountPlan) -> str:
 
 def _ssh(config: HostsConfig, folder: Path) -> InventorySsh:
     key_file, bastion = config.ssh.key_file, config.ssh.bastion
-    way = ("-W", "{host}:{port}", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={BASTION_CONNECT_S}")
+    way = ("-W", "[{host}]:{port}", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={BASTION_CONNECT_S}")
     return InventorySsh(
         user=config.ssh.user,
         key_file=None if key_file is None else str((folder / Path(key_file).expanduser()).absolute()),
@@ -163,6 +169,7 @@ def _node(name: str, slot: int, host: RecordedHost) -> InventoryNode:
         private_ip=host.private_ip,
         host_public_key=host.host_key,
         public_ip=host.address,
+        port=None if host.port == SSH_PORT else host.port,
     )
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from clusterctl_bootstrap.host_files import names_without_ssh
-from clusterctl_infra.config.hosts import HostsConfig
+from clusterctl_infra.config.hosts import SSH_PORT, HostsConfig
 from clusterctl_infra.config.hosts_storage import HostStorageConfig
-from clusterctl_infra.outputs import Inventory
+from clusterctl_infra.outputs import Inventory, InventoryNode
+from clusterctl_infra.place import place
 
 from clusterctl.home import Home
 from clusterctl.hosts.folder import HostsFolder
@@ -34,7 +35,7 @@ def plan_hosts(folder: HostsFolder, output: Output, home: Home, *, as_json: bool
 def hosts_plan_text(config: HostsConfig, inventory: Inventory, *, now: datetime) -> str:
     """The whole plan: nodes, their machines, what is done on them, the price, and that caps are advice here. Pure."""
     rows = [
-        [node.name, str(node.rank), node.public_ip or "", node.private_ip, _key(node.host_public_key)]
+        [node.name, str(node.rank), _place(node), node.private_ip, _key(node.host_public_key)]
         for node in inventory.nodes
     ]
     table = render_table(["node", "rank", "host", "private ip", "host key"], rows, right={"rank"})
@@ -93,12 +94,17 @@ def hosts_plan_json(config: HostsConfig, inventory: Inventory) -> dict[str, obje
                 "rank": node.rank,
                 "name": node.name,
                 "address": node.public_ip,
+                "port": node.port or SSH_PORT,
                 "private_ip": node.private_ip,
                 "host_key": node.host_public_key,
             }
             for node in inventory.nodes
         ],
     }
+
+
+def _place(node: InventoryNode) -> str:
+    return place(node.public_ip or "", node.port or SSH_PORT)
 
 
 def _reading(row: HostStorageConfig) -> str:

@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from clusterctl_infra.config.hosts import HostsConfig
+from clusterctl_infra.config.hosts import HIGHEST_PORT, SSH_PORT, HostsConfig
 from clusterctl_infra.errors import ClusterctlError, UsageError
 from clusterctl_infra.file_lock import try_lock
 from clusterctl_infra.names import HOSTS_SUFFIX
 from clusterctl_infra.outputs import Inventory, inventory_to_json
+from clusterctl_infra.place import place
 from clusterctl_infra.private_home import make_private_folder, private_opener
 from clusterctl_infra.put_in_place import put_in_place
 from clusterctl_infra.strict_json import Fields, NotAsExpected, parsed_object
@@ -37,6 +38,15 @@ class RecordedHost:
     address: str
     private_ip: str
     host_key: str
+    port: int = SSH_PORT
+    """Of its SSH server, for this computer."""
+    private_port: int = SSH_PORT
+    """Of its SSH server, for the other hosts."""
+
+    @property
+    def place(self) -> str:
+        """`10.1.0.5`, and `10.1.0.5:2222` at another port than the usual one."""
+        return place(self.address, self.port)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +93,11 @@ def recorded_host(config: HostsConfig, slot: int) -> RecordedHost:
     """The machine that the configuration has for the slot; its host key is declared by now."""
     host = config.hosts[slot]
     return RecordedHost(
-        address=host.address, private_ip=config.private_ips[slot], host_key=" ".join((host.host_key or "").split()[:2])
+        address=host.address,
+        private_ip=config.private_ips[slot],
+        host_key=" ".join((host.host_key or "").split()[:2]),
+        port=host.port,
+        private_port=host.port if host.private_port is None else host.private_port,
     )
 
 
@@ -165,4 +179,18 @@ def _file(name: str, home: Home) -> Path:
 
 
 def _hosts_in(rows: Iterable[Fields]) -> tuple[RecordedHost, ...]:
-    return tuple(RecordedHost(**{key: row.text(key) for key in ("address", "private_ip", "host_key")}) for row in rows)
+    return tuple(
+        RecordedHost(
+            address=row.text("address"),
+            private_ip=row.text("private_ip"),
+            host_key=row.text("host_key"),
+            port=_port_in(row, "port"),
+            private_port=_port_in(row, "private_port"),
+        )
+        for row in rows
+    )
+
+
+def _port_in(row: Fields, key: str) -> int:
+    """A record that was written before there were other ports has none."""
+    return row.whole(key, low=1, high=HIGHEST_PORT) if row.has(key) else SSH_PORT

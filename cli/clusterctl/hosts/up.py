@@ -112,7 +112,9 @@ def _refuse_unfit(config: HostsConfig, record: HostsRecord, inventory: Inventory
         raise HostsUnfit(
             f"{record.cluster}: {len(unfit)} of {count(len(inventory.nodes), 'host')} cannot be a node, "
             "nothing was changed on any",
-            problems=[f"  {node.name} ({node.public_ip}): {each}" for node in unfit for each in why[node.slot]],
+            problems=[
+                f"  {node.name} ({record.hosts[node.slot].place}): {each}" for node in unfit for each in why[node.slot]
+            ],
         )
 
 
@@ -139,7 +141,7 @@ def _agree(request: HostsUp, before: HostsRecord | None, record: HostsRecord, ou
     if request.is_agreed or not (new or record.leaving):
         return
     does = [f"make {count(len(new), 'host')} nodes"] if new else []
-    does += [f"remove the agent from {', '.join(host.address for host in record.leaving)}"] if record.leaving else []
+    does += [f"remove the agent from {', '.join(host.place for host in record.leaving)}"] if record.leaving else []
     hint = f"clusterctl up {request.folder.typed} --yes"
     if not output.can_ask or request.as_json:
         why = "--json never asks" if request.as_json else "there is no terminal to ask at"
@@ -179,7 +181,7 @@ def _without_leaving(
     request_each = {node.slot: remove_request(record.cluster_id) for node in there.nodes}
     failed = change_hosts("remove", there, request_each, keys)
     for slot, why in failed.items():
-        output.note(f" {record.leaving[slot].address} has left and is not clean: {why}")
+        output.note(f" {record.leaving[slot].place} has left and is not clean: {why}")
     return replace(record, leaving=tuple(record.leaving[slot] for slot in failed))
 
 
@@ -199,10 +201,10 @@ def _install(
     )
     if not failed:
         return
-    problems = [f"  {inventory.nodes[slot].name} ({record.hosts[slot].address}): {why}" for slot, why in failed.items()]
+    problems = [f"  {inventory.nodes[slot].name} ({record.hosts[slot].place}): {why}" for slot, why in failed.items()]
     begun = {slot: remove_request(record.cluster_id) for slot in new_slots(before, record)}
     left = change_hosts("remove", inventory, begun, keys)
-    problems += [f"  {record.hosts[slot].address}: what was begun is left there: {why}" for slot, why in left.items()]
+    problems += [f"  {record.hosts[slot].place}: what was begun is left there: {why}" for slot, why in left.items()]
     kept = tuple(host for slot, host in enumerate(record.hosts) if slot in left or slot not in begun)
     _after_failure(config, request, replace(record, hosts=kept), home)
     what = "what was begun is removed" if not left else f"{count(len(left), 'host')} could not be cleaned"

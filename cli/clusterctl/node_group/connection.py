@@ -21,7 +21,7 @@ from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.keys.login_keys import LoginKeys
 from clusterctl.ssh.remote_command import keys_of
 from clusterctl.ssh.single.transport import NodeConnection
-from clusterctl.ssh.target import Target, target_of
+from clusterctl.ssh.target import Target, port_of, target_of
 from clusterctl.system.caller import Caller
 
 
@@ -64,7 +64,7 @@ class SlotConnection(fabric.Connection):  # type: ignore[misc]  # Fabric has no 
         super().__init__(
             host=node.private_ip if target is None else target.host,
             user=inventory.ssh.user if target is None else target.user,
-            port=inventory.ssh.port if target is None else target.port,
+            port=port_of(inventory, node) if target is None else target.port,
             config=fabric.Config(lazy=True, ssh_config=paramiko.SSHConfig()),
             forward_agent=False,
         )

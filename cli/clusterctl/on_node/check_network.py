@@ -53,7 +53,7 @@ class Listener:
         port = sock.getsockname()[1]
         while True:
             try:
-                visitor, (address, _) = sock.accept()
+                visitor, (address, *_) = sock.accept()
                 with visitor:
                     visitor.settimeout(GREETING_S)
                     visitor.sendall(GREETING)
@@ -64,7 +64,7 @@ class Listener:
 
 def listening(address: str, port: int) -> socket.socket:
     """Raises OSError."""
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    sock = socket.socket(family_of(address), socket.SOCK_STREAM)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind((address, port))
@@ -73,6 +73,10 @@ def listening(address: str, port: int) -> socket.socket:
         sock.close()
         raise
     return sock
+
+
+def family_of(address: str) -> int:
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 
 def reach(own: str, address: str, port: int, until_s: float) -> str:
@@ -111,7 +115,7 @@ def wrong_names(nodes: list[Any], found: dict[str, str]) -> None:
     """Node's name → what it means here, of those that do not mean the node's address."""
     for _, name, address in nodes:
         try:
-            means = {str(row[4][0]) for row in socket.getaddrinfo(name, None, socket.AF_INET)}
+            means = {str(row[4][0]) for row in socket.getaddrinfo(name, None, family_of(address))}
         except OSError as e:
             found[name] = e.strerror or str(e)
             continue

@@ -83,7 +83,7 @@ def _as_ssh_would(inventory: Inventory, data: dict[str, Any], path: Path) -> Inv
             **dataclasses.asdict(node),
             "private_ip": node.private_ip if has_address else settings.host,
             "user": None if "user" in said else settings.user,
-            "port": None if "port" in said else settings.port,
+            "port": node.port if node.port is not None or "port" in said else settings.port,
             "proxy_argv": None if said.get("proxy_command") else settings.proxy_argv,
             "identity_files": () if said.get("key_file") else settings.identity_files,
             "identity_agent": settings.identity_agent,

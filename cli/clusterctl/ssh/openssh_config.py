@@ -8,7 +8,7 @@ from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.ssh.host_key import signature_algorithms
 from clusterctl.ssh.single.system_ssh import ALIVE_COUNT, ALIVE_INTERVAL_S, proxy_line, quoted_path
-from clusterctl.ssh.target import names_machine, proxy_argv
+from clusterctl.ssh.target import names_machine, port_of, proxy_argv
 
 
 def ssh_config_text(inventory: Inventory, *, key_file: Path | None, known_hosts: Path) -> str:
@@ -29,6 +29,7 @@ def _host(inventory: Inventory, node: InventoryNode) -> str:
     settings = [
         f"Host {node.name}",
         f"HostName {address}",
+        *([] if node.port is None else [f"Port {node.port}"]),
         f"HostKeyAlias {node.name}",
         f"HostKeyAlgorithms {','.join(signature_algorithms(node.host_public_key.split()[0]))}",
         f"ProxyCommand {_proxy_line(inventory, node)}",
@@ -37,7 +38,7 @@ def _host(inventory: Inventory, node: InventoryNode) -> str:
 
 
 def _proxy_line(inventory: Inventory, node: InventoryNode) -> str:
-    argv = proxy_argv(inventory, node, host=node.private_ip, port=inventory.ssh.port)
+    argv = proxy_argv(inventory, node, host=node.private_ip, port=port_of(inventory, node))
     return "" if argv is None else proxy_line(argv)
 
 

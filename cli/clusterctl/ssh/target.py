@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clusterctl_infra.outputs import Inventory, InventoryNode
+from clusterctl_infra.place import joined
 
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.shared_session.argv import by_shared_session
@@ -28,7 +29,7 @@ class Target:
     @property
     def place(self) -> str:
         """`10.0.8.2:22`, for messages."""
-        return f"{self.host}:{self.port}"
+        return joined(self.host, self.port)
 
 
 def target_of(inventory: Inventory, node: InventoryNode) -> Target:
@@ -40,7 +41,7 @@ def target_of(inventory: Inventory, node: InventoryNode) -> Target:
     if len(words) < 2:
         raise NodeFailure("host-key", f"{node.name} has no declared host key in the inventory")
     own = node if isinstance(node, PersonsNode) else None
-    port = inventory.ssh.port if own is None or own.port is None else own.port
+    port = port_of(inventory, node)
     way = proxy_argv(inventory, node, host=host, port=port)
     return Target(
         name=node.name,
@@ -51,6 +52,11 @@ def target_of(inventory: Inventory, node: InventoryNode) -> Target:
         host_key=words[1],
         proxy_argv=way if own is None or own.proxy_argv is None else own.proxy_argv,
     )
+
+
+def port_of(inventory: Inventory, node: InventoryNode) -> int:
+    """Of the node's SSH server."""
+    return inventory.ssh.port if node.port is None else node.port
 
 
 def proxy_argv(inventory: Inventory, node: InventoryNode, *, host: str, port: int | str) -> tuple[str, ...] | None:
@@ -87,7 +93,6 @@ class PersonsNode(InventoryNode):
     """A machine from a person's file, with its own settings; None: the inventory's setting holds."""
 
     user: str | None = None
-    port: int | None = None
     proxy_argv: tuple[str, ...] | None = None
     identity_files: tuple[str, ...] = ()
     identity_agent: str | None = None

@@ -26,6 +26,7 @@ from clusterctl_infra.config.hosts_storage import HostStorageConfig
 from clusterctl_infra.config.storage import STRICT
 
 TARGET = "hosts"
+SSH_PORT, HIGHEST_PORT = 22, 65535
 NOT_BUILT = {
     "workflow_storage": "it needs a bucket that nodes mount, and hosts mount NFS and Lustre alone",
     "ranks": "another order of ranks is not built yet for target: hosts; the rank is the place in hosts:",
@@ -43,23 +44,25 @@ CAPS = ("price_usd_per_hour", "total_usd_per_hour", "budget_usd", "idle", "dead_
 
 
 def check_address(value: object) -> str:
-    """An IPv4 address or a host's name. Raises ValueError."""
+    """An IP address or a host's name. Raises ValueError."""
     text = check_text(value).strip()
-    if ":" in text:
-        raise ValueError("IPv6, or a port; write an IPv4 address or a host's name: nodes are reached at port 22")
+    if is_ip(text):
+        return canonical(text)
+    if ":" in text or "[" in text:
+        raise ValueError("not an address; IPv6 has no brackets here, and a port is a key of its own: port: 2222")
     if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?", text, re.ASCII):
-        raise ValueError("not an IPv4 address or a host's name")
-    if re.fullmatch(r"[0-9.]+", text) and not is_ipv4(text):
+        raise ValueError("not an IP address or a host's name")
+    if re.fullmatch(r"[0-9.]+", text):
         raise ValueError("not an IPv4 address")
     return text
 
 
 def check_private_ip(value: object) -> str:
-    """An IPv4 address. Raises ValueError."""
+    """An IP address. Raises ValueError."""
     text = check_text(value).strip()
-    if not is_ipv4(text):
-        raise ValueError("not an IPv4 address such as 10.1.0.5")
-    return text
+    if not is_ip(text):
+        raise ValueError("not an IP address such as 10.1.0.5 or fd00::5")
+    return canonical(text)
 
 
 def check_login(value: object) -> str:
@@ -74,6 +77,19 @@ def check_gpus(value: object) -> str:
     return check_form(check_text(value).lower(), r"([a-z0-9][a-z0-9.-]*:)?([1-9]|[1-9][0-9])", told)
 
 
+def check_port(value: object) -> int:
+    """A port. Raises ValueError."""
+    text = check_text(value).strip()
+    if not re.fullmatch(r"[1-9][0-9]{0,4}", text, re.ASCII) or int(text) > HIGHEST_PORT:
+        raise ValueError(f"not a port, which is a number from 1 to {HIGHEST_PORT}")
+    return int(text)
+
+
+Port = Annotated[
+    int,
+    BeforeValidator(check_port),
+    WithJsonSchema({"type": "integer", "minimum": 1, "maximum": HIGHEST_PORT, "examples": [2222]}),
+]
 _ADDRESS = {"type": "string", "examples": ["10.1.0.5", "gpu-a.example.com"]}
 
 
@@ -82,12 +98,20 @@ class HostConfig(BaseModel):
 
     model_config = STRICT
     address: Annotated[str, BeforeValidator(check_address), WithJsonSchema(_ADDRESS)] = Field(
-        description="Where SSH reaches it: an IPv4 address or a name.", examples=["10.1.0.5", "gpu-a.example.com"]
+        description="Where SSH reaches it: an IP address or a name.",
+        examples=["10.1.0.5", "fd00::5", "gpu-a.example.com"],
     )
+    port: Port = Field(default=SSH_PORT, description="Of the SSH server at `address`.")
     private_ip: Annotated[str, BeforeValidator(check_private_ip)] | None = Field(
         default=None,
-        description="By which the other hosts reach it; left out: `address`, which then has to be an IPv4 address.",
-        examples=["10.1.0.5"],
+        description="By which the other hosts reach it; left out: `address`, which then has to be an IP "
+        "address. All are of one family, IPv4 or IPv6.",
+        examples=["10.1.0.5", "fd00::5"],
+    )
+    private_port: Port | None = Field(
+        default=None,
+        description="Of the SSH server at `private_ip`, as when a router forwards `port`; left out: `port`.",
+        examples=[22],
     )
     host_key: PublicKey | None = Field(
         default=None,
@@ -208,10 +232,20 @@ def misplaced_keys(tree: Mapping[str, object]) -> dict[tuple[str, ...], str]:
     return found
 
 
-def is_ipv4(text: str) -> bool:
-    """Whether it is an IPv4 address rather than a name."""
+def is_ip(text: str) -> bool:
+    """Whether it is an IP address rather than a name."""
     try:
-        ipaddress.IPv4Address(text)
+        ipaddress.ip_address(text)
     except ValueError:
         return False
     return True
+
+
+def canonical(text: str) -> str:
+    """The address as the kernel writes it (RFC 5952). Raises ValueError for one that leads to no other machine."""
+    found = ipaddress.ip_address(text)
+    if found.is_loopback or found.is_multicast or found.is_unspecified:
+        raise ValueError("an address that leads to no other machine")
+    if found.version == 6 and (found.is_link_local or found.ipv4_mapped is not None):
+        raise ValueError("holds on one interface alone, or is another way to write an IPv4 address")
+    return str(found)

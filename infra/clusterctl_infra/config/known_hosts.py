@@ -10,34 +10,47 @@ import hmac
 
 PREFERRED = ("ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa")
 REVOKED = "@revoked"
+SSH_PORT = 22
 
 
-def host_key_in(text: str, host: str) -> str | None:
+def host_key_in(text: str, host: str, port: int = SSH_PORT) -> str | None:
     """`ssh-ed25519 AAAA…` of the host, of several the first of PREFERRED; None where the file declares none.
 
-    A key that is revoked anywhere is no key of anybody. Certificate authorities declare no key.
+    A key that is revoked anywhere is no key of anybody. Certificate authorities declare no key. Where nothing is
+    declared for another port than 22, what is for the host without one counts, as OpenSSH has it (sshconnect.c,
+    check_host_key).
     """
+    found = _key_at(text, host, port)
+    return found if found is not None or port == SSH_PORT else _key_at(text, host, SSH_PORT)
+
+
+def _key_at(text: str, host: str, port: int) -> str | None:
     rows = [line.split() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     revoked = {tuple(words[2:4]) for words in rows if words[0] == REVOKED}
     found = [
         (words[1], words[2])
         for words in rows
-        if len(words) > 2 and not words[0].startswith("@") and _names(words[0], host)
+        if len(words) > 2 and not words[0].startswith("@") and _names(words[0], host, port)
     ]
     usable = [key for key in found if key[0] in PREFERRED and key not in revoked]
     best = min(usable, key=lambda key: PREFERRED.index(key[0]), default=None)
     return None if best is None else " ".join(best)
 
 
-def _names(patterns: str, host: str) -> bool:
-    """Whether a line's first field means the host, at port 22; a pattern behind `!` excludes it."""
+def _names(patterns: str, host: str, port: int) -> bool:
+    """Whether a line's first field means the host at the port; a pattern behind `!` excludes it."""
     if patterns.startswith("|1|"):
-        return _is_hash_of(patterns, host)
-    words = [word.lower() for word in patterns.split(",")]
-    wanted = host.lower()
-    if any(word.startswith("!") and fnmatch.fnmatchcase(wanted, word[1:]) for word in words):
+        return _is_hash_of(patterns, host if port == SSH_PORT else f"[{host}]:{port}")
+    words = patterns.lower().split(",")
+    if any(word.startswith("!") and _means(word[1:], host.lower(), port) for word in words):
         return False
-    return any(fnmatch.fnmatchcase(wanted, word.removesuffix("]:22").removeprefix("[")) for word in words)
+    return any(_means(word, host.lower(), port) for word in words)
+
+
+def _means(pattern: str, host: str, port: int) -> bool:
+    """`10.1.0.*` is at port 22, `[10.1.0.*]:2222` at that one."""
+    name, _, at = pattern.removeprefix("[").partition("]:") if pattern.startswith("[") else (pattern, "", "")
+    return fnmatch.fnmatchcase(host, name) and (at or str(SSH_PORT)) == str(port)
 
 
 def _is_hash_of(field: str, host: str) -> bool:

@@ -10,13 +10,14 @@ from pydantic import ValidationError
 
 from clusterctl_infra.config.document import Tree, read_document
 from clusterctl_infra.config.hooks import repeated_names, with_texts
-from clusterctl_infra.config.hosts import TARGET, HostsConfig, is_ipv4, misplaced_keys
+from clusterctl_infra.config.hosts import SSH_PORT, TARGET, HostConfig, HostsConfig, is_ip, misplaced_keys
 from clusterctl_infra.config.hosts_storage import storage_problems
 from clusterctl_infra.config.known_hosts import host_key_in
 from clusterctl_infra.config.load import config_error, login_name, read_text
 from clusterctl_infra.config.problems import ConfigProblem, problems_of, shown
 from clusterctl_infra.config.ssh_keys import check_public_key
 from clusterctl_infra.errors import ConfigError
+from clusterctl_infra.place import place
 
 KNOWN_HOSTS_BYTES = 4 * 1024 * 1024
 
@@ -63,9 +64,9 @@ def with_host_keys(config: HostsConfig, folder: Path) -> tuple[HostsConfig, list
         return config, [problem]
     hosts, problems = [], []
     for index, host in enumerate(config.hosts):
-        key = host.host_key or host_key_in(text, host.address)
+        key = host.host_key or host_key_in(text, host.address, host.port)
         if key is None:
-            problems.append(ConfigProblem(path=("hosts", index), message=_undeclared(host.address, config)))
+            problems.append(ConfigProblem(path=("hosts", index), message=_undeclared(host, config)))
             continue
         try:
             hosts.append(host.model_copy(update={"host_key": check_public_key(key)}))
@@ -110,11 +111,12 @@ def _known_hosts(config: HostsConfig, folder: Path) -> tuple[str, ConfigProblem 
     return data.decode("utf-8", "replace"), None
 
 
-def _undeclared(address: str, config: HostsConfig) -> str:
+def _undeclared(host: HostConfig, config: HostsConfig) -> str:
     where = "no host_key is declared" if config.ssh.known_hosts is None else "ssh.known_hosts has no key of it"
+    scan = "ssh-keyscan" if host.port == SSH_PORT else f"ssh-keyscan -p {host.port}"
     return (
-        f"{address}: {where}, and clusterctl trusts no key that it merely meets: write host_key, from what "
-        f"ssh-keyscan -t ed25519 {address} prints once you have compared it with the host's own"
+        f"{place(host.address, host.port)}: {where}, and clusterctl trusts no key that it merely meets: write "
+        f"host_key, from what {scan} -t ed25519 {host.address} prints once you have compared it with the host's own"
     )
 
 
@@ -124,12 +126,15 @@ def _contradictions(config: HostsConfig) -> Iterator[ConfigProblem]:
     if not config.hosts:
         yield ConfigProblem(path=("hosts",), message="an empty list; a cluster has at least 1 host")
     for index, host in enumerate(config.hosts):
-        if host.private_ip is None and not is_ipv4(host.address):
+        if host.private_ip is None and not is_ip(host.address):
             told = f"{shown(host.address)}: a name, so write private_ip: the address by which the others reach it"
             yield ConfigProblem(path=("hosts", index, "address"), message=told)
+    if len({":" in address for address in config.private_ips if is_ip(address)}) > 1:
+        told = "some hosts reach each other by IPv4 and some by IPv6; write private_ip, of one family"
+        yield ConfigProblem(path=("hosts",), message=told)
     # Cloned machines have one host key: nobody could tell which of them is a node, or is clean.
     keys = [" ".join((host.host_key or "").split()[:2]) for host in config.hosts]
-    addresses = [host.address for host in config.hosts]
+    addresses = [place(host.address, host.port) for host in config.hosts]
     for name, values in (("address", addresses), ("private_ip", [*config.private_ips]), ("host key", keys)):
         for value, number in Counter(values).items():
             if number > 1 and value:

@@ -100,6 +100,16 @@ class Foreign:
         argv = ["ssh", "-F", "none", "-i", str(self.key_file), *words, f"{USER}@{address(number)}", command]
         return self._inside(argv)
 
+    def gain_ipv6(self, number: int) -> None:
+        """The machine and this computer's end of the network have IPv6 addresses until they are gone."""
+        find = "ip -o -4 addr show | awk '$4 ~ /^10\\.0\\./ { print $2; exit }'"
+        bridge = self._inside(["sh", "-c", find]).stdout.strip()
+        enable = "sysctl -q net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.default.disable_ipv6=0; "
+        for where, device in ((None, bridge), (number, "host0")):
+            line = f"{enable}ip -6 addr replace {address_6(where or 255)}/64 dev {device} nodad"
+            done = self._inside(["sh", "-c", line]) if where is None else self.ssh(where, f"sudo sh -c '{line}'")
+            assert done.returncode == 0, done.stderr
+
     def snapshot(self, number: int) -> str:
         """All files that an install could add or change."""
         done = self.ssh(number, SNAPSHOT)
@@ -109,6 +119,10 @@ class Foreign:
     def clusterctl(self, *words: str, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
         """The command line, on a computer in the machines' network."""
         return self._inside([sys.executable, "-m", "clusterctl", *words], timeout_s=timeout_s)
+
+    def python(self, program: str) -> subprocess.CompletedProcess[str]:
+        """A program that uses clusterctl, on that computer."""
+        return self._inside([sys.executable, "-c", program])
 
     def clean(self) -> None:
         """Takes down every cluster that this home knows: the next test finds machines that are nobody's nodes."""
@@ -158,3 +172,7 @@ def foreign_network(folder: Path) -> Iterator[Foreign]:
 
 def address(number: int) -> str:
     return f"10.0.8.{number}"
+
+
+def address_6(number: int) -> str:
+    return f"fd00:8::{number}"

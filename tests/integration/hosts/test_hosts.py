@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from clusterctl_infra.keys import host_key
 
-from tests.integration.hosts.foreign import ANSWER_S, SEED, USER, Foreign, address, foreign_network
+from tests.integration.hosts.foreign import ANSWER_S, SEED, USER, Foreign, address, address_6, foreign_network
 from tests.integration.rehearsed import wait_until
 
 BOTH = f"  - {address(1)}\n  - {address(2)}\n"
@@ -312,7 +312,7 @@ def test_mounts_packages_and_scripts_of_hosts_from_up_to_down(net: Foreign, tmp_
         assert net.ssh(2, "sudo systemctl stop busy").returncode == 0
         ok(net, "down", str(stack), "--yes")
         assert [net.snapshot(number) for number in (1, 2)] == before
-        left = "cat /proc/mounts | grep -c simulated; ls -d /shared /mnt/*; ls /etc/systemd/system/*.mount"
+        left = "cat /proc/mounts | grep -c fuse.simulated; ls -d /shared /mnt/*; ls /etc/systemd/system/*.mount"
         assert [net.ssh(number, left).stdout for number in (1, 2)] == ["0\n/shared\n", "0\n"]
         assert (net.shares / "fileserver/note").read_text() == "from 0\n"
         assert [path.name for path in (net.shares / "fileserver").iterdir()] == ["note"]
@@ -321,3 +321,49 @@ def test_mounts_packages_and_scripts_of_hosts_from_up_to_down(net: Foreign, tmp_
         for number in (1, 2):
             net.ssh(number, "sudo rm -f /usr/sbin/mount.lustre /usr/sbin/mount.nfs /usr/sbin/mount.nfs4 /var/tmp/ran")
         net.ssh(1, "sudo rmdir /shared")
+
+
+PORTS = "/etc/ssh/sshd_config.d/10-ports.conf"
+AT_BOTH_PORTS = f"printf 'Port 22\\nPort 2222\\n' | sudo tee {PORTS} && sudo systemctl restart ssh"
+AT_ONE_PORT = f"sudo rm -f {PORTS}; sudo systemctl restart ssh"
+GROUP = """
+import clusterctl
+lab = clusterctl.nodes("lab")
+print(*sorted(each.stdout.strip() for each in lab.run("hostname", hide=True).values()))
+print(lab[1].run("hostname", hide=True, in_stream=False).stdout.strip())
+"""
+
+
+def test_hosts_by_ipv6_and_at_another_port_work_as_others_do(net: Foreign, tmp_path: Path) -> None:
+    """From here and from host to host; the second host's key is declared for its port."""
+    for number in (1, 2):
+        net.gain_ipv6(number)
+    with (net.folder / "known_hosts").open("a") as file:
+        file.write(f"{address_6(1)} {host_key(SEED, 1).public}\n[{address_6(2)}]:2222 {host_key(SEED, 2).public}\n")
+    assert net.ssh(2, AT_BOTH_PORTS).returncode == 0
+    try:
+        before = [net.snapshot(number) for number in (1, 2)]
+        hosts = f"  - '{address_6(1)}'\n  - {{address: '{address_6(2)}', port: 2222}}\n"
+        stack = str(net.write_stack(tmp_path / "lab", hosts=hosts))
+        ok(net, "up", stack, "--yes")
+        said = ok(net, "ssh", "--node", "all", "echo $MASTER_ADDR $NCCL_SOCKET_FAMILY ${SSH_CONNECTION##* }")
+        assert sorted(said.splitlines()) == [
+            f"[lab-0] {address_6(1)} AF_INET6 22",
+            f"[lab-1] {address_6(1)} AF_INET6 2222",
+        ]
+        there = ok(net, "ssh", "--node", "0", "ssh lab-1 'echo ${SSH_CONNECTION}'").split()
+        assert (there[0], there[2:]) == (address_6(1), [address_6(2), "2222"])
+        ok(net, "check")
+        ok(net, "cp", f"{stack}/cluster.yaml", "all:/tmp/")
+        ok(net, "sync", f"{stack}/", "all:synced/")
+        assert ok(net, "ssh", "--node", "all", "head -n 1 synced/cluster.yaml; rm -r synced").count("hosts") == 2
+        assert "membership of generation 1: 2 nodes" in ok(net, "logs", "--node", "1")
+        meet = "sudo -n clusterctl-node barrier met && echo rank $NODE_RANK of $NNODES by $JAX_COORDINATOR_ADDRESS"
+        job = ok(net, "run", "--node", "all", "--yes", "--", "sh", "-c", meet)
+        assert all(f"rank {rank} of 2 by [{address_6(1)}]:" in job for rank in (0, 1))
+        assert net.python(GROUP).stdout == "gpu-1 gpu-2\ngpu-2\n"
+        ok(net, "down", stack, "--yes")
+        assert [net.snapshot(number) for number in (1, 2)] == before
+    finally:
+        net.clean()
+        net.ssh(2, AT_ONE_PORT)

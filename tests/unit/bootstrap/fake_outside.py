@@ -28,7 +28,7 @@ class FakeOutside(Outside):
     def has_address(self, address: str) -> bool:
         return address in self.addresses
 
-    def ssh_banner(self, address: str) -> str:
+    def ssh_banner(self, address: str, port: int = 22) -> str:
         return self.banner
 
     def run(self, argv: list[str], timeout_s: float = 30) -> tuple[int, str]:

@@ -35,10 +35,10 @@ def written(root: Path, name: str) -> set[str]:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A node on which every variable of the table has a reason to be there: a host, as it has InfiniBand."""
-    machine = routed(born(tmp_path, fabric="required", efa_interfaces=0, host_user="ubuntu"))
+    """A node on which every variable of the table has a reason to be there: a host with InfiniBand, by IPv6."""
+    machine = routed(born(tmp_path, fabric="required", efa_interfaces=0, host_user="ubuntu", slot_cidr="fd00::/120"))
     with_adapter(machine, "mlx5_0", "mlx5_core", link_layer="InfiniBand")
-    assert boot(machine, FakeOutside()) == 0
+    assert boot(machine, FakeOutside(addresses=("fd00::2",))) == 0
     return machine
 
 
@@ -60,6 +60,7 @@ def test_what_nccl_reads_has_a_file_of_its_own(root: Path) -> None:
         "GLOO_SOCKET_IFNAME",
         "TP_SOCKET_IFNAME",
         "NCCL_NET",
+        "NCCL_SOCKET_FAMILY",
         "NCCL_IB_HCA",
     }
 

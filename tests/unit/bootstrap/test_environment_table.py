@@ -222,3 +222,10 @@ def test_a_quote_is_written_as_systemd_reads_it() -> None:
     """systemd 252 misreads '\\''."""
     text = render_env(variables({**FACTS, "env": {"A": "it's"}}))
     assert text.splitlines()[-1] == """A='it'"'"'s'"""
+
+
+def test_an_ipv6_address_before_a_port_has_brackets() -> None:
+    facts = {**FACTS, "slot_cidr": "fd00::5,fd00::6", "nodes": 2, "slot": 1, "rank": 1}
+    found = {row.name: row.value for row in variables(facts)}
+    assert (found["MASTER_ADDR"], found["JAX_COORDINATOR_ADDRESS"]) == ("fd00::5", "[fd00::5]:8476")
+    assert json.loads(found["TF_CONFIG"])["cluster"]["worker"] == ["[fd00::5]:2222", "[fd00::6]:2222"]

@@ -14,7 +14,7 @@ from tests.unit.bootstrap.fake_outside import FakeOutside
 from tests.unit.bootstrap.node_examples import born, routed, with_adapter
 
 FACTS = {"slot_cidr": "10.1.0.5,10.1.9.7", "slot": 1, "fabric": "none"}
-ASKED = ["ip", "-o", "-4", "addr", "show", "to", "10.1.9.7"]
+ASKED = ["ip", "-o", "addr", "show", "to", "10.1.9.7"]
 LINE = "%d: %s    inet 10.1.9.7/%d brd 10.1.9.255 scope global noprefixroute %s\\       valid_lft forever"
 
 
@@ -63,10 +63,21 @@ def test_infiniband_ports_are_named_exactly_and_no_others(tmp_path: Path) -> Non
     assert values(tmp_path, "")["NCCL_IB_HCA"] == "=mlx5_0:1,mlx5_2:1,mlx5_10:1"
 
 
+SIX = {**FACTS, "slot_cidr": "fd00::5,fd00::7"}
+
+
+def test_by_ipv6_the_interface_is_found_and_nccl_is_told_the_family(tmp_path: Path) -> None:
+    outside = FakeOutside()
+    said = "2: eno2    inet6 fd00::7/64 scope global \\       valid_lft forever preferred_lft forever"
+    outside.answer = lambda argv: (0, said) if argv[-1] == "fd00::7" else None
+    found = {row.name: row.value for row in on_host(tmp_path, SIX, outside)}
+    assert (found["NCCL_SOCKET_IFNAME"], found["NCCL_SOCKET_FAMILY"]) == ("=eno2", "AF_INET6")
+
+
 def test_a_host_s_sshd_takes_all_that_may_be_computed_there(tmp_path: Path) -> None:
     """sshd on hosts takes variables by name; the fabric of a host's plan is `none`, and so NCCL_NET is never set."""
     with_adapter(tmp_path, "mlx5_0", "mlx5_core")
-    assert sorted(values(routed(tmp_path), "")) == sorted(COMPUTED)
+    assert sorted(row.name for row in on_host(routed(tmp_path), SIX, FakeOutside())) == sorted(COMPUTED)
 
 
 def test_a_booted_host_has_it_in_its_environment(tmp_path: Path) -> None:

@@ -271,7 +271,8 @@ def sshd_text(told: Dict[str, Any]) -> str:
 
 def connection(told: Dict[str, Any]) -> str:
     """A login from a node, for `sshd -T -C`, which wants to be told of all that a Match block may ask for."""
-    return "user=%s,host=%s,addr=%s,laddr=%s,lport=22,rdomain=" % (told["user"], *[told["addresses"][0]] * 3)
+    addresses = [told["addresses"][0]] * 3
+    return "user=%s,host=%s,addr=%s,laddr=%s,lport=%d,rdomain=" % (told["user"], *addresses, told["port"])
 
 
 def sshd_lines(said: str, told: Dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from clusterctl.on_node.job.channel import Channel, NotTrusted
 from clusterctl.on_node.job.coordination import LOST_AFTER_S, Coordination, directive_for
+from clusterctl.on_node.job.launch import coordinator_of
 from clusterctl.on_node.job.layout import Layout
 from clusterctl.on_node.job.member_words import checked_words, names_of
 
@@ -38,7 +39,8 @@ class Coordinator:
         self._know: set[int] = set()
         self._connections: dict[int, int] = {}
         self._unproven = Unproven(MOST_UNPROVEN + len(spec["members"]))
-        self._door = socket.create_server(("", int(spec["channel_port"])), backlog=4096)
+        family = socket.AF_INET6 if ":" in coordinator_of(spec)["address"] else socket.AF_INET
+        self._door = socket.create_server(("", int(spec["channel_port"])), family=family, backlog=4096)
 
     def start(self) -> threading.Thread:
         """Begins; the thread ends when all is done."""

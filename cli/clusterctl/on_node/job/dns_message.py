@@ -10,7 +10,8 @@ from typing import Sequence
 HEADER = struct.Struct(">6H")
 QUESTION_END = struct.Struct(">2H")
 RECORD = struct.Struct(">3HIH")
-ADDRESS, ANY_KIND, INTERNET = 1, 255, 1
+ADDRESS, ADDRESS_6, ANY_KIND, INTERNET = 1, 28, 255, 1
+IPV4_BYTES = 4
 RESPONSE, AUTHORITATIVE, RECURSION_WANTED, RECURSION_THERE = 0x8000, 0x0400, 0x0100, 0x0080
 OPERATION = 0x7800
 NO_SUCH_NAME, SERVER_FAILED = 3, 2
@@ -67,11 +68,12 @@ def read_question(packet: bytes) -> Question:
 
 
 def answered(question: Question, addresses: Sequence[str]) -> bytes:
-    """The answer with a name's IPv4 addresses; to a question of another kind, that the name has nothing of it."""
-    shown = addresses if question.kind in (ADDRESS, ANY_KIND) else ()
+    """The answer with a name's addresses of the kind that is asked for, none where it has none of it."""
     rows = [
-        RECORD.pack(POINTER_TO_QUESTION, ADDRESS, INTERNET, TTL_S, 4) + ipaddress.IPv4Address(address).packed
-        for address in shown
+        RECORD.pack(POINTER_TO_QUESTION, kind, INTERNET, TTL_S, len(packed)) + packed
+        for packed in (ipaddress.ip_address(address).packed for address in addresses)
+        for kind in (ADDRESS if len(packed) == IPV4_BYTES else ADDRESS_6,)
+        if question.kind in (kind, ANY_KIND)
     ]
     return _head(question, AUTHORITATIVE, len(rows)) + question.section + b"".join(rows)
 

@@ -74,7 +74,7 @@ def rank_environment(spec: Mapping[str, Any], node_rank: int, local_rank: int) -
         "JAX_LOCAL_DEVICE_IDS": ",".join(map(str, devices)),
     }
     workers = [
-        "%s:%d" % (each["address"], spec["tf_ports"][local])
+        joined(each["address"], spec["tf_ports"][local])
         for each in spec["members"]
         for local in range(int(each["nproc"]))
     ]
@@ -126,14 +126,19 @@ def _services(spec: Mapping[str, Any], node_rank: int, hosts: str) -> dict[str, 
 
 def _frameworks(spec: Mapping[str, Any], node_rank: int) -> dict[str, str]:
     members = spec["members"]
-    workers = ["%s:%d" % (member["address"], spec["tf_ports"][0]) for member in members]
+    workers = [joined(member["address"], spec["tf_ports"][0]) for member in members]
     return {
         "TF_PORT": str(spec["tf_ports"][0]),
         "TF_CONFIG": _tf_config(workers, node_rank),
-        "JAX_COORDINATOR_ADDRESS": "%s:%d" % (members[0]["address"], spec["jax_port"]),
+        "JAX_COORDINATOR_ADDRESS": joined(members[0]["address"], spec["jax_port"]),
         "JAX_NUM_PROCESSES": str(len(members)),
         "JAX_PROCESS_ID": str(node_rank),
     }
+
+
+def joined(address: str, port: int) -> str:
+    """`10.1.0.5:2222`, `[fd00::5]:2222`."""
+    return ("[%s]:%d" if ":" in address else "%s:%d") % (address, port)
 
 
 def _tf_config(workers: list[str], index: int) -> str:

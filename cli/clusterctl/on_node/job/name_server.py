@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import ipaddress
 import os
 import resource
 import socket
@@ -41,15 +42,15 @@ class Resolvers:
 
 
 def read_hosts(text: str) -> Names:
-    """Name → its IPv4 addresses in a hosts file, those of the loopback network left out."""
+    """Name → its addresses in a hosts file, those of the loopback network left out."""
     found: Names = {}
     for line in text.splitlines():
         address, *names = line.partition("#")[0].split() or [""]
         try:
-            socket.inet_pton(socket.AF_INET, address)
-        except OSError:
+            is_loopback = ipaddress.ip_address(address).is_loopback
+        except ValueError:
             continue
-        if not address.startswith("127."):
+        if not is_loopback:
             for name in names:
                 found.setdefault(name.lower().rstrip("."), []).append(address)
     return found

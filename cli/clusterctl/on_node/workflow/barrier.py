@@ -40,7 +40,7 @@ class Failed(Exception):
 def wait(num_nodes: int, rank: int, connect: str, port: int, timeout_s: float, key: str, names: Sequence[str]) -> None:
     """Returns once all ranks are there. Raises Failed. `names`: of the ranks' tasks; empty where nobody knows."""
     if rank == 0:
-        _lead(num_nodes, port, timeout_s, key, names)
+        _lead(num_nodes, connect, port, timeout_s, key, names)
     else:
         _join(num_nodes, rank, connect, port, timeout_s, key)
 
@@ -57,11 +57,12 @@ class _Guest:
         self.rank: Optional[int] = None
 
 
-def _lead(num_nodes: int, port: int, timeout_s: float, key: str, names: Sequence[str]) -> None:
+def _lead(num_nodes: int, connect: str, port: int, timeout_s: float, key: str, names: Sequence[str]) -> None:
     until_s = time.monotonic() + timeout_s
     guests: List[_Guest] = []
     present: Dict[int, _Guest] = {}
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+    family = socket.AF_INET6 if ":" in connect else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind(("", port))

@@ -27,6 +27,11 @@ def test_a_folder_goes_up_by_our_own_ssh(make_inventory: MakeInventory, tmp_path
     assert shell == """ssh -o 'ProxyCommand=python -m x '"'"'a b'"'"'' -p 22"""
 
 
+def test_an_ipv6_address_is_told_from_the_path(make_inventory: MakeInventory, tmp_path: Path) -> None:
+    is_up, (sync,) = tree_syncs(f"{tmp_path}/", "1:train/src/", make_inventory())
+    assert rsync_argv(RsyncWay(is_up=is_up), sync, ["ssh", "ada@fd00::5"])[-1] == "ada@[fd00::5]:train/src/"
+
+
 def test_folders_of_several_nodes_come_apart(make_inventory: MakeInventory) -> None:
     is_up, syncs = tree_syncs("0-1:/scratch/run/", "runs", make_inventory())
     assert not is_up

@@ -21,12 +21,13 @@ from clusterctl.hosts.record import (
     write_record,
 )
 from clusterctl.ssh.request import end_line
+from clusterctl.ssh.target import target_of
 from clusterctl.text.headline import advice, ends, money
 from clusterctl.text.next_commands import replace_slot
 from clusterctl_infra.config.hosts import HostsConfig
 from clusterctl_infra.config.load_hosts import load_hosts
 from clusterctl_infra.errors import ClusterctlError
-from clusterctl_infra.outputs import inventory_from_json, inventory_to_json
+from clusterctl_infra.outputs import InventoryUnreadable, inventory_from_json, inventory_to_json
 
 from tests.unit.infra.components.example_clusters import EXAMPLES, HOSTS, golden_file
 
@@ -172,3 +173,57 @@ def test_a_host_is_told_what_to_mount_install_and_run() -> None:
     (script,) = (file for file in told["files"] if file["path"] == "/var/lib/clusterctl/scripts/setup.sh")
     assert (script["permissions"], script["content"]) == ("0700", "#!/bin/sh\n")
     assert told["mounts"] == {"/data": "nfs 10.1.0.9:/export hard ro", "/fast": "lustre 10.1.0.20@tcp:/fs flock rw"}
+
+
+def elsewhere() -> HostsConfig:
+    """The second host's SSH server is at another port, for this computer and for the other host."""
+    first, second = config().hosts
+    moved = second.model_copy(update={"port": 2222, "private_port": 2200})
+    return config().model_copy(update={"hosts": (first, moved)})
+
+
+def content(told: dict[str, Any], end: str) -> str:
+    (found,) = (file["content"] for file in told["files"] if file["path"].endswith(end))
+    return str(found)
+
+
+def test_a_port_of_a_host_is_where_ssh_goes_from_here_and_from_the_others() -> None:
+    inventory = hosts_inventory(elsewhere(), record(elsewhere()), folder=FOLDER)
+    assert [target_of(inventory, node).place for node in inventory.nodes] == ["10.1.0.5:22", "10.1.0.6:2222"]
+    told = request(0, elsewhere())
+    assert content(told, "/known_hosts").splitlines()[1].startswith(f"[{HOSTS}-1]:2200,[10.1.0.6]:2200 ssh-ed25519 ")
+    settings = content(told, "/ssh_config.d/00-clusterctl.conf").splitlines()
+    assert settings[:2] == [f'Match localuser "ada" originalhost {HOSTS}-1,10.1.0.6', "Port 2200"]
+    assert settings[2].startswith(f'Match localuser "ada" originalhost {HOSTS}-0,10.1.0.5,{HOSTS}-1,')
+    assert told["port"] == 22
+    assert "ssh_port" not in json.loads(content(told, "birth.json"))
+    assert (
+        request(1, elsewhere())["port"]
+        == json.loads(content(request(1, elsewhere()), "birth.json"))["ssh_port"]
+        == 2200
+    )
+
+
+def test_a_port_survives_the_files_that_this_computer_keeps(tmp_path: Path) -> None:
+    home = Home(path=tmp_path)
+    write_record(record(elsewhere()), home)
+    assert read_record(record().name, home) == record(elsewhere())
+    inventory = hosts_inventory(elsewhere(), record(elsewhere()), folder=FOLDER)
+    rows = json.loads(json.dumps(inventory_to_json(inventory)))
+    assert inventory_from_json(rows, source="x") == inventory
+    assert ["port" in row for row in rows["nodes"]] == [False, True], "inventories of AWS stay as they were"
+    rows["nodes"][1]["port"] = 70_000
+    with pytest.raises(InventoryUnreadable, match=r"nodes\[1\].port is 70000, no port"):
+        inventory_from_json(rows, source="x")
+
+
+def test_hosts_of_ipv6_are_told_so() -> None:
+    hosts = tuple(
+        host.model_copy(update={"address": f"fd00::{index}"}) for index, host in enumerate(config().hosts, 10)
+    )
+    six = config().model_copy(update={"hosts": hosts})
+    assert json.loads(content(request(0, six), "birth.json"))["slot_cidr"] == "fd00::10,fd00::11"
+    alone = six.model_copy(update={"hosts": hosts[:1]})
+    assert json.loads(content(request(0, alone), "birth.json"))["slot_cidr"] == "fd00::10/128"
+    inventory = hosts_inventory(six, record(six), folder=FOLDER)
+    assert target_of(inventory, inventory.nodes[0]).place == "[fd00::10]:22"

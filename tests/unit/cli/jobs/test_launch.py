@@ -93,3 +93,13 @@ def test_a_job_of_some_gpus_sees_those_alone() -> None:
     members = [{**spec()["members"][0], "gpu_indices": [4, 5]}, spec()["members"][1]]
     found = [launch.environment(spec(members=members), rank, {}, "/j").get("CUDA_VISIBLE_DEVICES") for rank in range(2)]
     assert found == ["4,5", None]
+
+
+def test_an_ipv6_address_before_a_port_has_brackets_and_alone_it_has_none() -> None:
+    members = [dict(member, address=f"fd00::{member['slot']}") for member in spec()["members"]]
+    found = launch.environment(spec(members=members), 1, CLUSTER, "/jobs/first")
+    assert (found["MASTER_ADDR"], found["SKYPILOT_NODE_IPS"]) == ("fd00::1", "fd00::1\nfd00::3")
+    assert found["JAX_COORDINATOR_ADDRESS"].startswith("[fd00::1]:")
+    assert json.loads(found["TF_CONFIG"])["cluster"]["worker"] == ["[fd00::1]:28103", "[fd00::3]:28103"]
+    ranks = json.loads(launch.rank_environment(spec(members=members), 1, 0)["TF_CONFIG"])
+    assert ranks["cluster"]["worker"][0].startswith("[fd00::1]:")

@@ -47,6 +47,16 @@ def test_a_question_is_read_and_answered_with_all_addresses() -> None:
     assert addresses(answered(read_question(asked("train-1", ANY_KIND)), ["10.0.8.1"])) == ["10.0.8.1"]
 
 
+def test_a_question_for_ipv6_is_answered_with_those_addresses_alone() -> None:
+    both = ["10.0.8.1", "fd00::5"]
+    said = answered(read_question(asked("train-1", SIX)), both)
+    assert struct.unpack_from(">4H", said)[3] == 1
+    assert socket.inet_ntop(socket.AF_INET6, said[-16:]) == "fd00::5"
+    assert addresses(answered(read_question(asked("train-1")), both)) == ["10.0.8.1"]
+    assert struct.unpack_from(">4H", answered(read_question(asked("train-1", ANY_KIND)), both))[3] == 2
+    assert read_hosts("::1 a\nfd00::5 a\n127.0.0.1 a\n")["a"] == ["fd00::5"]
+
+
 def test_of_another_kind_a_known_name_has_nothing_which_is_no_failure() -> None:
     said = answered(read_question(asked("train-1", SIX)), ["10.0.8.1"])
     assert addresses(said) == []

@@ -109,10 +109,16 @@ def test_two_hosts_with_one_host_key_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "why"),
     [
-        ("'fd00::1'", "IPv6, or a port"),
+        ("'10.1.0.0:2222'", "not an address; IPv6 has no brackets here, and a port is a key of its own: port: 2222"),
+        ("'[fd00::1]:22'", "not an address; IPv6 has no brackets here"),
+        ("'fe80::1'", "holds on one interface alone"),
+        ("'::ffff:10.1.0.5'", "another way to write an IPv4 address"),
+        ("'::1'", "an address that leads to no other machine"),
         ("10.1.0", "not an IPv4 address"),
-        ("-x", "not an IPv4 address or a host's name"),
-        ("{address: 10.1.0.0, private_ip: gpu-a}", "not an IPv4 address such as"),
+        ("-x", "not an IP address or a host's name"),
+        ("{address: 10.1.0.0, private_ip: gpu-a}", "not an IP address such as"),
+        ("{address: 10.1.0.0, port: 65536}", "'65536': not a port, which is a number from 1 to 65535"),
+        ("{address: 10.1.0.0, private_port: 0}", "'0': not a port"),
         ("{address: 10.1.0.0, hostkey: x}", "unknown key (did you mean host_key?)"),
     ],
 )
@@ -188,3 +194,43 @@ def test_scripts_of_hosts_are_read_beside_the_file(tmp_path: Path) -> None:
     found = problems(tmp_path, f"{LEAST}scripts: [setup.sh, away.sh, other/setup.sh]\n")
     assert any("scripts[1]: 'away.sh': no such file" in line for line in found)
     assert any("scripts[2]: 'other/setup.sh': setup.sh has the same name" in line for line in found)
+
+
+def test_a_port_is_part_of_where_a_host_is_and_of_how_its_key_is_declared(tmp_path: Path) -> None:
+    hosts = (
+        "[{address: 10.1.0.9, port: 2201, private_ip: 10.1.0.1}, {address: 10.1.0.9, port: 2202, private_ip: 10.1.0.2}]"
+    )
+    known = f"[10.1.0.9]:2201 {KEYS[0]}\n[10.1.0.*]:2202 {KEYS[1]}\n"
+    config = loaded(tmp_path, LEAST.replace("[10.1.0.0, 10.1.0.1]", hosts), known)
+    assert [host.host_key for host in config.hosts] == [" ".join(key.split()[:2]) for key in KEYS[:2]]
+    found = problems(tmp_path, LEAST.replace("[10.1.0.0, 10.1.0.1]", hosts), known.splitlines()[0])
+    assert "10.1.0.9:2202: ssh.known_hosts has no key of it" in found[0]
+    assert "ssh-keyscan -p 2202 -t ed25519 10.1.0.9" in found[0]
+    same = hosts.replace("2202", "2201")
+    found = problems(tmp_path, LEAST.replace("[10.1.0.0, 10.1.0.1]", same), known)
+    assert any("'10.1.0.9:2201': 2 hosts have it as their address" in line for line in found)
+
+
+@pytest.mark.parametrize(
+    ("known", "port", "found"),
+    [
+        ("[h]:2222", 2222, True),
+        ("[h]:2222", 22, False),
+        ("[h]:22", 22, True),
+        ("[h]:2223", 2222, False),
+        ("h", 2222, True),
+        ("h,![h]:2222", 2222, True),
+        ("[*]:2222,![h]:2222", 2222, False),
+    ],
+)
+def test_a_key_is_declared_for_a_port_or_for_the_host(known: str, port: int, found: bool) -> None:
+    """Without a line for the port, that of the host counts, as for OpenSSH."""
+    assert (host_key_in(f"{known} {KEYS[0]}\n", "h", port) is not None) is found
+
+
+def test_hosts_may_have_ipv6_addresses_and_all_are_of_one_family(tmp_path: Path) -> None:
+    text = LEAST.replace("[10.1.0.0, 10.1.0.1]", "['fd00:0::A', 'fd00::b']")
+    known = f"fd00::a {KEYS[0]}\nfd00::b {KEYS[1]}\n"
+    assert loaded(tmp_path, text, known).private_ips == ("fd00::a", "fd00::b")
+    found = problems(tmp_path, text.replace("'fd00::b'", "10.1.0.1"), known + DECLARED)
+    assert any("hosts: some hosts reach each other by IPv4 and some by IPv6" in line for line in found)
