@@ -22,7 +22,8 @@ from clusterctl_infra.names import HOSTS_SUFFIX
 from clusterctl_infra.outputs import Inventory, inventory_to_json
 from clusterctl_infra.private_home import make_private_folder, private_opener
 from clusterctl_infra.put_in_place import put_in_place
-from clusterctl_infra.strict_json import Fields, NotAsExpected, parsed_object
+from clusterctl_infra.ranks import is_rank_order, kept_ranks
+from clusterctl_infra.strict_json import Fields, NotAsExpected, parsed_object, shortened
 
 from clusterctl.home import Home
 
@@ -56,11 +57,18 @@ class HostsRecord:
     """By slot: every machine on which something of this cluster may be."""
     leaving: tuple[RecordedHost, ...] = ()
     """Machines that were taken out of the list and have not been cleaned yet."""
+    ranks: tuple[int, ...] = ()
+    """By slot, as they were ordered by switch; empty where none were: then a rank is its slot."""
 
     @property
     def cluster(self) -> str:
         """`lab@hosts`."""
         return self.name + HOSTS_SUFFIX
+
+    @property
+    def slot_ranks(self) -> tuple[int, ...]:
+        """The rank of each slot that there is now."""
+        return kept_ranks(self.ranks, nodes=len(self.hosts))
 
     def __repr__(self) -> str:
         return f"HostsRecord({self.cluster}, {self.cluster_id}, {len(self.hosts)} hosts)"
@@ -93,7 +101,8 @@ def wanted_record(config: HostsConfig, before: HostsRecord) -> HostsRecord:
     left = {host.host_key: host for host in (*before.leaving, *before.hosts)}
     for host in hosts:
         left.pop(host.host_key, None)
-    return replace(before, hosts=hosts, leaving=tuple(left.values()))
+    ranks = before.ranks and kept_ranks(before.ranks, nodes=len(hosts)) if config.ranks == "topology" else ()
+    return replace(before, hosts=hosts, leaving=tuple(left.values()), ranks=ranks)
 
 
 def new_slots(before: HostsRecord | None, after: HostsRecord) -> tuple[int, ...]:
@@ -114,6 +123,7 @@ def read_record(name: str, home: Home) -> HostsRecord | None:
             generation=row.whole("generation", high=2**53),
             hosts=_hosts_in(row.objects("hosts", most=10_000)),
             leaving=_hosts_in(row.objects("leaving", most=10_000)),
+            ranks=_ranks_in(row),
         )
     except FileNotFoundError:
         return None
@@ -166,3 +176,11 @@ def _file(name: str, home: Home) -> Path:
 
 def _hosts_in(rows: Iterable[Fields]) -> tuple[RecordedHost, ...]:
     return tuple(RecordedHost(**{key: row.text(key) for key in ("address", "private_ip", "host_key")}) for row in rows)
+
+
+def _ranks_in(row: Fields) -> tuple[int, ...]:
+    """Empty in a record of before there was an order."""
+    found = row.row.get("ranks") or []
+    if not isinstance(found, list) or not is_rank_order(found):
+        raise NotAsExpected(f"ranks is {shortened(found)}, which is not one rank for each slot, 0 for slot 0")
+    return tuple(found)

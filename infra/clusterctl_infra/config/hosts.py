@@ -28,7 +28,6 @@ from clusterctl_infra.config.storage import STRICT
 TARGET = "hosts"
 NOT_BUILT = {
     "workflow_storage": "it needs a bucket that nodes mount, and hosts mount NFS and Lustre alone",
-    "ranks": "another order of ranks is not built yet for target: hosts; the rank is the place in hosts:",
 }
 """Keys that clusters on AWS have, and hosts may have one day."""
 OF_AWS = (
@@ -142,7 +141,7 @@ class HostsConfig(BaseModel):
     target: Literal["hosts"] = Field(description="Existing machines, instead of AWS.")
     name: Name = Field(description="Names the cluster `NAME@hosts`, and its nodes `NAME-0`, `NAME-1`, …")
     hosts: tuple[HostConfig, ...] = Field(
-        description="The machines, in the order of their ranks.", json_schema_extra=or_texts
+        description="The machines, in the order of their slots.", json_schema_extra=or_texts
     )
     ssh: HostsSshConfig = Field(description="How they are reached.")
     gpus: Annotated[str, BeforeValidator(check_gpus), WithJsonSchema({"type": "string"})] | None = Field(
@@ -173,6 +172,11 @@ class HostsConfig(BaseModel):
         description="Files that hosts run as root, in this order, once more after a change; `setup.sh` is short for "
         "`{run: setup.sh}`. `down` takes back nothing of what they did.",
         json_schema_extra=or_texts,
+    )
+    ranks: Literal["slot", "topology"] = Field(
+        default="slot",
+        description="`slot`: the rank is the slot; `topology`: hosts of one InfiniBand switch get neighbouring ranks, "
+        "ordered once, by `ibnetdiscover`, and then kept ([how](hosts.md#infiniband)).",
     )
     price_usd_per_hour: NodePrice | None = Field(
         default=None, description="What one host costs its owner, to be shown; left out: unknown."

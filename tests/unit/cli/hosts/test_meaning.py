@@ -172,3 +172,21 @@ def test_a_host_is_told_what_to_mount_install_and_run() -> None:
     (script,) = (file for file in told["files"] if file["path"] == "/var/lib/clusterctl/scripts/setup.sh")
     assert (script["permissions"], script["content"]) == ("0700", "#!/bin/sh\n")
     assert told["mounts"] == {"/data": "nfs 10.1.0.9:/export hard ro", "/fast": "lustre 10.1.0.20@tcp:/fs flock rw"}
+
+
+def test_an_order_of_ranks_is_told_once_kept_in_the_record_and_gone_with_its_setting(tmp_path: Path) -> None:
+    topology = config().model_copy(update={"ranks": "topology"})
+    first = with_membership(topology, record(topology))
+    ordered = with_membership(topology, replace(first, hosts=(*first.hosts, *first.hosts[1:]), ranks=(0, 2, 1)))
+    assert ordered.generation == 2
+    assert [node.rank for node in hosts_inventory(topology, ordered, folder=FOLDER).nodes] == [0, 2, 1]
+    home = Home(path=tmp_path)
+    write_record(ordered, home)
+    assert read_record(HOSTS, home) == ordered
+    shorter = wanted_record(topology, ordered)
+    assert (shorter.ranks, len(shorter.hosts)) == ((0, 1), 2)
+    assert wanted_record(config(), ordered).ranks == ()
+    file = tmp_path / "hosts" / f"{HOSTS}.json"
+    file.write_text(file.read_text().replace('"ranks": [\n  0,', '"ranks": [\n  1,'))
+    with pytest.raises(ClusterctlError, match="which is not one rank for each slot"):
+        read_record(HOSTS, home)
