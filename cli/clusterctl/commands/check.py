@@ -67,6 +67,8 @@ def command(
       clusterctl check --bandwidth infiniband --rounds 1
       clusterctl check --json | jq -r '.pairs[] | "\\(.from) \\(.to) \\(.port) \\(.why)"'
     """
+    if rounds is not None and bandwidth is None:
+        raise UsageError("--rounds is for --bandwidth alone", hint="clusterctl check --help")
     inventory = chosen_cluster(cluster)
     nodes, keys = chosen_rows(inventory, node), usable_keys(inventory, home_directory(os.environ))
     if bandwidth is not None:
@@ -75,7 +77,5 @@ def command(
             inventory=inventory, nodes=nodes, keys=keys, deadlines=ways, limit_s=timeout, rounds=rounds
         )
         return measuring.carry_out(output, as_json=as_json)
-    if rounds is not None:
-        raise UsageError("--rounds is for --bandwidth alone", hint="clusterctl check --help")
     check = Check(inventory=inventory, nodes=nodes, keys=keys, connect_timeout_s=connect_timeout, limit_s=timeout)
     return check.carry_out(output, as_json=as_json)
