@@ -30,6 +30,7 @@ QUICK = (
     "cli/test_ssh_terminal.py",
     "cli/test_ssh_warm.py",
     "jobs/test_check_network.py",
+    "jobs/test_measure_infiniband.py",
     "jobs/test_name_server.py",
     "jobs/test_task_program.py",
     "cli/test_ssh_ways.py",

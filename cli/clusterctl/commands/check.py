@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import click
+from clusterctl_infra.errors import UsageError
 
 from clusterctl.home import home_directory
 from clusterctl.options import (
@@ -13,24 +14,40 @@ from clusterctl.options import (
     chosen_rows,
     cluster_option,
     connect_timeout_option,
+    count_option,
     json_option,
     node_option,
     time_option,
 )
 from clusterctl.output import Output
+from clusterctl.probes.bandwidth import Bandwidth
 from clusterctl.probes.check import Check
+from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.remote_command import usable_keys
 
 
 @click.command("check")
 @cluster_option
 @node_option(default="all", help=NODES_HELP)
-@time_option("--timeout", default="10s", help="How long nodes try to reach each other.")
+@click.option(
+    "--bandwidth",
+    type=click.Choice(["infiniband"]),
+    help="Instead: measure every pair of nodes, by ib_write_bw. It takes the network's bandwidth meanwhile.",
+)
+@count_option("--rounds", help="With --bandwidth: only so many rounds; in each a node is in at most one pair.")
+@time_option("--timeout", default="10s", help="How long nodes try to reach each other, or measure one link.")
 @connect_timeout_option(default="10s")
 @json_option
 @click.pass_obj
 def command(
-    output: Output, cluster: str | None, node: str, timeout: float, connect_timeout: float, as_json: bool
+    output: Output,
+    cluster: str | None,
+    node: str,
+    bandwidth: str | None,
+    rounds: int | None,
+    timeout: float,
+    connect_timeout: float,
+    as_json: bool,
 ) -> int:
     """Checks what most often keeps a training from starting: names, clocks, TCP, disks, GPU memory.
 
@@ -39,18 +56,26 @@ def command(
     reported, not judged. The exit code is 4 when a pair fails, a name means another address, or a node has a fault or
     was not reached.
 
+    With --bandwidth infiniband, pairs of nodes write into each other's memory, link by link, until every pair has been
+    measured. A link is slow below 95% of the median of links of its rate, or below 90% of the rate. The exit code is 4
+    when a link is slow or fails. The nodes need the package perftest.
+
     \b
     Examples:
       clusterctl check
       clusterctl check --node 0-3 --timeout 30s
+      clusterctl check --bandwidth infiniband --rounds 1
       clusterctl check --json | jq -r '.pairs[] | "\\(.from) \\(.to) \\(.port) \\(.why)"'
     """
+    if rounds is not None and bandwidth is None:
+        raise UsageError("--rounds is for --bandwidth alone", hint="clusterctl check --help")
     inventory = chosen_cluster(cluster)
-    check = Check(
-        inventory=inventory,
-        nodes=chosen_rows(inventory, node),
-        keys=usable_keys(inventory, home_directory(os.environ)),
-        connect_timeout_s=connect_timeout,
-        limit_s=timeout,
-    )
+    nodes, keys = chosen_rows(inventory, node), usable_keys(inventory, home_directory(os.environ))
+    if bandwidth is not None:
+        ways = Deadlines.within(connect_timeout)
+        measuring = Bandwidth(
+            inventory=inventory, nodes=nodes, keys=keys, deadlines=ways, limit_s=timeout, rounds=rounds
+        )
+        return measuring.carry_out(output, as_json=as_json)
+    check = Check(inventory=inventory, nodes=nodes, keys=keys, connect_timeout_s=connect_timeout, limit_s=timeout)
     return check.carry_out(output, as_json=as_json)

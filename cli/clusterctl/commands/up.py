@@ -11,13 +11,16 @@ from clusterctl_infra.names import USUAL_STACK_NAME
 
 from clusterctl.engine.whereabouts import whereabouts_of_cluster
 from clusterctl.home import home_directory
-from clusterctl.hosts.folder import hosts_folder_of, refuse_flags
+from clusterctl.hosts.folder import HostsFolder, hosts_folder_of, refuse_flags
 from clusterctl.hosts.up import HostsUp, bring_up_hosts
 from clusterctl.lifecycle.retry_up import bring_up_in_time
 from clusterctl.lifecycle.up import bring_up
 from clusterctl.lifecycle.up_request import UpRequest
 from clusterctl.options import StackFolder, chosen_cluster, complete_clusters, count_option, json_option, time_option
 from clusterctl.output import Output
+
+HOSTS_FLAGS = ("stack_dir", "cluster", "yes", "is_forced", "reorder_ranks", "ready_timeout", "as_json")
+"""What applies to `target: hosts`."""
 
 
 @click.command("up")
@@ -89,11 +92,7 @@ def command(
       clusterctl up stacks/train --rehearse --nodes 2
     """
     hosts = hosts_folder_of(stack_dir, cluster)
-    if hosts is not None:
-        refuse_flags(but=("stack_dir", "cluster", "yes", "is_forced", "ready_timeout", "as_json"))
-        up = HostsUp(folder=hosts, is_agreed=yes, is_forced=is_forced, as_json=as_json, ready_timeout_s=ready_timeout)
-        return bring_up_hosts(up, output, home_directory(os.environ))
-    if cluster is not None:
+    if hosts is None and cluster is not None:
         stack_dir, stack_name, rehearse = _folder_of(cluster, stack_dir)
     request = UpRequest(
         stack_dir=Path() if stack_dir is None else stack_dir,
@@ -109,7 +108,22 @@ def command(
         is_forced=is_forced,
         replaces_failed=replace_failed,
     )
-    _bring_up(request, output, retries_s=for_s if retry_until_up else None)
+    if hosts is not None:
+        return _make_nodes(hosts, request, output)
+    return _bring_up(request, output, retries_s=for_s if retry_until_up else None)
+
+
+def _make_nodes(hosts: HostsFolder, request: UpRequest, output: Output) -> None:
+    refuse_flags(but=HOSTS_FLAGS)
+    given = HostsUp(
+        folder=hosts,
+        is_agreed=request.is_agreed,
+        is_forced=request.is_forced,
+        as_json=request.as_json,
+        reorders_ranks=request.reorders_ranks,
+        ready_timeout_s=request.ready_timeout_s,
+    )
+    bring_up_hosts(given, output, home_directory(os.environ))
 
 
 def _bring_up(request: UpRequest, output: Output, *, retries_s: float | None) -> None:

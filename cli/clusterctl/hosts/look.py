@@ -56,8 +56,10 @@ say gpus "$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ')"
 for port in /sys/class/infiniband/*/ports/*; do
   [ -r "$port/link_layer" ] || continue
   device=${port#/sys/class/infiniband/}
-  say ib "${device%%/*}:${port##*/} $(cat "$port/link_layer") $(cut -d' ' -f2 "$port/state")"
+  guid=$(tr -d : < "/sys/class/infiniband/${device%%/*}/node_guid")
+  say ib "${device%%/*}:${port##*/} $(cat "$port/link_layer") $(cut -d' ' -f2 "$port/state") $guid"
 done
+sudo -n sh -c 'command -v ibnetdiscover' >/dev/null 2>&1 && say ibnetdiscover yes || say ibnetdiscover no
 while [ $# -gt 1 ]; do
   place=$1 kind=$2 unit=$(systemd-escape --path --suffix=mount "$1" 2>/dev/null)
   shift 2
@@ -105,6 +107,10 @@ class HostLook:
     """`mlx5_0:1`: ports whose link layer is InfiniBand and whose state is ACTIVE."""
     infiniband: tuple[str, ...]
     """All ports whose link layer is InfiniBand."""
+    adapters: tuple[str, ...]
+    """The node GUIDs of those that have such a port, 16 hex digits each, sorted."""
+    has_ibnetdiscover: bool
+    """Root finds the program that shows an InfiniBand subnet's switches."""
     lacking_clients: tuple[str, ...] = ()
     """Kinds of storage, `nfs` and `lustre`, without a /sbin/mount.KIND."""
     places: Mapping[str, str] = field(default_factory=dict)
@@ -118,7 +124,7 @@ def parse_look(text: str) -> HostLook:
     if said.get("end") != "yes":
         raise ProbeUnreadable(f"the look at the host was cut short: {first_words(text)}")
     ports = [value.split() for key, value in rows if key == "ib"]
-    infiniband = [words for words in ports if len(words) == 3 and words[1] == "InfiniBand"]
+    infiniband = [words for words in ports if len(words) >= 3 and words[1] == "InfiniBand"]
     try:
         return HostLook(
             clock_s=int(said["clock"]),
@@ -138,6 +144,8 @@ def parse_look(text: str) -> HostLook:
             gpus=int(said.get("gpus") or 0),
             active_infiniband=tuple(words[0] for words in infiniband if words[2] == "ACTIVE"),
             infiniband=tuple(words[0] for words in infiniband),
+            adapters=tuple(sorted({words[3].lower() for words in infiniband if len(words) == 4})),
+            has_ibnetdiscover=said.get("ibnetdiscover") == "yes",
             lacking_clients=tuple(sorted({value for key, value in rows if key == "lacks"})),
             places={words[1]: words[0] for key, value in rows if key == "place" for words in [value.split(" ", 1)]},
         )

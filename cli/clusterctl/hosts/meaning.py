@@ -48,20 +48,21 @@ def hosts_inventory(config: HostsConfig, record: HostsRecord, *, folder: Path) -
         budget_usd=None,
         generation=record.generation,
         ssh=_ssh(config, folder),
-        nodes=nodes_of(record.name, record.hosts),
+        nodes=nodes_of(record.name, record.hosts, record.slot_ranks),
         stack_dir=str(folder),
         capacity="hosts",
         advisory_end=_advisory_end(config, record),
     )
 
 
-def nodes_of(name: str, hosts: Sequence[RecordedHost]) -> tuple[InventoryNode, ...]:
-    """The rows of the inventory for these machines."""
-    return tuple(_node(name, slot, host) for slot, host in enumerate(hosts))
+def nodes_of(name: str, hosts: Sequence[RecordedHost], ranks: Sequence[int] = ()) -> tuple[InventoryNode, ...]:
+    """The rows of the inventory for these machines; without `ranks` a rank is its slot."""
+    ranks = ranks or range(len(hosts))
+    return tuple(_node(name, slot, ranks[slot], host) for slot, host in enumerate(hosts))
 
 
 def node_plans(config: HostsConfig, record: HostsRecord) -> tuple[NodePlan, ...]:
-    """What each host is told, by slot."""
+    """What each host is told, by slot; an order of ranks comes with the membership."""
     return tuple(
         NodePlan(
             cluster=record.name,
@@ -131,7 +132,13 @@ def install_request(config: HostsConfig, record: HostsRecord, slot: int) -> byte
 
 def with_membership(config: HostsConfig, record: HostsRecord) -> HostsRecord:
     """The record with a generation more where its nodes are to be told something new."""
-    content = {"addresses": addresses(record.hosts), "env": dict(config.env), "gpus": config.gpus_per_node}
+    content: dict[str, object] = {
+        "addresses": addresses(record.hosts),
+        "env": dict(config.env),
+        "gpus": config.gpus_per_node,
+    }
+    if record.ranks:
+        content["ranks"] = record.slot_ranks
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     if digest == record.content:
         return record
@@ -161,10 +168,10 @@ def _ssh(config: HostsConfig, folder: Path) -> InventorySsh:
     )
 
 
-def _node(name: str, slot: int, host: RecordedHost) -> InventoryNode:
+def _node(name: str, slot: int, rank: int, host: RecordedHost) -> InventoryNode:
     return InventoryNode(
         slot=slot,
-        rank=slot,
+        rank=rank,
         name=f"{name}-{slot}",
         private_ip=host.private_ip,
         host_public_key=host.host_key,

@@ -23,7 +23,8 @@ from clusterctl_infra.outputs import Inventory, inventory_to_json
 from clusterctl_infra.place import place
 from clusterctl_infra.private_home import make_private_folder, private_opener
 from clusterctl_infra.put_in_place import put_in_place
-from clusterctl_infra.strict_json import Fields, NotAsExpected, parsed_object
+from clusterctl_infra.ranks import is_rank_order, kept_ranks
+from clusterctl_infra.strict_json import Fields, NotAsExpected, parsed_object, shortened
 
 from clusterctl.home import Home
 
@@ -66,11 +67,18 @@ class HostsRecord:
     """By slot: every machine on which something of this cluster may be."""
     leaving: tuple[RecordedHost, ...] = ()
     """Machines that were taken out of the list and have not been cleaned yet."""
+    ranks: tuple[int, ...] = ()
+    """By slot, as they were ordered by switch; empty where none were: then a rank is its slot."""
 
     @property
     def cluster(self) -> str:
         """`lab@hosts`."""
         return self.name + HOSTS_SUFFIX
+
+    @property
+    def slot_ranks(self) -> tuple[int, ...]:
+        """The rank of each slot that there is now."""
+        return kept_ranks(self.ranks, nodes=len(self.hosts))
 
     def __repr__(self) -> str:
         return f"HostsRecord({self.cluster}, {self.cluster_id}, {len(self.hosts)} hosts)"
@@ -107,7 +115,8 @@ def wanted_record(config: HostsConfig, before: HostsRecord) -> HostsRecord:
     left = {host.host_key: host for host in (*before.leaving, *before.hosts)}
     for host in hosts:
         left.pop(host.host_key, None)
-    return replace(before, hosts=hosts, leaving=tuple(left.values()))
+    ranks = before.ranks and kept_ranks(before.ranks, nodes=len(hosts)) if config.ranks == "topology" else ()
+    return replace(before, hosts=hosts, leaving=tuple(left.values()), ranks=ranks)
 
 
 def new_slots(before: HostsRecord | None, after: HostsRecord) -> tuple[int, ...]:
@@ -128,6 +137,7 @@ def read_record(name: str, home: Home) -> HostsRecord | None:
             generation=row.whole("generation", high=2**53),
             hosts=_hosts_in(row.objects("hosts", most=10_000)),
             leaving=_hosts_in(row.objects("leaving", most=10_000)),
+            ranks=_ranks_in(row),
         )
     except FileNotFoundError:
         return None
@@ -194,3 +204,11 @@ def _hosts_in(rows: Iterable[Fields]) -> tuple[RecordedHost, ...]:
 def _port_in(row: Fields, key: str) -> int:
     """A record that was written before there were other ports has none."""
     return row.whole(key, low=1, high=HIGHEST_PORT) if row.has(key) else SSH_PORT
+
+
+def _ranks_in(row: Fields) -> tuple[int, ...]:
+    """Empty in a record of before there was an order."""
+    found = row.row.get("ranks") or []
+    if not isinstance(found, list) or not is_rank_order(found):
+        raise NotAsExpected(f"ranks is {shortened(found)}, which is not one rank for each slot, 0 for slot 0")
+    return tuple(found)

@@ -20,6 +20,7 @@ from clusterctl.hosts.folder import HostsFolder, hosts_folder
 from clusterctl.hosts.look import HostLook, hindrances
 from clusterctl.hosts.meaning import addresses, hosts_inventory, install_request, with_membership
 from clusterctl.hosts.plan import advice_lines, plan_lines, work_lines
+from clusterctl.hosts.rank_order import is_order_wanted, ordered_hosts, refuse_host_reorder
 from clusterctl.hosts.reach import change_hosts, look_at_hosts, remove_request
 from clusterctl.hosts.record import (
     HostsRecord,
@@ -59,23 +60,31 @@ class HostsUp:
     is_agreed: bool
     is_forced: bool
     as_json: bool
+    reorders_ranks: bool
+    """`--reorder-ranks`: the order that was made once is made anew."""
     ready_timeout_s: float | None
 
 
 def bring_up_hosts(request: HostsUp, output: Output, home: Home) -> None:
     """Makes the hosts nodes, and tells them of each other. Raises HostsUnfit before anything is changed."""
     config = request.folder.config()
+    refuse_host_reorder(config, request.folder, is_asked=request.reorders_ranks)
     with held(config.name, home, verb="up"):
         _refuse_other_folder(request.folder, config.name, home)
         before = read_record(config.name, home)
         record = wanted_record(config, before or new_record(config, now=datetime.now(UTC)))
         inventory = hosts_inventory(config, record, folder=request.folder.path)
         keys = usable_keys(inventory, home)
-        _refuse_unfit(config, record, inventory, keys)
+        looks = _fit_hosts(config, record, inventory, keys)
         _refuse_lost_jobs(request, config, before, record, home)
         for line in (*plan_lines(inventory), *work_lines(config), *advice_lines(inventory, datetime.now(UTC))):
             output.note(line)
         _agree(request, before, record, output)
+        if is_order_wanted(config, record, is_asked=request.reorders_ranks):
+            order = ordered_hosts(inventory, looks, keys, request.folder)
+            output.note(f" ranks       {order.told}")
+            record = replace(record, ranks=order.ranks)
+            inventory = hosts_inventory(config, record, folder=request.folder.path)
         _keep(record, inventory, home)
         _keep_output(config, request, before, record, output, home)
         record = _without_leaving(config, request, record, keys, output)
@@ -96,8 +105,8 @@ def _refuse_other_folder(folder: HostsFolder, name: str, home: Home) -> None:
         raise UsageError(f"{told_other}: choose another name", hint=f"clusterctl nodes --cluster {known.cluster}")
 
 
-def _refuse_unfit(config: HostsConfig, record: HostsRecord, inventory: Inventory, keys: LoginKeys) -> None:
-    """Raises HostsUnfit with everything that keeps any host from being a node."""
+def _fit_hosts(config: HostsConfig, record: HostsRecord, inventory: Inventory, keys: LoginKeys) -> dict[int, HostLook]:
+    """What each host is like. Raises HostsUnfit with everything that keeps any from being a node."""
     began_s = time.time()
     seen = look_at_hosts(inventory, config, keys)
     ended_s = time.time()
@@ -116,6 +125,7 @@ def _refuse_unfit(config: HostsConfig, record: HostsRecord, inventory: Inventory
                 f"  {node.name} ({record.hosts[node.slot].place}): {each}" for node in unfit for each in why[node.slot]
             ],
         )
+    return {slot: look for slot, look in seen.items() if isinstance(look, HostLook)}
 
 
 def _refuse_lost_jobs(

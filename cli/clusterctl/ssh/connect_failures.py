@@ -8,9 +8,21 @@ from clusterctl.ssh.target import Target
 REFUSED_BEHIND = "Stdio forwarding request failed"
 """What `ssh -W` says where the server at its other end could not connect (OpenSSH 9.2, mux.c, 2026-11-26)."""
 
+TURNED_AWAY = "kex_exchange_identification: "
+"""What ssh says, before its last line, of a server that closes the connection before it has said who it is. A bastion's
+sshd does so with some of many connections that come at once: MaxStartups, 10:30:100 if nothing is set (sshd_config(5),
+OpenSSH 9.2; 2026-11-26)."""
+
+
+class TurnedAway(NodeFailure):
+    """The server that leads to the node took no connection now; the next may be taken."""
+
 
 def connect_failure(target: Target, complaint: str) -> NodeFailure:
     """The failure of a connection whose proxy has ended; the proxy may name the place, too."""
+    if complaint.startswith(TURNED_AWAY):
+        told = "what leads there closes connections at once, as sshd does beyond its MaxStartups"
+        return TurnedAway("proxy", f"no way to {target.place}: {told} ({complaint.removeprefix(TURNED_AWAY)})")
     if complaint.startswith(REFUSED_BEHIND):
         return NodeFailure(
             "refused", f"{target.place} does not answer the node that leads to it: no SSH server there (yet)"

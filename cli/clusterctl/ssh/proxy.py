@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 
+from clusterctl.ssh.connect_failures import TURNED_AWAY
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.shared_session.argv import own_session
 from clusterctl.ssh.way_in import missing_programs
@@ -50,14 +51,15 @@ class Proxy:
         return os.pidfd_open(self._process.pid) if self._process.poll() is None else None
 
     def complaint(self, *, wait_s: float = 0.2) -> str | None:
-        """How the command ended and the last thing it said; None while it runs, for this long at least."""
+        """How the command ended, and what it said last or of being turned away; None while it runs, for this long."""
         try:
             code = self._process.wait(timeout=wait_s)
         except subprocess.TimeoutExpired:
             return None
         self._complaints.seek(0)
         lines = self._complaints.read().decode(errors="replace").strip().splitlines()
-        return lines[-1] if lines else f"exit {code}"
+        telling = [line for line in lines if line.startswith(TURNED_AWAY)]
+        return (telling or lines or [f"exit {code}"])[-1]
 
     def close(self) -> None:
         """Ends the command and waits for it."""

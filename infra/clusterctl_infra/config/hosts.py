@@ -29,7 +29,6 @@ TARGET = "hosts"
 SSH_PORT, HIGHEST_PORT = 22, 65535
 NOT_BUILT = {
     "workflow_storage": "it needs a bucket that nodes mount, and hosts mount NFS and Lustre alone",
-    "ranks": "another order of ranks is not built yet for target: hosts; the rank is the place in hosts:",
 }
 """Keys that clusters on AWS have, and hosts may have one day."""
 OF_AWS = (
@@ -166,7 +165,7 @@ class HostsConfig(BaseModel):
     target: Literal["hosts"] = Field(description="Existing machines, instead of AWS.")
     name: Name = Field(description="Names the cluster `NAME@hosts`, and its nodes `NAME-0`, `NAME-1`, …")
     hosts: tuple[HostConfig, ...] = Field(
-        description="The machines, in the order of their ranks.", json_schema_extra=or_texts
+        description="The machines, in the order of their slots.", json_schema_extra=or_texts
     )
     ssh: HostsSshConfig = Field(description="How they are reached.")
     gpus: Annotated[str, BeforeValidator(check_gpus), WithJsonSchema({"type": "string"})] | None = Field(
@@ -197,6 +196,11 @@ class HostsConfig(BaseModel):
         description="Files that hosts run as root, in this order, once more after a change; `setup.sh` is short for "
         "`{run: setup.sh}`. `down` takes back nothing of what they did.",
         json_schema_extra=or_texts,
+    )
+    ranks: Literal["slot", "topology"] = Field(
+        default="slot",
+        description="`slot`: the rank is the slot; `topology`: hosts of one InfiniBand switch get neighbouring ranks, "
+        "ordered once, by `ibnetdiscover`, and then kept ([how](hosts.md#infiniband)).",
     )
     price_usd_per_hour: NodePrice | None = Field(
         default=None, description="What one host costs its owner, to be shown; left out: unknown."

@@ -107,6 +107,27 @@ class LoopbackCluster:
         make_private_folder(path.parent)
         path.write_text(json.dumps(inventory_to_json(inventory)))
 
+    def behind_bastion(self, *, max_startups: int) -> tuple[int, Path]:
+        """Nodes are reached by one more sshd from now on, which turns further connections away; its port and log."""
+        with socket.create_server((address(0), 0)) as free:
+            port = free.getsockname()[1]
+        config, log = self.folder / "bastion.conf", self.folder / "bastion.log"
+        usual = (self.folder / "node-0/sshd.conf").read_text()
+        own = {f"Port {self.port}\n": f"Port {port}\n", "MaxStartups 100\n": f"MaxStartups {max_startups}\n"}
+        for before, after in {**own, "PidFile none\n": "PidFile none\nLogLevel VERBOSE\n"}.items():
+            usual = usual.replace(before, after)
+        config.write_text(usual)
+        assert SSHD is not None
+        with log.open("ab") as file:
+            argv = [SSHD, "-D", "-e", "-f", str(config)]
+            self.servers[-1] = subprocess.Popen(argv, stderr=file, stdin=subprocess.DEVNULL)
+        wait_for_port(address(0), port)
+        unasked = ("BatchMode=yes", "StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null")
+        options = [word for option in unasked for word in ("-o", option)]
+        login = ("-F", "none", "-i", str(self.folder / "login"), "-p", str(port))
+        self.by_proxy("ssh", *login, *options, "-W", "{host}:{port}", address(0))
+        return port, log
+
     def by_proxy(self, *argv: str) -> None:
         """Nodes are reached by this command from now on."""
         self.write_inventory(replace(self.inventory, ssh=replace(self.inventory.ssh, proxy_command=tuple(argv))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import socket
@@ -29,6 +30,31 @@ import fcntl, termios, time
 while any(fcntl.ioctl(1, termios.FIONREAD, bytes(4))):
     time.sleep(0.01)'"""
 """On a node: until sshd has read all that was written to it so far, which on a busy machine takes a while."""
+
+
+def test_nodes_behind_a_bastion_that_takes_one_connection_at_a_time_are_all_reached(
+    loopback_cluster: LoopbackCluster,
+) -> None:
+    """As with many nodes and the usual MaxStartups: some are turned away, and asked for again."""
+    _, log = loopback_cluster.behind_bastion(max_startups=1)
+    done = loopback_cluster.run("ssh", "--node", "all", WHO)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.decode().splitlines()) == [f"[train-{n}] 127.0.17.{n + 1}" for n in range(4)]
+    assert "MaxStartups" in log.read_text(), "nobody was turned away"
+
+
+def test_a_bastion_that_takes_no_connection_is_told_in_time(loopback_cluster: LoopbackCluster) -> None:
+    port, log = loopback_cluster.behind_bastion(max_startups=1)
+    with contextlib.ExitStack() as others:
+
+        def takes_the_place() -> bool:
+            """It is greeted, and does not log in."""
+            return others.enter_context(socket.create_connection((address(0), port))).recv(4) == b"SSH-"
+
+        assert comes_true(takes_the_place)
+        done = loopback_cluster.run("ssh", "--node", "0-1", "--connect-timeout", "2", WHO)
+    assert done.returncode == 4, log.read_text()
+    assert b"what leads there closes connections at once, as sshd does beyond its MaxStartups" in done.stderr
 
 
 def test_every_line_carries_its_nodes_name(steady_cluster: LoopbackCluster) -> None:

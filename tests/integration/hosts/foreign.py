@@ -43,6 +43,8 @@ class Foreign:
     driver: NspawnDriver
     name: str
     folder: Path
+    environ: tuple[tuple[str, str], ...] = ()
+    """Variables of the command line, beside this process's."""
 
     @property
     def shares(self) -> Path:
@@ -131,7 +133,8 @@ class Foreign:
             assert done.returncode == 0, done.stderr
 
     def _inside(self, argv: list[str], *, timeout_s: float = 60) -> subprocess.CompletedProcess[str]:
-        environ = {**os.environ, "CLUSTERCTL_HOME": str(self.folder / "home"), "CLUSTERCTL_WARM": "off"}
+        own = {"CLUSTERCTL_HOME": str(self.folder / "home"), "CLUSTERCTL_WARM": "off"}
+        environ = {**os.environ, **own, **dict(self.environ)}
         return subprocess.run(
             ["ip", "netns", "exec", cluster_namespace(self.name), *argv],
             capture_output=True,
@@ -142,12 +145,15 @@ class Foreign:
             check=False,
         )
 
-    def write_stack(self, folder: Path, *, hosts: str, more: str = "") -> Path:
+    def write_stack(
+        self, folder: Path, *, hosts: str, more: str = "", user: str = USER, bastion: str | None = None
+    ) -> Path:
         """A cluster.yaml in a new folder; `hosts`: lines of the list."""
         folder.mkdir(exist_ok=True)
+        way = "" if bastion is None else f", bastion: {bastion}"
         (folder / "cluster.yaml").write_text(
-            f"target: hosts\nname: lab\nhosts:\n{hosts}ssh: {{user: {USER}, key_file: {self.key_file}, "
-            f"known_hosts: {self.folder}/known_hosts}}\n{more}"
+            f"target: hosts\nname: lab\nhosts:\n{hosts}ssh: {{user: {user}, key_file: {self.key_file}, "
+            f"known_hosts: {self.folder}/known_hosts{way}}}\n{more}"
         )
         return folder
 

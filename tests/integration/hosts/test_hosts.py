@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from clusterctl_infra.keys import host_key
 
 from tests.integration.hosts.foreign import ANSWER_S, SEED, USER, Foreign, address, address_6, foreign_network
+from tests.integration.hosts.simulated_infiniband import IBNETDISCOVER, carries, give, plug_in, unplug
+from tests.integration.jobs.container_image import MAKE_IMAGE
 from tests.integration.rehearsed import wait_until
+from tests.unit.cli.hosts.fabrics import adapter_guid, printed
 
 BOTH = f"  - {address(1)}\n  - {address(2)}\n"
 ENV = 'env: {GREETING: "it\'s me"}\ncaps: {runtime: 2h}\nprice_usd_per_hour: 12.5\n'
@@ -18,11 +24,11 @@ ENV = 'env: {GREETING: "it\'s me"}\ncaps: {runtime: 2h}\nprice_usd_per_hour: 12.
 
 @pytest.fixture(scope="module")
 def net(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Foreign]:
-    """Two machines; nobody is at the third address."""
+    """Three machines; nobody is at the third address."""
     with foreign_network(tmp_path_factory.mktemp("foreign")) as made:
-        for number in (1, 2):
+        for number in (1, 2, 4):
             made.boot(number)
-        for number in (1, 2):
+        for number in (1, 2, 4):
             made.wait_for_ssh(number)
         yield made
 
@@ -68,6 +74,9 @@ def test_hosts_become_nodes_run_a_job_and_are_as_before_after_down(net: Foreign,
     job = ok(net, "run", "--node", "all", "--yes", "--", "sh", "-c", "echo rank $NODE_RANK of $NNODES")
     assert "rank 0 of 2" in job
     assert "rank 1 of 2" in job
+    assert net.ssh(1, KEEPS_SHARED_MEMORY).stdout == "b false\n"
+    named = ok(net, "run", "--node", "0", "--name", "told", "--", "echo", "outlives its node")
+    assert "outlives its node" in named
     for verb in (["extend", "1h"], ["replace", "--node", "0"], ["cost"]):
         refused = net.clusterctl(*verb, "--cluster", "lab")
         assert refused.returncode == 2, verb
@@ -87,9 +96,15 @@ def test_hosts_become_nodes_run_a_job_and_are_as_before_after_down(net: Foreign,
     assert (
         net.ssh(1, "systemctl list-unit-files 'clusterctl*' --no-legend; systemctl is-active ssh").stdout == "active\n"
     )
+    assert net.ssh(1, KEEPS_SHARED_MEMORY).stdout == "b true\n", "logind is as before, and has read that"
     assert net.clusterctl("nodes").returncode == 3
+    assert "outlives its node" in ok(net, "job", "logs", "told"), "the output is kept here"
 
 
+KEEPS_SHARED_MEMORY = (
+    "sudo busctl get-property org.freedesktop.login1 /org/freedesktop/login1 org.freedesktop.login1.Manager RemoveIPC"
+)
+"""What logind does with the shared memory of a user who logs out."""
 OWNERS = """
 sudo cp -a /etc/ssh/sshd_config /root/sshd_config && sudo cp -a /etc/hosts /root/hosts
 printf 'AuthorizedKeysFile /etc/ssh/keys/%%u\\nMatch User ada\\n    AuthorizedKeysFile .ssh/authorized_keys\\n' |
@@ -177,14 +192,17 @@ def test_bad_hosts_are_all_named_and_nothing_is_changed_on_good_ones(net: Foreig
 
 def test_a_host_without_python_sudo_or_its_address_is_told_before_anything(net: Foreign, tmp_path: Path) -> None:
     stack = str(net.write_stack(tmp_path / "lab", hosts=f"  - {{address: {address(1)}, private_ip: 10.0.8.77}}\n"))
-    hide = "sudo mv /usr/bin/python3 /usr/bin/python3.away"
+    nfs = "printf '#!/bin/sh\\necho nfs\\n' | sudo tee /usr/local/bin/stat && sudo chmod 755 /usr/local/bin/stat"
+    hide = f"sudo mv /usr/bin/python3 /usr/bin/python3.away; {nfs}"
     assert net.ssh(1, hide).returncode == 0
     try:
         done = net.clusterctl("up", stack, "--yes")
     finally:
-        assert net.ssh(1, "sudo mv /usr/bin/python3.away /usr/bin/python3").returncode == 0
+        back = "sudo mv /usr/bin/python3.away /usr/bin/python3; sudo rm /usr/local/bin/stat"
+        assert net.ssh(1, back).returncode == 0
     assert done.returncode == 1
     assert "there is no /usr/bin/python3, and the agent needs Python 3.9 or newer" in done.stderr
+    assert "the user's home is on a network file system (nfs)" in done.stderr, "stat is simulated: it says so of all"
     assert f"no interface has the address 10.0.8.77, it has {address(1)}: write private_ip" in done.stderr
 
 
@@ -367,3 +385,172 @@ def test_hosts_by_ipv6_and_at_another_port_work_as_others_do(net: Foreign, tmp_p
     finally:
         net.clean()
         net.ssh(2, AT_ONE_PORT)
+
+
+def ranks(net: Foreign) -> list[int]:
+    """The rank of each slot, as `clusterctl nodes` has it."""
+    rows = json.loads(ok(net, "nodes", "--json"))["nodes"]
+    return [row["rank"] for row in sorted(rows, key=lambda row: int(row["slot"]))]
+
+
+def test_hosts_of_one_infiniband_switch_have_neighbouring_ranks_and_pairs_are_measured(
+    net: Foreign, tmp_path: Path
+) -> None:
+    """The adapters and the programs are simulated; the first and the third host hang below one switch."""
+    numbers = (1, 2, 4)
+    fabric = printed({1: [adapter_guid(1), adapter_guid(4)], 2: [adapter_guid(2)]}, {1: [10], 2: [10]})
+    stack = str(
+        net.write_stack(
+            tmp_path / "lab",
+            hosts="".join(f"  - {address(number)}\n" for number in numbers),
+            more="ranks: topology\nfabric: infiniband\n",
+        )
+    )
+    try:
+        for number in numbers:
+            plug_in(net, number, adapter_guid(number))
+        up = net.clusterctl("up", stack, "--yes")
+        assert up.returncode == 0, up.stderr
+        assert (
+            "ranks       as they were: no host has ibnetdiscover, which is in the package infiniband-diags" in up.stderr
+        )
+        give(net, 2, "/usr/sbin/ibnetdiscover", IBNETDISCOVER)
+        up = net.clusterctl("up", stack, "--yes", "--reorder-ranks")
+        assert up.returncode == 0, up.stderr
+        assert "as they were: ibnetdiscover on lab-1: cat: /root/simulated-fabric: No such file" in up.stderr
+        assert ranks(net) == [0, 1, 2]
+        give(net, 2, "/root/simulated-fabric", fabric)
+        assert "ranks" not in net.clusterctl("up", stack, "--yes").stderr, "it is ordered once"
+        up = net.clusterctl("up", stack, "--yes", "--reorder-ranks")
+        assert "ranks       by InfiniBand switch (2 groups of neighbours): 2 nodes changed rank" in up.stderr
+        assert ranks(net) == [0, 2, 1]
+        said = ok(net, "ssh", "--node", "all", "echo $CLUSTERCTL_SLOT $NODE_RANK $NCCL_IB_HCA")
+        assert sorted(said.splitlines()) == [
+            f"[lab-{slot}] {slot} {rank} =mlx5_0:1" for slot, rank in enumerate((0, 2, 1))
+        ]
+        hostfile = ok(net, "ssh", "--node", "1", "--", "cut", "-d ", "-f1", "/etc/clusterctl/hostfile")
+        assert hostfile.split() == ["lab-0", "lab-2", "lab-1"]
+
+        done = net.clusterctl("check", "--bandwidth", "infiniband")
+        assert done.returncode == 4
+        assert "lab-1: not measured: there is no ib_write_bw: install the package perftest" in done.stdout
+        for number, gbps in zip(numbers, (394.0, 394.0, 196.0), strict=True):
+            carries(net, number, gbps)
+        done = net.clusterctl("check", "--bandwidth", "infiniband")
+        assert done.returncode == 4
+        assert done.stdout.count("slow: below") == 2
+        assert "lab-2: every pair that it is in, and no other, is not ok" in done.stdout
+        assert "3 pairs, 3 links, 3 rounds of ib_write_bw: 2 of the links not ok" in done.stdout
+        carries(net, 4, 0)
+        told = json.loads(net.clusterctl("check", "--bandwidth", "infiniband", "--json").stdout)
+        verdicts = {row["verdict"] for row in told["links"] if "lab-2" in (row["from"], row["to"])}
+        assert verdicts == {"failed: " + "; there: ".join(["Unable to Connect the HCA's through the link"] * 2)}
+        carries(net, 4, 391.0)
+        said = ok(net, "check", "--bandwidth", "infiniband", "--rounds", "1")
+        assert said.endswith("1 pair, 1 link, 1 round of ib_write_bw: ok\n")
+        ok(net, "down", stack, "--yes")
+    finally:
+        for number in numbers:
+            unplug(net, number)
+
+
+SECOND_USER = """
+sudo useradd -m -s /bin/bash bob && sudo cp -a ~/.ssh ~bob/ && sudo chown -R bob ~bob/.ssh
+echo 'bob ALL=(ALL) NOPASSWD:ALL' | sudo tee /etc/sudoers.d/bob; echo mine > ~/.ssh/mine
+"""
+
+
+def test_another_login_user_takes_over_and_the_one_before_has_what_was_theirs(net: Foreign, tmp_path: Path) -> None:
+    assert net.ssh(1, SECOND_USER).returncode == 0
+    try:
+        before = net.snapshot(1)
+        hosts = f"  - {address(1)}\n"
+        stack = str(net.write_stack(tmp_path / "lab", hosts=hosts))
+        ok(net, "up", stack, "--yes")
+        assert net.ssh(1, "ls ~/.ssh").stdout.split() == ["authorized_keys", "environment", "mine"]
+        net.write_stack(tmp_path / "lab", hosts=hosts, user="bob")
+        ok(net, "up", stack, "--yes")
+        assert ok(net, "ssh", "--node", "0", "id -un; echo $NODE_RANK") == "bob\n0\n"
+        assert net.ssh(1, "ls ~/.ssh; sudo ls ~bob/.ssh").stdout.split() == [
+            *("authorized_keys", "mine"),
+            *("authorized_keys", "environment"),
+        ]
+        ok(net, "down", stack, "--yes")
+        assert net.snapshot(1) == before
+    finally:
+        net.ssh(1, "sudo userdel -r bob; sudo rm /etc/sudoers.d/bob; rm ~/.ssh/mine")
+
+
+def test_down_ends_a_job_s_containers_and_waits_for_whoever_changes_the_host(net: Foreign, tmp_path: Path) -> None:
+    assert net.ssh(1, f"sudo sh -c {shlex.quote(MAKE_IMAGE)}").returncode == 0
+    before = net.snapshot(1)
+    stack = str(net.write_stack(tmp_path / "lab", hosts=f"  - {address(1)}\n"))
+    ok(net, "up", stack, "--yes")
+    deaf = "import os, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+    stays = f"{deaf}; print('running in', os.environ['container'], flush=True); time.sleep(98765)"
+    options = ("--image", "test/python:1", "--launcher", "plain", "--name", "stays", "--detach")
+    ok(net, "run", *options, "--", "python3", "-c", stays)
+    wait_until(
+        lambda: ok(net, "job", "logs", "stays").endswith(" running in podman\n"),
+        what="the container runs",
+        timeout_s=30,
+    )
+    # Somebody else's install has the host until the remove is there, which then waits its turn.
+    assert net.ssh(1, HELD_UNTIL_ANOTHER_COMES).returncode == 0
+    done = net.clusterctl("down", stack, "--yes")
+    assert done.returncode == 0, done.stderr
+    assert "the output of 1 job is kept here: clusterctl job logs stays" in done.stderr
+    assert net.ssh(1, "cat /run/other-came; sudo rm /run/other-came").stdout == "waited\n"
+    assert net.ssh(1, "sudo podman ps --all --quiet; pgrep -f 'sleep.9876[5]'").stdout == ""
+    assert net.snapshot(1) == before
+    assert ok(net, "job", "logs", "stays").endswith(" running in podman\n")
+
+
+HELD_UNTIL_ANOTHER_COMES = """
+sudo systemd-run --quiet --collect --unit holder flock /run/clusterctl-host.lock sh -c '
+  touch /run/holder-has; until pgrep -f "^/usr/bin/python3 -ISc"; do sleep 0.1; done; echo waited > /run/other-came'
+until [ -e /run/holder-has ]; do sleep 0.1; done; sudo rm /run/holder-has
+"""
+"""A lock that is let go once the program that removes runs: no other has these flags."""
+
+
+def test_hosts_behind_a_bastion_are_reached_through_it_alone(net: Foreign, tmp_path: Path) -> None:
+    """Only the bastion, with a real sshd, knows the hosts' names; this computer's ssh settings say how to reach it."""
+    names = "".join(f"{address(number)} gpu-{number}.lab.internal\n" for number in (1, 2))
+    assert net.ssh(4, f"printf %s {shlex.quote(names)} | sudo tee -a /etc/hosts").returncode == 0
+    settings = tmp_path / "ssh_config"
+    settings.write_text(
+        f"Host door.example.com\n  HostName {address(4)}\n  HostKeyAlias {address(4)}\n  User {USER}\n"
+        f"  IdentityFile {net.key_file}\n  UserKnownHostsFile {net.folder}/known_hosts\n"
+        "  StrictHostKeyChecking yes\n"
+    )
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/ssh").write_text(f'#!/bin/sh\nexec /usr/bin/ssh -F {settings} "$@"\n')
+    (tmp_path / "bin/ssh").chmod(0o755)
+    inside = replace(net, environ=(("PATH", f"{tmp_path}/bin:{os.environ['PATH']}"),))
+    keys = {number: " ".join(host_key(SEED, number).public.split()[:2]) for number in (1, 2)}
+    hosts = "".join(
+        f"  - {{address: gpu-{number}.lab.internal, private_ip: {address(number)}, host_key: {keys[number]}}}\n"
+        for number in (1, 2)
+    )
+    before = [net.snapshot(number) for number in (1, 2)]
+    stack = str(net.write_stack(tmp_path / "lab", hosts=hosts, bastion="door.example.com"))
+    try:
+        ok(inside, "up", stack, "--yes")
+        assert [row["state"] for row in json.loads(ok(inside, "status", "--json"))["nodes"]] == ["ready", "ready"]
+        said = ok(inside, "ssh", "--node", "all", "echo $NODE_RANK; ssh lab-1 hostname")
+        assert sorted(said.split()) == sorted(["[lab-0]", "0", "[lab-0]", "gpu-2", "[lab-1]", "1", "[lab-1]", "gpu-2"])
+        ok(inside, "cp", f"{stack}/cluster.yaml", "all:/tmp/")
+        ok(inside, "sync", f"{stack}/", "1:synced/")
+        assert ok(inside, "ssh", "--node", "1", "cat synced/cluster.yaml; rm -r synced").startswith("target: hosts")
+        ok(inside, "check")
+        job = ok(inside, "run", "--node", "all", "--yes", "--name", "far", "--", "sh", "-c", "echo rank $NODE_RANK")
+        assert "rank 0" in job
+        assert "rank 1" in job
+        assert "generation 1" in ok(inside, "logs", "--node", "0")
+        ok(inside, "down", stack, "--yes")
+        assert [net.snapshot(number) for number in (1, 2)] == before
+        assert "rank 1" in ok(inside, "job", "logs", "far")
+    finally:
+        inside.clean()
+        net.ssh(4, "sudo sed -i /lab.internal/d /etc/hosts")

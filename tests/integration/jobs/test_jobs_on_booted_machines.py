@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from clusterctl_rehearsal.region.torch_share import IN_MACHINES
 
+from tests.integration.jobs.container_image import MAKE_IMAGE
 from tests.integration.rehearsed import Rehearsed, rehearsed, run, wait_until
 
 HOSTILE = """\
@@ -158,12 +159,6 @@ import os
 print(os.environ["RANK"], os.environ["LOCAL_RANK"])
 open(os.environ["CLUSTERCTL_JOB_DIR"] + "/go", "w").close()
 """
-MAKE_IMAGE = (
-    "cd / && tar -c bin lib lib64 usr/lib64 usr/bin/python3* usr/bin/sleep usr/lib/python3* usr/lib/*-linux-gnu"
-    " usr/local/lib/python3*"
-    " | podman import -q - test/python:1"
-)
-"""The node's own Python as an image: machines reach no registry."""
 
 
 @pytest.fixture(scope="module")

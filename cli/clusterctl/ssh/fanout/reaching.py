@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import importlib
 import os
+import random
 import socket
 import time
 from collections.abc import Generator
@@ -12,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clusterctl.ssh.connect_failures import (
+    TurnedAway,
     broken_key_exchange,
     closed_unheard,
     connect_failure,
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 
 COMPLAINT_S = 0.2
 """So long a proxy whose connection has failed is waited for, for its words."""
+AGAIN_S = (0.2, 1.0)
+"""After such a time, each another, a bastion that took some of many connections alone is asked again."""
 HUNG_UP_S = 0.1
 """So long a proxy has to end by itself once nobody is at its other end; then it is told to."""
 SESSION_WORDS = "Starting session with SessionId:"
@@ -56,7 +60,15 @@ def reach(
     """
     deadlines = with_opening(deadlines, target.proxy_argv)
     clock = Clock(deadlines.total_s)
-    link = yield from reach_host(target, deadlines, clock, dialled)
+    while True:
+        try:
+            link = yield from reach_host(target, deadlines, clock, dialled)
+            break
+        except TurnedAway:
+            again_at = time.monotonic() + random.uniform(*AGAIN_S)
+            if again_at >= clock.ends_at(deadlines.total_s):
+                raise
+            yield Waiting(until=again_at)
     yield from _or_let_go(link, _log_in(link, keys, clock.ends_at(deadlines.login_s)))
     link.watch()
     return link

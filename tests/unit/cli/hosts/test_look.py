@@ -27,9 +27,10 @@ environment free
 address 127.0.0.1
 address 10.1.0.5
 gpus 8
-ib mlx5_0:1 InfiniBand ACTIVE
+ib mlx5_0:1 InfiniBand ACTIVE B83FD203000a0001
 ib mlx5_1:1 InfiniBand DOWN
-ib mlx5_2:1 Ethernet ACTIVE
+ib mlx5_2:1 Ethernet ACTIVE b83fd203000a0003
+ibnetdiscover yes
 end yes
 """
 LOOK = parse_look(SAID)
@@ -45,6 +46,7 @@ def why(look: HostLook, config: HostsConfig = CONFIG) -> list[str]:
 def test_a_sound_host_has_no_hindrance() -> None:
     assert why(LOOK) == []
     assert (LOOK.active_infiniband, LOOK.infiniband) == (("mlx5_0:1",), ("mlx5_0:1", "mlx5_1:1"))
+    assert (LOOK.adapters, LOOK.has_ibnetdiscover) == (("b83fd203000a0001",), True)
 
 
 @pytest.mark.parametrize(

@@ -227,3 +227,21 @@ def test_hosts_of_ipv6_are_told_so() -> None:
     assert json.loads(content(request(0, alone), "birth.json"))["slot_cidr"] == "fd00::10/128"
     inventory = hosts_inventory(six, record(six), folder=FOLDER)
     assert target_of(inventory, inventory.nodes[0]).place == "[fd00::10]:22"
+
+
+def test_an_order_of_ranks_is_told_once_kept_in_the_record_and_gone_with_its_setting(tmp_path: Path) -> None:
+    topology = config().model_copy(update={"ranks": "topology"})
+    first = with_membership(topology, record(topology))
+    ordered = with_membership(topology, replace(first, hosts=(*first.hosts, *first.hosts[1:]), ranks=(0, 2, 1)))
+    assert ordered.generation == 2
+    assert [node.rank for node in hosts_inventory(topology, ordered, folder=FOLDER).nodes] == [0, 2, 1]
+    home = Home(path=tmp_path)
+    write_record(ordered, home)
+    assert read_record(HOSTS, home) == ordered
+    shorter = wanted_record(topology, ordered)
+    assert (shorter.ranks, len(shorter.hosts)) == ((0, 1), 2)
+    assert wanted_record(config(), ordered).ranks == ()
+    file = tmp_path / "hosts" / f"{HOSTS}.json"
+    file.write_text(file.read_text().replace('"ranks": [\n  0,', '"ranks": [\n  1,'))
+    with pytest.raises(ClusterctlError, match="which is not one rank for each slot"):
+        read_record(HOSTS, home)

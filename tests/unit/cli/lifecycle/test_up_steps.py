@@ -34,7 +34,7 @@ from tests.unit.cli.lifecycle.recorded_runs import ended, runs_of, told
 
 
 def an_up(folder: Path, *ends: RunResult, proof: str | None = WOULD, **asked: Any) -> Up:
-    """An `up` of a cluster of four nodes that run; `proof`: what AWS says of ending one of them; None: it is not asked."""
+    """An `up` of four nodes that run; `proof`: what AWS says of ending one of them; None: it is not asked."""
     change = held(folder, Clock(DEADLINE), repair_s=0, aws=clients_of(alive()), ends=ends).change
     if proof is not None:
         vars(change.clients)["sfn"] = StateMachine([succeeded(**{f"i-{slot}": proof for slot in SLOTS})])

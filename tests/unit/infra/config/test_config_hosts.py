@@ -72,11 +72,10 @@ def test_a_private_key_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
     assert "ssh.key_file: 'nowhere': no such file" in problem
 
 
-@pytest.mark.parametrize("key", ["ranks"])
-def test_what_is_not_built_yet_says_so(tmp_path: Path, key: str) -> None:
-    (problem,) = problems(tmp_path, f"{LEAST}{key}: []\n")
-    assert f"{key}: " in problem
-    assert "not built yet for target: hosts" in problem
+def test_what_only_nodes_with_buckets_have_says_so(tmp_path: Path) -> None:
+    (problem,) = problems(tmp_path, f"{LEAST}workflow_storage: []\n")
+    assert "workflow_storage: " in problem
+    assert "it needs a bucket that nodes mount" in problem
 
 
 def test_keys_of_aws_and_caps_are_refused_all_at_once(tmp_path: Path) -> None:

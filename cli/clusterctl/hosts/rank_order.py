@@ -1,0 +1,128 @@
+"""`ranks: topology` of hosts: the InfiniBand subnet is asked for once, as on AWS, and the order kept in the record."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from clusterctl_infra.config.hosts import HostsConfig
+from clusterctl_infra.errors import UsageError
+from clusterctl_infra.outputs import Inventory
+from clusterctl_infra.ranks import topology_ranks
+
+from clusterctl.hosts.fabric import Fabric, parse_fabric, switch_paths
+from clusterctl.hosts.folder import HostsFolder
+from clusterctl.hosts.look import HostLook
+from clusterctl.hosts.reach import CONNECT_S
+from clusterctl.hosts.record import HostsRecord
+from clusterctl.lifecycle.rank_order import RankOrder
+from clusterctl.probes.probe import ProbeUnreadable, first_words
+from clusterctl.ssh.command import Command
+from clusterctl.ssh.deadlines import Deadlines
+from clusterctl.ssh.fanout.fan_out import run_on_nodes
+from clusterctl.ssh.keys.login_keys import LoginKeys
+from clusterctl.text.next_commands import edit
+from clusterctl.text.quantities import count
+
+FABRIC_S = 120.0
+"""A subnet of ten thousand ports is discovered in tens of seconds."""
+MOST_TRIES = 3
+"""Hosts that are asked before the order stays as it is: one of them may be the one with the broken adapter."""
+PACKAGE = "infiniband-diags"
+"""On Debian and Ubuntu as on Red Hat's systems (packages.debian.org, rdma-core.spec; 2026-11-26)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Discovered:
+    """The subnet as a host sees it."""
+
+    name: str
+    """The node that discovered it."""
+    fabric: Fabric
+
+
+def is_order_wanted(config: HostsConfig, record: HostsRecord, *, is_asked: bool) -> bool:
+    """Whether the ranks have to be ordered now: once, and whenever a person asks."""
+    return config.ranks == "topology" and (is_asked or not record.ranks)
+
+
+def refuse_host_reorder(config: HostsConfig, folder: HostsFolder, *, is_asked: bool) -> None:
+    """Raises UsageError when an order is asked for and there is none to be made anew."""
+    if is_asked and config.ranks != "topology":
+        source = f"{folder.typed}/cluster.yaml"
+        told = f"--reorder-ranks: a rank is its slot's number here; write ranks: topology in {source} for another order"
+        raise UsageError(told, hint=edit(source))
+
+
+def ordered_hosts(
+    inventory: Inventory, looks: Mapping[int, HostLook], keys: LoginKeys, folder: HostsFolder
+) -> RankOrder:
+    """The order that the switches want, or the present one and why. Asks the first hosts that have ibnetdiscover."""
+    before = tuple(node.rank for node in inventory.nodes)
+    names = [node.name for node in inventory.nodes]
+    adapters = [looks[node.slot].adapters for node in inventory.nodes]
+    found = _discovered(inventory, looks, keys) if all(adapters) else None
+    if isinstance(found, Discovered):
+        return order_by_switch(found, adapters, names, before, folder=folder)
+    why = found or f"{names[adapters.index(())]} has no InfiniBand adapter"
+    return RankOrder(ranks=before, told=_as_listed(why, folder))
+
+
+def order_by_switch(
+    found: Discovered,
+    adapters: Sequence[tuple[str, ...]],
+    names: Sequence[str],
+    before: tuple[int, ...],
+    *,
+    folder: HostsFolder,
+) -> RankOrder:
+    """The order of ranks in which hosts of one leaf switch are neighbours. Pure."""
+    paths = switch_paths(found.fabric, adapters)
+    if not all(paths):
+        why = f"ibnetdiscover on {found.name} shows no switch at the adapters of {names[paths.index(())]}"
+        return RankOrder(ranks=before, told=_as_listed(why, folder))
+    ranks = topology_ranks(paths)
+    groups = count(len({path[:2] for path in paths}), "group")
+    moved = sum(rank != old for rank, old in zip(ranks, before, strict=True))
+    changed = f"{count(moved, 'node')} changed rank" if moved else "no rank changed"
+    return RankOrder(ranks=ranks, told=f"by InfiniBand switch ({groups} of neighbours): {changed}")
+
+
+def _as_listed(why: str, folder: HostsFolder) -> str:
+    return f"as they were: {why}; later: clusterctl up {folder.typed} --reorder-ranks"
+
+
+def _discovered(inventory: Inventory, looks: Mapping[int, HostLook], keys: LoginKeys) -> Discovered | str:
+    """The subnet, or why no host can show it."""
+    able = [node for node in inventory.nodes if looks[node.slot].has_ibnetdiscover]
+    if not able:
+        return f"no host has ibnetdiscover, which is in the package {PACKAGE}"
+    refusals = []
+    for node in able[:MOST_TRIES]:
+        result = run_on_nodes(
+            inventory,
+            [node],
+            Command(line=discovery_line(looks[node.slot]), timeout_s=FABRIC_S),
+            keys=keys,
+            deadlines=Deadlines.within(CONNECT_S),
+        )[node.slot]
+        if result.is_ok and not result.is_truncated:
+            try:
+                return Discovered(name=node.name, fabric=parse_fabric(result.stdout.decode(errors="replace")))
+            except ProbeUnreadable as e:
+                refusals.append(f"ibnetdiscover on {node.name}: {e}")
+        elif result.failure is not None:
+            refusals.append(f"ibnetdiscover on {node.name}: {result.failure.told_under(result.name)}")
+        else:
+            said = result.stderr.decode(errors="replace").strip().splitlines()
+            why = first_words(said[-1]) if said else f"it ended with {result.exit_code}"
+            refusals.append(f"ibnetdiscover on {node.name}: {why}")
+    return refusals[0]
+
+
+def discovery_line(look: HostLook) -> str:
+    """The command: by the port that carries data, as root, who alone may open /dev/infiniband/umad*, less comments."""
+    device, _, port = (look.active_infiniband or look.infiniband)[0].partition(":")
+    discover = shlex.join(["sudo", "-n", "ibnetdiscover", "-C", device, "-P", port])
+    return f"said=$({discover}) || exit; printf '%s\\n' \"$said\" | sed 's/[[:space:]]*#.*//'"

@@ -1,0 +1,182 @@
+"""Runs ib_write_bw with another node of the pair that this one is in, link by link; prints one JSON line.
+
+Python 3.9, standard library only; sent to the node as it stands, with its slot as an argument and the round as JSON on
+stdin. Both nodes of a pair run it at the same time. The sender says over TCP when the receiver is to start its
+ib_write_bw for the next link, and when that one is over; so nothing is left behind on either.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import subprocess
+import sys
+import time
+from typing import Any, Iterator
+
+BYTES, WRITES = 1048576, 5000
+"""Of one link: 5 GB, a tenth of a second at 400 Gb/s, and 4 s at 10 Gb/s."""
+PROGRAM = ["ib_write_bw", "--report_gbits", "-F", "-s", str(BYTES), "-n", str(WRITES)]
+"""-F: a processor that changes its frequency is no reason to fail (perftest(1))."""
+AGAIN_S, CLOSING_S = 0.05, 2.0
+MOST_TEXT = 4000
+ENDED = "ended"
+"""Of the receiver's program: with 0."""
+LISTENS = "0A"
+"""The state in /proc/net/tcp (Linux, include/net/tcp_states.h: TCP_LISTEN = 10)."""
+
+
+def send(pair: dict[str, Any], port: int, limit_s: float, rows: list[dict[str, Any]]) -> None:
+    """Adds to `rows` what ib_write_bw said of each link, by its place in the pair's list. Raises OSError."""
+    with connected(pair["address"], port, limit_s) as wire:
+        for index, (device, _) in enumerate(pair["links"]):
+            say(wire, str(index))
+            answer = heard(wire, limit_s + CLOSING_S)
+            if answer != "ready":
+                rows.append({"link": index, "text": "", "why": answer or "the other node went away"})
+                continue
+            code, text = run([*argv_of(device, port + 1 + index), pair["address"]], limit_s)
+            say(wire, "done")
+            theirs = heard(wire, limit_s + CLOSING_S)
+            why = "" if code == 0 else told(code, text) + ("; there: " + theirs if theirs not in ("", ENDED) else "")
+            rows.append({"link": index, "text": text[-MOST_TEXT:], "why": why})
+
+
+def receive(pair: dict[str, Any], port: int, limit_s: float) -> str:
+    """Why it did not come to the end of the pair's links; empty where it did."""
+    with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as door:
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        door.bind((pair["address"], port))
+        door.listen(1)
+        door.settimeout(limit_s)
+        wire, _ = door.accept()
+    with wire:
+        while True:
+            index = heard(wire, limit_s + CLOSING_S)
+            if not index:
+                return ""
+            with served(argv_of(pair["links"][int(index)][1], port + 1 + int(index))) as process:
+                state = ready(process, port + 1 + int(index), limit_s)
+                say(wire, state)
+                if state == "ready" and heard(wire, limit_s + CLOSING_S) == "done":
+                    say(wire, last_words(process))
+
+
+def argv_of(link: str, port: int) -> list[str]:
+    """The program for `mlx5_0:1`, which its two ends start alike."""
+    device, _, number = link.partition(":")
+    return [*PROGRAM, "-d", device, "-i", number, "-p", str(port)]
+
+
+def run(argv: list[str], limit_s: float) -> tuple[int, str]:
+    """Exit code and all that it said; 124 where its time was over."""
+    try:
+        done = subprocess.run(
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=limit_s
+        )
+    except subprocess.TimeoutExpired as e:
+        return 124, (e.output or b"").decode(errors="replace")
+    return done.returncode, done.stdout.decode(errors="replace")
+
+
+@contextlib.contextmanager
+def served(argv: list[str]) -> Iterator[Any]:
+    """The receiver's program, which has ended when this is left."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=subprocess.STDOUT) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def ready(process: Any, port: int, limit_s: float) -> str:
+    """`ready` as soon as the program listens; else why it does not."""
+    until_s = time.monotonic() + limit_s
+    while process.poll() is None:
+        if listens(port):
+            return "ready"
+        if time.monotonic() > until_s:
+            return "ib_write_bw does not listen there"
+        time.sleep(AGAIN_S)
+    return last_words(process) or "ib_write_bw ended there with %d" % process.returncode
+
+
+def listens(port: int) -> bool:
+    """Whether any program on this node listens on the port."""
+    for path in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with contextlib.suppress(OSError), open(path) as file:
+            for line in file:
+                words = line.split()
+                if words[3] == LISTENS and words[1].endswith(":%04X" % port):
+                    return True
+    return False
+
+
+def last_words(process: Any) -> str:
+    """What the receiver's program said in the end; it is ended first."""
+    try:
+        process.wait(CLOSING_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+    code = process.wait()
+    return told(code, process.stdout.read().decode(errors="replace")) if code else ENDED
+
+
+def told(code: int, text: str) -> str:
+    """The last line with a letter in it; empty where there is none."""
+    if code == 124:
+        return "no result in time"
+    lines = [line.strip() for line in text.splitlines() if any(letter.isalpha() for letter in line)]
+    return " ".join(lines[-1].split())[:200] if lines else "exit %d" % code
+
+
+def connected(address: str, port: int, limit_s: float) -> socket.socket:
+    """Raises OSError where the receiver is not there in time."""
+    until_s = time.monotonic() + limit_s
+    while True:
+        try:
+            return socket.create_connection((address, port), max(AGAIN_S, until_s - time.monotonic()))
+        except OSError:
+            if time.monotonic() > until_s:
+                raise
+        time.sleep(AGAIN_S)
+
+
+def say(wire: socket.socket, word: str) -> None:
+    wire.sendall(word.replace("\n", " ").encode() + b"\n")
+
+
+def heard(wire: socket.socket, limit_s: float) -> str:
+    """A line of the other one's; empty where it has gone."""
+    wire.settimeout(limit_s)
+    said = b""
+    while not said.endswith(b"\n") and len(said) < MOST_TEXT:
+        chunk = wire.recv(1)
+        if not chunk:
+            break
+        said += chunk
+    return said.decode(errors="replace").strip()
+
+
+def main(slot: int, round_: dict[str, Any]) -> dict[str, Any]:
+    """What this node has to tell of its pair; `trouble`: why not of all links."""
+    port, limit_s = round_["port"], round_["limit_s"]
+    trouble, rows = "not in a pair", list[Any]()
+    try:
+        for pair in round_["pairs"]:
+            if pair["from"] == slot:
+                send(pair, port, limit_s, rows)
+                trouble = ""
+            elif pair["to"] == slot:
+                trouble = receive(pair, port, limit_s)
+    except socket.timeout:
+        trouble = "the other node said nothing in time"
+    except OSError as e:
+        trouble = e.strerror or str(e)
+    return {"trouble": trouble, "links": rows}
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(int(sys.argv[1]), json.load(sys.stdin))), flush=True)

@@ -1,0 +1,169 @@
+"""ib_write_bw between pairs of nodes: which pairs in which round, over which links, and what it printed. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+from clusterctl_infra.outputs import InventoryNode
+from clusterctl_infra.strict_json import Fields, NotAsExpected, parsed_object
+
+from clusterctl.probes.infiniband import InfinibandPort
+from clusterctl.probes.probe import Probe, ProbeUnreadable, first_words
+
+PACKAGE = "perftest"
+"""On Debian and Ubuntu as on Red Hat's systems (linux-rdma/perftest: debian/control, perftest.spec; 2026-11-26)."""
+CONTROL_PORT = 18514
+"""The links' own follow: 18515 is perftest's usual one (perftest(1), --port)."""
+MOST_LINKS = 64
+_HEAD = re.compile(r"\s*#bytes\s+#iterations\s+BW peak\[Gb/sec\]\s+BW average\[Gb/sec\]", re.ASCII)
+_ROW = re.compile(r"\s*\d+\s+\d+\s+\d+\.\d+\s+(\d+\.\d+)\s+\d+\.\d+(?:\s|$)", re.ASCII)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """One node that writes into another's memory."""
+
+    sender: int
+    receiver: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """The ports of the two ends of a measurement, and what the slower of them can carry."""
+
+    sender: str
+    receiver: str
+    rate_gbps: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkAnswer:
+    """What ib_write_bw said of one link."""
+
+    index: int
+    gbps: float | None
+    why: str
+    """Why there is no figure; empty where there is one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairAnswer:
+    """What one node said of its pair."""
+
+    trouble: str
+    links: tuple[LinkAnswer, ...]
+
+
+def rounds_of(slots: Sequence[int]) -> tuple[tuple[Pair, ...], ...]:
+    """Every two of the slots once, in as few rounds as can be, and no slot twice in a round.
+
+    The circle method for tournaments: one stays, all others move on by a place each round. Each slot is the sender in
+    half of its pairs, or in one more or less.
+    """
+    places: list[int | None] = [*range(len(slots)), *([None] if len(slots) % 2 else [])]
+    half = len(places) // 2
+    rounds = []
+    for _ in range(len(places) - 1):
+        facing = zip(places[:half], reversed(places[half:]), strict=True)
+        rounds.append(tuple(_pair(slots, a, b) for a, b in facing if a is not None and b is not None))
+        places = [places[0], places[-1], *places[1:-1]]
+    return tuple(rounds)
+
+
+def _pair(slots: Sequence[int], a: int, b: int) -> Pair:
+    """Each sends to the half of the others that follow it, the last being followed by the first."""
+    steps = 2 * ((b - a) % len(slots))
+    is_first = steps < len(slots) or (steps == len(slots) and a < b)
+    sender, receiver = (a, b) if is_first else (b, a)
+    return Pair(sender=slots[sender], receiver=slots[receiver])
+
+
+def links_between(sender: Sequence[InfinibandPort], receiver: Sequence[InfinibandPort]) -> tuple[Link, ...]:
+    """By their names, since a rail's switch may be linked with no other rail's; by their places where none is alike."""
+    names = {port.name: port for port in receiver}
+    both = [(port, names[port.name]) for port in sender if port.name in names]
+    return tuple(
+        Link(sender=mine.name, receiver=theirs.name, rate_gbps=min(data_rate_gbps(mine), data_rate_gbps(theirs)))
+        for mine, theirs in (both or zip(sender, receiver, strict=False))
+    )[:MOST_LINKS]
+
+
+def data_rate_gbps(port: InfinibandPort) -> float:
+    """What is left of the rate that sysfs shows: up to QDR eight bits take ten on the wire (InfiniBand, vol. 2)."""
+    return port.rate_gbps * (0.8 if re.search(r"\b(SDR|DDR|QDR)\b", port.rate) else 1.0)
+
+
+def round_request(
+    pairs: Sequence[Pair], links: Mapping[Pair, Sequence[Link]], nodes: Mapping[int, InventoryNode], *, limit_s: float
+) -> bytes:
+    """What `on_node/measure_infiniband` is given."""
+    rows = [
+        {
+            "from": pair.sender,
+            "to": pair.receiver,
+            "address": nodes[pair.receiver].private_ip,
+            "links": [[link.sender, link.receiver] for link in links[pair]],
+        }
+        for pair in pairs
+    ]
+    return json.dumps({"pairs": rows, "port": CONTROL_PORT, "limit_s": limit_s}).encode()
+
+
+def measuring_line() -> str:
+    """The command that each node of a round runs, the same for all: the node knows its slot."""
+    program = files("clusterctl.on_node").joinpath("measure_infiniband.py").read_text(encoding="utf-8")
+    slot = "$(sed -n 's/^CLUSTERCTL_SLOT=//p' /etc/clusterctl/env | tr -d \"'\")"
+    return f'exec {shlex.join(["python3", "-I", "-c", program])} "{slot}"'
+
+
+def parse_pair(text: str) -> PairAnswer:
+    """The line that the node's program prints. Raises ProbeUnreadable."""
+    lines = text.strip().splitlines()
+    try:
+        row = parsed_object(lines[-1] if lines else "")
+        links = tuple(map(_link_answer, row.objects("links", most=MOST_LINKS)))
+        return PairAnswer(trouble=row.text("trouble"), links=links)
+    except NotAsExpected as e:
+        raise ProbeUnreadable(f"ib_write_bw: {first_words(text)}") from e
+
+
+def parse_bandwidth(text: str) -> float:
+    """The average in Gb/s that ib_write_bw printed. Raises ProbeUnreadable.
+
+    `#bytes #iterations BW peak[Gb/sec] BW average[Gb/sec] MsgRate[Mpps]`, then a row (linux-rdma/perftest,
+    src/perftest_parameters.h: RESULT_FMT_G and REPORT_FMT; 2026-11-26). A warning may stand between the two.
+    """
+    is_below_head = False
+    for line in text.splitlines():
+        is_below_head = is_below_head or _HEAD.match(line) is not None
+        if is_below_head and (row := _ROW.match(line)) is not None:
+            return float(row[1])
+    raise ProbeUnreadable(f"no figure: {first_words(text)}")
+
+
+def _link_answer(row: Fields) -> LinkAnswer:
+    index, why = row.whole("link"), row.text("why")
+    if why:
+        return LinkAnswer(index=index, gbps=None, why=why)
+    try:
+        return LinkAnswer(index=index, gbps=parse_bandwidth(row.text("text")), why="")
+    except ProbeUnreadable as e:
+        return LinkAnswer(index=index, gbps=None, why=str(e))
+
+
+def _parse_presence(text: str) -> bool:
+    return text.strip() == "yes"
+
+
+PERFTEST = Probe(
+    name="perftest",
+    meaning="whether ib_write_bw is there",
+    command="command -v ib_write_bw >/dev/null && echo yes || echo no",
+    limit_s=5,
+    parse=_parse_presence,
+)
