@@ -21,6 +21,7 @@ from tests.integration.processor_times import (  # noqa: F401 hooks of pytest's
     pytest_terminal_summary,
 )
 from tests.integration.quick import is_quick
+from tests.integration.ready_clusters import ReadyClusters
 from tests.integration.recorded_stack import PRIVATE
 from tests.integration.rehearsed import Rehearsed, rehearsed
 
@@ -50,6 +51,19 @@ TOGETHER = ("cli/test_ssh_faults.py",)
 def recorded(tmp_path: Path) -> Iterator[Rehearsed]:
     """A stack of two nodes whose machines are only written down."""
     with rehearsed(tmp_path, machines="none", nodes=2, **PRIVATE) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def ready_clusters(tmp_path_factory: pytest.TempPathFactory) -> ReadyClusters:
+    """Clusters that are up already; each worker makes its own."""
+    return ReadyClusters(folder=tmp_path_factory.mktemp("ready"))
+
+
+@pytest.fixture
+def ready(ready_clusters: ReadyClusters) -> Iterator[Rehearsed]:
+    """The stack of two nodes, as a plain `up` left it."""
+    with ready_clusters.restored(nodes=2, **PRIVATE) as cluster:
         yield cluster
 
 

@@ -208,6 +208,13 @@ def namespaces(name: str) -> list[str]:
 @contextmanager
 def rehearsed(folder: Path, *, machines: str, nodes: int, **config: Any) -> Iterator[Rehearsed]:
     """A stack in `folder` with a name no other test has; whatever happens, nothing of it is left."""
+    cluster = new_stack(folder, machines=machines, nodes=nodes, **config)
+    with nothing_left(cluster.name, env=cluster.env, folder=folder):
+        yield cluster
+
+
+def new_stack(folder: Path, *, machines: str, nodes: int, **config: Any) -> Rehearsed:
+    """A stack in `folder` with a name no other test has, of which nothing is made yet."""
     name = f"t{uuid.uuid4().hex[:7]}"
     state = folder / "state"
     stack = folder / "stack"
@@ -240,8 +247,7 @@ def rehearsed(folder: Path, *, machines: str, nodes: int, **config: Any) -> Iter
         },
     )
     cluster.write(machines=machines)
-    with nothing_left(name, env=env, folder=folder):
-        yield cluster
+    return cluster
 
 
 @contextmanager

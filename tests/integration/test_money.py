@@ -8,9 +8,7 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any  # parsed JSON
 
 import pytest
@@ -20,18 +18,11 @@ from clusterctl_rehearsal.home import rehearsal_home
 
 from tests.integration.kill_campaign import victims_of
 from tests.integration.region_access import clients_of
-from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, rehearsed, wait_until
+from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, wait_until
 
 NODE_USD_PER_HOUR = 55.04
 A_SECOND_USD = 2 * 2 * NODE_USD_PER_HOUR / 3600 + 0.005
 """Of two places of each of two reservations: when AWS said yes to the end of one is known here to the second."""
-
-
-@pytest.fixture
-def recorded(tmp_path: Path) -> Iterator[Rehearsed]:
-    """A stack of two nodes whose machines are only written down."""
-    with rehearsed(tmp_path, machines="none", nodes=2, access={"mode": "private"}) as cluster:
-        yield cluster
 
 
 def test_a_cap_refuses_with_both_numbers_before_anything_exists(recorded: Rehearsed) -> None:
@@ -108,19 +99,18 @@ def test_cost_is_the_region_s_bill_to_the_cent_after_a_cut_off_up_and_a_replacem
     assert float(told[1]) == pytest.approx(counted, abs=A_SECOND_USD)
 
 
-def test_an_up_waits_for_an_end_that_is_under_way_and_makes_the_cluster_anew(recorded: Rehearsed) -> None:
-    recorded.up()
-    before = set(recorded.instance_ids().values())
-    begin_an_idle_end(recorded, wait_s=4)
-    refused = recorded.run("extend", "1h")
+def test_an_up_waits_for_an_end_that_is_under_way_and_makes_the_cluster_anew(ready: Rehearsed) -> None:
+    before = set(ready.instance_ids().values())
+    begin_an_idle_end(ready, wait_s=4)
+    refused = ready.run("extend", "1h")
     assert refused.exit_code == 1, refused.text
     assert "is being ended by its state machine (idle)" in refused.stderr
-    up = recorded.run("up", str(recorded.folder))
+    up = ready.run("up", str(ready.folder))
     assert up.exit_code == 0, up.text
     assert "waiting, 30 minutes at most" in up.stderr
-    rows = recorded.resources()
+    rows = ready.resources()
     machines = {row.id for row in rows if row.token.endswith(":Instance") and row.state == "running"}
-    assert machines == set(recorded.instance_ids().values())
+    assert machines == set(ready.instance_ids().values())
     assert not machines & before
     assert sum(row.token.endswith(":CapacityReservation") for row in rows) == 1
 

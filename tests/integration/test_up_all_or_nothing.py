@@ -168,35 +168,32 @@ def interrupted(cluster: Rehearsed, verb: str, *, engine_verb: str, after_steps:
     return said
 
 
-def test_a_changed_environment_is_a_new_membership_of_the_same_machines(recorded: Rehearsed) -> None:
-    recorded.up()
-    before = recorded.instance_ids()
-    recorded.write(machines="none", env={"NCCL_DEBUG": "INFO"})
-    done = recorded.run("up", str(recorded.folder))
+def test_a_changed_environment_is_a_new_membership_of_the_same_machines(ready: Rehearsed) -> None:
+    before = ready.instance_ids()
+    ready.write(machines="none", env={"NCCL_DEBUG": "INFO"})
+    done = ready.run("up", str(ready.folder))
     assert done.exit_code == 0, done.text
     assert "generation 2" in done.stderr
-    assert recorded.instance_ids() == before
+    assert ready.instance_ids() == before
 
 
-def test_an_up_fails_where_nobody_can_say_that_aws_ends_the_nodes_at_the_deadline(recorded: Rehearsed) -> None:
-    recorded.up()
-    clients = clients_of(recorded.env)
-    (machine,) = state_machines(clients, recorded.inventory()["cluster_id"])
+def test_an_up_fails_where_nobody_can_say_that_aws_ends_the_nodes_at_the_deadline(ready: Rehearsed) -> None:
+    clients = clients_of(ready.env)
+    (machine,) = state_machines(clients, ready.inventory()["cluster_id"])
     clients.sfn.delete_state_machine(stateMachineArn=machine.id)
-    unproven = recorded.run("up", str(recorded.folder))
+    unproven = ready.run("up", str(ready.folder))
     assert unproven.exit_code == 1, unproven.text
-    assert f"WARNING: it is not known whether AWS would end {recorded.name} at its deadline" in unproven.stderr
-    assert f"next: clusterctl down --cluster {recorded.name}@rehearsal" in unproven.stderr
-    assert len(instances(recorded)) == 2
+    assert f"WARNING: it is not known whether AWS would end {ready.name} at its deadline" in unproven.stderr
+    assert f"next: clusterctl down --cluster {ready.name}@rehearsal" in unproven.stderr
+    assert len(instances(ready)) == 2
 
 
-def test_what_would_touch_another_cluster_or_somebodys_run_is_refused_and_changes_nothing(recorded: Rehearsed) -> None:
-    recorded.up()
-    before = instances(recorded)
-    another_name_in_the_file_does_not_make_another_cluster(recorded)
-    a_second_stack_of_one_name_is_refused(recorded)
-    a_lock_of_a_living_pulumi_is_respected_and_named(recorded)
-    assert instances(recorded) == before
+def test_what_would_touch_another_cluster_or_somebodys_run_is_refused_and_changes_nothing(ready: Rehearsed) -> None:
+    before = instances(ready)
+    another_name_in_the_file_does_not_make_another_cluster(ready)
+    a_second_stack_of_one_name_is_refused(ready)
+    a_lock_of_a_living_pulumi_is_respected_and_named(ready)
+    assert instances(ready) == before
 
 
 def another_name_in_the_file_does_not_make_another_cluster(recorded: Rehearsed) -> None:
@@ -227,4 +224,5 @@ def a_lock_of_a_living_pulumi_is_respected_and_named(recorded: Rehearsed) -> Non
     assert refused.exit_code == 1, refused.text
     assert f"started by ada on {host} (pid {os.getpid()})" in refused.stderr
     lock.write_text(json.dumps({**row, "timestamp": "2020-11-21T10:00:00Z"}))  # the number is another process's now
-    recorded.up()
+    again = recorded.run("up", str(recorded.folder))
+    assert (again.exit_code, "nothing changed" in again.stderr) == (0, True), again.text

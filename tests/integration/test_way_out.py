@@ -3,46 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
-import pytest
 from clusterctl.cloud.deadline_resources import state_machines
 from clusterctl_infra.plan.ending_machine import SCHEDULE_INPUT
 
 from tests.integration.region_access import clients_of
-from tests.integration.rehearsed import Rehearsed, rehearsed, wait_until
+from tests.integration.rehearsed import Rehearsed, wait_until
 
 
-@pytest.fixture
-def private(tmp_path: Path) -> Iterator[Rehearsed]:
-    """A cluster of two private nodes whose machines are only written down."""
-    with rehearsed(tmp_path, machines="none", nodes=2, access={"mode": "private"}) as cluster:
-        yield cluster
-
-
-def test_the_way_out_goes_with_the_machines_and_comes_with_the_next_ones(private: Rehearsed) -> None:
-    private.up()
-    first = ways_out(private)
+def test_the_way_out_goes_with_the_machines_and_comes_with_the_next_ones(ready: Rehearsed) -> None:
+    first = ways_out(ready)
     assert sorted(id.partition("-")[0] for id in first) == ["eipalloc", "nat"]
-    end_as_the_deadline_does(private)
-    assert ways_out(private) == frozenset()
-    cost = json.loads(private.ok("cost", "--json"))
+    end_as_the_deadline_does(ready)
+    assert ways_out(ready) == frozenset()
+    cost = json.loads(ready.ok("cost", "--json"))
     assert {row["kind"]: row["ended_at"] for row in cost["rows"]}["gateway"] is not None, "it bills no more"
     for words in (("extend", "1h"), ("replace", "--node", "0", "--yes")):
-        refused = private.run(*words)
+        refused = ready.run(*words)
         assert refused.exit_code == 1, refused.text
         assert "NatGateway" in refused.stderr
-        assert f"next: clusterctl up {private.folder}" in refused.stderr
-    private.up()
-    again = ways_out(private)
+        assert f"next: clusterctl up {ready.folder}" in refused.stderr
+    ready.up()
+    again = ways_out(ready)
     assert len(again) == 2
     assert not again & first
-    assert routed_to(private) in again
-    end_as_the_deadline_does(private)
-    down = private.run("down", str(private.folder))
+    assert routed_to(ready) in again
+    end_as_the_deadline_does(ready)
+    down = ready.run("down", str(ready.folder))
     assert down.exit_code == 0, down.text
-    assert private.resources() == []
+    assert ready.resources() == []
 
 
 def ways_out(cluster: Rehearsed) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any  # parsed JSON
 
@@ -11,6 +12,7 @@ from clusterctl_rehearsal.home import rehearsal_home
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
 from clusterctl_rehearsal.region.store import Store
 
+from tests.integration.ready_clusters import ReadyClusters
 from tests.integration.region_access import clients_of
 from tests.integration.rehearsed import Rehearsed, wait_until
 
@@ -25,6 +27,13 @@ def spot(recorded: Rehearsed) -> Rehearsed:
     """Two nodes on spot machines that are only written down, not yet up."""
     recorded.write(machines="none", capacity="spot", caps=CAPS)
     return recorded
+
+
+@pytest.fixture
+def ready_spot(ready_clusters: ReadyClusters) -> Iterator[Rehearsed]:
+    """Two nodes on spot machines, as a plain `up` left them."""
+    with ready_clusters.restored(nodes=2, capacity="spot", caps=CAPS) as cluster:
+        yield cluster
 
 
 def machines(cluster: Rehearsed) -> list[dict[str, Any]]:
@@ -84,60 +93,57 @@ def test_a_slot_that_aws_took_back_is_named_and_comes_back_alone(spot: Rehearsed
     assert (machines(spot), things(spot)) == ([], [])
 
 
-def test_a_down_cancels_no_request_of_a_machine_that_aws_took_long_ago(spot: Rehearsed) -> None:
-    spot.up()
-    taken_back(spot, f"{spot.name}-1")
-    down = spot.run("down", str(spot.folder))
+def test_a_down_cancels_no_request_of_a_machine_that_aws_took_long_ago(ready_spot: Rehearsed) -> None:
+    taken_back(ready_spot, f"{ready_spot.name}-1")
+    down = ready_spot.run("down", str(ready_spot.folder))
     assert down.exit_code == 0, down.text
     assert "nodes       1/1" in down.text, "AWS deletes the request of the other after four hours"
-    assert (machines(spot), things(spot)) == ([], [])
+    assert (machines(ready_spot), things(ready_spot)) == ([], [])
 
 
-def test_running_nodes_take_another_maximum_when_they_are_made_and_do_not_leave_spot(spot: Rehearsed) -> None:
-    spot.up()
-    ids = spot.instance_ids()
-    spot.write(machines="none", caps={**CAPS, "price_usd_per_hour": 30})
-    raised = spot.run("up", str(spot.folder))
+def test_running_nodes_take_another_maximum_when_they_are_made_and_do_not_leave_spot(ready_spot: Rehearsed) -> None:
+    ids = ready_spot.instance_ids()
+    ready_spot.write(machines="none", caps={**CAPS, "price_usd_per_hour": 30})
+    raised = ready_spot.run("up", str(ready_spot.folder))
     assert raised.exit_code == 0, raised.text
     assert "the maximum price of spot machines: takes effect when a node is replaced" in raised.text
-    assert spot.instance_ids() == ids
+    assert ready_spot.instance_ids() == ids
 
-    spot.write(machines="none", capacity="on-demand", caps={"runtime": "1h"})
-    refused = spot.run("up", str(spot.folder))
+    ready_spot.write(machines="none", capacity="on-demand", caps={"runtime": "1h"})
+    refused = ready_spot.run("up", str(ready_spot.folder))
     assert refused.exit_code == 2
     assert "capacity: spot → on-demand: decided when the nodes are made" in refused.text
-    there = things(spot)
-    plain = spot.pulumi("up", "--yes", "--skip-preview")
+    there = things(ready_spot)
+    plain = ready_spot.pulumi("up", "--yes", "--skip-preview")
     assert plain.exit_code != 0
     assert "capacity: spot → on-demand: decided when the nodes are made" in plain.text
-    assert things(spot) == there, "a reservation beside spot machines would bill empty"
+    assert things(ready_spot) == there, "a reservation beside spot machines would bill empty"
 
 
 def test_a_machine_in_the_place_of_one_that_aws_took_back_is_asked_for_at_the_price_of_the_moment(
-    spot: Rehearsed,
+    ready_spot: Rehearsed,
 ) -> None:
-    spot.up()
-    name, before = f"{spot.name}-1", spot.instance_ids()
-    taken_back(spot, name)
-    spot.write(machines="none", caps={**CAPS, "price_usd_per_hour": 10})
-    too_low = spot.run("up", str(spot.folder))
+    name, before = f"{ready_spot.name}-1", ready_spot.instance_ids()
+    taken_back(ready_spot, name)
+    ready_spot.write(machines="none", caps={**CAPS, "price_usd_per_hour": 10})
+    too_low = ready_spot.run("up", str(ready_spot.folder))
     assert too_low.exit_code == 1
     assert "costs $12.69 in us-west-2b now, and the maximum is $10.00 (caps.price_usd_per_hour)" in too_low.text
     assert "slot 1" not in too_low.text, "it was refused before anything was changed"
 
-    spot.write(machines="none", caps=CAPS)
-    replaced = spot.run("replace", "--node", "1", "--yes")
+    ready_spot.write(machines="none", caps=CAPS)
+    replaced = ready_spot.run("replace", "--node", "1", "--yes")
     assert replaced.exit_code == 0, replaced.text
     assert "replaced" not in replaced.text, "AWS deletes the request of the old one, and nobody could cancel that"
-    after = spot.instance_ids()
+    after = ready_spot.instance_ids()
     assert {key for key in after if after[key] != before[key]} == {name}
-    assert len(machines(spot)) == 2
+    assert len(machines(ready_spot)) == 2
 
-    spot.write(machines="none", caps=CAPS, settings={"capacity": {"p5.48xlarge": 1}})
-    lost = spot.run("replace", "--node", "0", "--yes")
+    ready_spot.write(machines="none", caps=CAPS, settings={"capacity": {"p5.48xlarge": 1}})
+    lost = ready_spot.run("replace", "--node", "0", "--yes")
     assert lost.exit_code == 1
     assert "Slot 0: it has no machine now; the others run on." in lost.stderr, "its row stays in the engine's state"
-    assert len(machines(spot)) == 1
+    assert len(machines(ready_spot)) == 1
 
 
 @pytest.mark.parametrize(
