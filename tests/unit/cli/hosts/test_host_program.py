@@ -13,7 +13,6 @@ from clusterctl.hosts.host_program import MODULES, host_program
 from clusterctl.on_node.host.__main__ import (
     HOSTS_BEGIN,
     HOSTS_END,
-    Refused,
     alone,
     delete,
     delete_state,
@@ -24,6 +23,7 @@ from clusterctl.on_node.host.__main__ import (
     without_names,
     written_anew,
 )
+from clusterctl.on_node.host.commands import Refused
 from clusterctl.on_node.host.mounts import missing_folders, on_the_way, remove_folders
 from clusterctl_bootstrap.node import writing
 from clusterctl_bootstrap.node.writing import hosts_text

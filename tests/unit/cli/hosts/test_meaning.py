@@ -153,7 +153,7 @@ def test_a_record_is_read_as_it_was_written_and_one_that_cannot_be_is_told(tmp_p
 
 
 def with_storage() -> HostsConfig:
-    tree = {"target": "hosts", "name": "x", "hosts": ["10.1.0.5"], "ssh": {"user": "ada"}}
+    tree: dict[str, Any] = {"target": "hosts", "name": "x", "hosts": ["10.1.0.5"], "ssh": {"user": "ada"}}
     tree["storage"] = [
         {"mount": "/data", "nfs": {"source": "10.1.0.9:/export", "options": "hard", "writable": False}},
         {"mount": "/fast", "lustre": {"source": "10.1.0.20@tcp:/fs"}},
