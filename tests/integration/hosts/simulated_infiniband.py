@@ -14,7 +14,7 @@ import json, socket, sys, time
 words, options = sys.argv[1:], {}
 while words and words[0].startswith("-"):
     word = words.pop(0)
-    if word not in ("--report_gbits", "-F"):
+    if word not in ("--report_gbits", "-F", "--ipv6-addr"):
         options[word] = words.pop(0)
 gbps = json.load(open(__file__ + ".gbps")).get(options["-d"] + ":" + options["-i"], 0)
 if words:
@@ -22,9 +22,10 @@ if words:
         wire.sendall(b"%f\\n" % gbps)
         gbps = float(wire.makefile().readline() or 0)
 else:
-    with socket.socket(socket.AF_INET6) as door:
+    family, own = (socket.AF_INET6, "::") if "--ipv6-addr" in sys.argv else (socket.AF_INET, "0.0.0.0")
+    with socket.socket(family) as door:
         door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        door.bind(("::", int(options["-p"])))
+        door.bind((own, int(options["-p"])))
         door.listen(1)
         with door.accept()[0] as wire:
             gbps = min(gbps, float(wire.makefile().readline()))

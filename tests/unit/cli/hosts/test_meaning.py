@@ -21,7 +21,7 @@ from clusterctl.hosts.record import (
     write_record,
 )
 from clusterctl.ssh.request import end_line
-from clusterctl.ssh.target import target_of
+from clusterctl.ssh.target import proxy_argv, target_of
 from clusterctl.text.headline import advice, ends, money
 from clusterctl.text.next_commands import replace_slot
 from clusterctl_infra.config.hosts import HostsConfig
@@ -245,3 +245,11 @@ def test_an_order_of_ranks_is_told_once_kept_in_the_record_and_gone_with_its_set
     file.write_text(file.read_text().replace('"ranks": [\n  0,', '"ranks": [\n  1,'))
     with pytest.raises(ClusterctlError, match="which is not one rank for each slot"):
         read_record(HOSTS, home)
+
+
+def test_a_bastion_leads_to_ipv6_addresses_and_other_ports_too() -> None:
+    behind = config().model_copy(update={"ssh": config().ssh.model_copy(update={"bastion": "ada@door"})})
+    inventory = hosts_inventory(behind, record(), folder=FOLDER)
+    argv = proxy_argv(inventory, inventory.nodes[0], host="fd00::5", port=2222)
+    assert argv is not None
+    assert (argv[:3], argv[-1]) == (("ssh", "-W", "[fd00::5]:2222"), "ada@door")
