@@ -14,6 +14,8 @@ from clusterctl.hosts.meaning import NO_END, hosts_inventory, install_request, w
 from clusterctl.hosts.record import (
     HostsRecord,
     RecordedHost,
+    forget_record,
+    held,
     new_record,
     new_slots,
     read_record,
@@ -26,7 +28,7 @@ from clusterctl.text.headline import advice, ends, money
 from clusterctl.text.next_commands import replace_slot
 from clusterctl_infra.config.hosts import HostsConfig
 from clusterctl_infra.config.load_hosts import load_hosts
-from clusterctl_infra.errors import ClusterctlError
+from clusterctl_infra.errors import ClusterctlError, UsageError
 from clusterctl_infra.outputs import InventoryUnreadable, inventory_from_json, inventory_to_json
 
 from tests.unit.infra.components.example_clusters import EXAMPLES, HOSTS, golden_file
@@ -245,3 +247,28 @@ def test_an_order_of_ranks_is_told_once_kept_in_the_record_and_gone_with_its_set
     file.write_text(file.read_text().replace('"ranks": [\n  0,', '"ranks": [\n  1,'))
     with pytest.raises(ClusterctlError, match="which is not one rank for each slot"):
         read_record(HOSTS, home)
+
+
+def test_what_is_done_on_hosts_is_remembered_so_that_a_change_is_asked_about(tmp_path: Path) -> None:
+    nothing, work = record(), record(with_storage())
+    assert nothing.work == ""
+    write_record(work, Home(path=tmp_path))
+    assert read_record(work.name, Home(path=tmp_path)) == work
+    (script,) = with_storage().scripts
+    other = script.with_content("#!/bin/sh\nfalse\n")
+    changes: list[dict[str, Any]] = [{"packages": ("htop",)}, {"storage": ()}, {"scripts": (other,)}]
+    others = {record(with_storage().model_copy(update=change)).work for change in changes}
+    assert len(others - {"", work.work}) == 3
+
+
+def test_whoever_forgets_a_cluster_leaves_its_lock_so_that_nobody_else_has_it_too(tmp_path: Path) -> None:
+    """A lock file that is deleted while it is held could be made anew, and then held by two."""
+    home = Home(path=tmp_path)
+    write_record(record(), home)
+    with held(record().name, home, verb="down"):
+        forget_record(record().name, home)
+        assert read_record(record().name, home) is None
+        with pytest.raises(UsageError, match="another clusterctl changes"), held(record().name, home, verb="up"):
+            pass
+    with held(record().name, home, verb="up"):
+        pass
