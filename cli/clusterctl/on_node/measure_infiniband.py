@@ -36,7 +36,7 @@ def send(pair: dict[str, Any], port: int, limit_s: float, rows: list[dict[str, A
             if answer != "ready":
                 rows.append({"link": index, "text": "", "why": answer or "the other node went away"})
                 continue
-            code, text = run([*argv_of(device, port + 1 + index), pair["address"]], limit_s)
+            code, text = run([*argv_of(device, port + 1 + index, pair["address"]), pair["address"]], limit_s)
             say(wire, "done")
             theirs = heard(wire, limit_s + CLOSING_S)
             why = "" if code == 0 else told(code, text) + ("; there: " + theirs if theirs not in ("", ENDED) else "")
@@ -45,7 +45,8 @@ def send(pair: dict[str, Any], port: int, limit_s: float, rows: list[dict[str, A
 
 def receive(pair: dict[str, Any], port: int, limit_s: float) -> str:
     """Why it did not come to the end of the pair's links; empty where it did."""
-    with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as door:
+    family = socket.AF_INET6 if ":" in pair["address"] else socket.AF_INET
+    with contextlib.closing(socket.socket(family, socket.SOCK_STREAM)) as door:
         door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         door.bind((pair["address"], port))
         door.listen(1)
@@ -56,17 +57,21 @@ def receive(pair: dict[str, Any], port: int, limit_s: float) -> str:
             index = heard(wire, limit_s + CLOSING_S)
             if not index:
                 return ""
-            with served(argv_of(pair["links"][int(index)][1], port + 1 + int(index))) as process:
+            with served(argv_of(pair["links"][int(index)][1], port + 1 + int(index), pair["address"])) as process:
                 state = ready(process, port + 1 + int(index), limit_s)
                 say(wire, state)
                 if state == "ready" and heard(wire, limit_s + CLOSING_S) == "done":
                     say(wire, last_words(process))
 
 
-def argv_of(link: str, port: int) -> list[str]:
-    """The program for `mlx5_0:1`, which its two ends start alike."""
+def argv_of(link: str, port: int, address: str) -> list[str]:
+    """The program for `mlx5_0:1`, which its two ends start alike; they find each other by IPv4 unless they are told.
+
+    For the flag: linux-rdma/perftest, src/perftest_parameters.c (read 2026-11).
+    """
     device, _, number = link.partition(":")
-    return [*PROGRAM, "-d", device, "-i", number, "-p", str(port)]
+    family = ["--ipv6-addr"] if ":" in address else []
+    return [*PROGRAM, "-d", device, "-i", number, "-p", str(port), *family]
 
 
 def run(argv: list[str], limit_s: float) -> tuple[int, str]:

@@ -29,11 +29,16 @@ def program(tmp_path: Path) -> Path:
 
 
 def measure(
-    program: Path, figures: Mapping[str, float], slots: Sequence[int] = (0, 1), *, limit_s: float = 30
+    program: Path,
+    figures: Mapping[str, float],
+    slots: Sequence[int] = (0, 1),
+    *,
+    limit_s: float = 30,
+    address: str = "127.83.1.1",
 ) -> list[PairAnswer]:
     """What each of these nodes prints, all run at once; slot 0 sends to slot 1."""
     Path(f"{program}.gbps").write_text(json.dumps(figures))
-    pair = {"from": 0, "to": 1, "address": "127.83.1.1", "links": LINKS}
+    pair = {"from": 0, "to": 1, "address": address, "links": LINKS}
     round_ = json.dumps({"pairs": [pair], "port": 29481, "limit_s": limit_s})
     environ = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"}
     children = [
@@ -54,8 +59,9 @@ def measure(
     return [parse_pair(child.communicate(timeout=60)[0]) for child in children]
 
 
-def test_every_link_of_a_pair_is_measured(program: Path) -> None:
-    sender, receiver = measure(program, {"mlx5_0:1": 394.5, "mlx5_1:1": 196.2})
+@pytest.mark.parametrize("address", ["127.83.1.1", "::1"])
+def test_every_link_of_a_pair_is_measured(program: Path, address: str) -> None:
+    sender, receiver = measure(program, {"mlx5_0:1": 394.5, "mlx5_1:1": 196.2}, address=address)
     assert [(row.gbps, row.why) for row in sender.links] == [(394.5, ""), (196.2, "")]
     assert (sender.trouble, receiver) == ("", PairAnswer(trouble="", links=()))
 
