@@ -22,6 +22,7 @@ from clusterctl.hosts.record import (
     wanted_record,
     write_record,
 )
+from clusterctl.ssh.openssh_config import ssh_config_text
 from clusterctl.ssh.request import end_line
 from clusterctl.ssh.target import target_of
 from clusterctl.text.headline import advice, ends, money
@@ -272,3 +273,14 @@ def test_whoever_forgets_a_cluster_leaves_its_lock_so_that_nobody_else_has_it_to
             pass
     with held(record().name, home, verb="up"):
         pass
+
+
+def test_the_bastion_and_a_person_s_own_ssh_go_to_the_port_too() -> None:
+    ssh = elsewhere().ssh.model_copy(update={"bastion": "ada@bastion.example.com"})
+    inventory = hosts_inventory(elsewhere().model_copy(update={"ssh": ssh}), record(elsewhere()), folder=FOLDER)
+    way = target_of(inventory, inventory.nodes[1]).proxy_argv
+    assert way is not None
+    assert way[:3] == ("ssh", "-W", "[10.1.0.6]:2222")
+    text = ssh_config_text(inventory, key_file=None, known_hosts=Path("known_hosts"))
+    assert f"Host {HOSTS}-1\n    HostName 10.1.0.6\n    Port 2222\n" in text
+    assert "ProxyCommand ssh -W '[%h]:%p' " in text
