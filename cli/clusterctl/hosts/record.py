@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 import json
 import secrets
 from collections.abc import Iterable, Iterator
@@ -69,6 +70,8 @@ class HostsRecord:
     """Machines that were taken out of the list and have not been cleaned yet."""
     ranks: tuple[int, ...] = ()
     """By slot, as they were ordered by switch; empty where none were: then a rank is its slot."""
+    work: str = ""
+    """A hash of what was agreed to: mounts, packages and scripts; empty for nothing of these."""
 
     @property
     def cluster(self) -> str:
@@ -116,7 +119,7 @@ def wanted_record(config: HostsConfig, before: HostsRecord) -> HostsRecord:
     for host in hosts:
         left.pop(host.host_key, None)
     ranks = before.ranks and kept_ranks(before.ranks, nodes=len(hosts)) if config.ranks == "topology" else ()
-    return replace(before, hosts=hosts, leaving=tuple(left.values()), ranks=ranks)
+    return replace(before, hosts=hosts, leaving=tuple(left.values()), ranks=ranks, work=_work_of(config))
 
 
 def new_slots(before: HostsRecord | None, after: HostsRecord) -> tuple[int, ...]:
@@ -138,6 +141,7 @@ def read_record(name: str, home: Home) -> HostsRecord | None:
             hosts=_hosts_in(row.objects("hosts", most=10_000)),
             leaving=_hosts_in(row.objects("leaving", most=10_000)),
             ranks=_ranks_in(row),
+            work=row.text("work") if row.has("work") else "",
         )
     except FileNotFoundError:
         return None
@@ -182,6 +186,12 @@ def held(name: str, home: Home, *, verb: str) -> Iterator[None]:
             told = f"another clusterctl changes {name}{HOSTS_SUFFIX} now; {verb} was not begun"
             raise UsageError(told, hint=f"clusterctl status --cluster {name}{HOSTS_SUFFIX}") from e
         yield
+
+
+def _work_of(config: HostsConfig) -> str:
+    scripts = [[script.model_dump(), script.content] for script in config.scripts]
+    work = [[row.model_dump() for row in config.storage], list(config.packages), scripts]
+    return hashlib.sha256(json.dumps(work).encode()).hexdigest() if any(work) else ""
 
 
 def _file(name: str, home: Home) -> Path:

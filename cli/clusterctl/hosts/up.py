@@ -148,9 +148,11 @@ def _refuse_lost_jobs(
 def _agree(request: HostsUp, before: HostsRecord | None, record: HostsRecord, output: Output) -> None:
     """Returns when the person agrees to what is written on machines of somebody's. Raises UsageError."""
     new = new_slots(before, record)
-    if request.is_agreed or not (new or record.leaving):
+    is_other_work = before is not None and record.work not in ("", before.work)
+    if request.is_agreed or not (new or record.leaving or is_other_work):
         return
     does = [f"make {count(len(new), 'host')} nodes"] if new else []
+    does += ["mount, install and run on all hosts what cluster.yaml says now"] if is_other_work else []
     does += [f"remove the agent from {', '.join(host.place for host in record.leaving)}"] if record.leaving else []
     hint = f"clusterctl up {request.folder.typed} --yes"
     if not output.can_ask or request.as_json:

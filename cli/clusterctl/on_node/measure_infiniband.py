@@ -66,10 +66,13 @@ def receive(pair: dict[str, Any], port: int, limit_s: float) -> str:
 
 
 def argv_of(link: str, port: int, address: str) -> list[str]:
-    """The program for `mlx5_0:1`, which its two ends start alike."""
+    """The program for `mlx5_0:1`, which its two ends start alike; they find each other by IPv4 unless they are told.
+
+    For the flag: linux-rdma/perftest, src/perftest_parameters.c (read 2026-11).
+    """
     device, _, number = link.partition(":")
     family = ["--ipv6-addr"] if ":" in address else []
-    return [*PROGRAM, *family, "-d", device, "-i", number, "-p", str(port)]
+    return [*PROGRAM, "-d", device, "-i", number, "-p", str(port), *family]
 
 
 def run(argv: list[str], limit_s: float) -> tuple[int, str]:

@@ -18,6 +18,7 @@ while words and words[0].startswith("-"):
         options[word] = words.pop(0)
 gbps = json.load(open(__file__ + ".gbps")).get(options["-d"] + ":" + options["-i"], 0)
 if words:
+    socket.getaddrinfo(words[0], None, socket.AF_INET6 if "--ipv6-addr" in sys.argv else socket.AF_INET)
     with socket.create_connection((words[0], int(options["-p"])), 10) as wire:
         wire.sendall(b"%f\\n" % gbps)
         gbps = float(wire.makefile().readline() or 0)

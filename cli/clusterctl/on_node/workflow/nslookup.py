@@ -16,12 +16,14 @@ from typing import List, Sequence
 
 
 def addresses(name: str) -> Sequence[str]:
-    """The IPv4 addresses of the name, each once; none where it has none."""
-    try:
-        found = socket.getaddrinfo(name, None, socket.AF_INET, socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        return []
-    return list(dict.fromkeys(str(row[4][0]) for row in found))
+    """The IPv4 addresses of the name, each once, else its IPv6 addresses; none where it has none."""
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            found = socket.getaddrinfo(name, None, family, socket.SOCK_STREAM)
+        except (OSError, UnicodeError):
+            continue
+        return list(dict.fromkeys(str(row[4][0]) for row in found))
+    return []
 
 
 def main(arguments: List[str]) -> int:

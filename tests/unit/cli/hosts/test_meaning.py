@@ -14,19 +14,22 @@ from clusterctl.hosts.meaning import NO_END, hosts_inventory, install_request, w
 from clusterctl.hosts.record import (
     HostsRecord,
     RecordedHost,
+    forget_record,
+    held,
     new_record,
     new_slots,
     read_record,
     wanted_record,
     write_record,
 )
+from clusterctl.ssh.openssh_config import ssh_config_text
 from clusterctl.ssh.request import end_line
 from clusterctl.ssh.target import proxy_argv, target_of
 from clusterctl.text.headline import advice, ends, money
 from clusterctl.text.next_commands import replace_slot
 from clusterctl_infra.config.hosts import HostsConfig
 from clusterctl_infra.config.load_hosts import load_hosts
-from clusterctl_infra.errors import ClusterctlError
+from clusterctl_infra.errors import ClusterctlError, UsageError
 from clusterctl_infra.outputs import InventoryUnreadable, inventory_from_json, inventory_to_json
 
 from tests.unit.infra.components.example_clusters import EXAMPLES, HOSTS, golden_file
@@ -255,3 +258,39 @@ def test_a_bastion_leads_to_ipv6_addresses_and_other_ports_too() -> None:
     argv = proxy_argv(inventory, inventory.nodes[0], host="fd00::5", port=2222)
     assert argv is not None
     assert (argv[:3], argv[-1]) == (("ssh", "-W", "[fd00::5]:2222"), "ada@door")
+
+
+def test_what_is_done_on_hosts_is_remembered_so_that_a_change_is_asked_about(tmp_path: Path) -> None:
+    nothing, work = record(), record(with_storage())
+    assert nothing.work == ""
+    write_record(work, Home(path=tmp_path))
+    assert read_record(work.name, Home(path=tmp_path)) == work
+    (script,) = with_storage().scripts
+    other = script.with_content("#!/bin/sh\nfalse\n")
+    changes: list[dict[str, Any]] = [{"packages": ("htop",)}, {"storage": ()}, {"scripts": (other,)}]
+    others = {record(with_storage().model_copy(update=change)).work for change in changes}
+    assert len(others - {"", work.work}) == 3
+
+
+def test_whoever_forgets_a_cluster_leaves_its_lock_so_that_nobody_else_has_it_too(tmp_path: Path) -> None:
+    """A lock file that is deleted while it is held could be made anew, and then held by two."""
+    home = Home(path=tmp_path)
+    write_record(record(), home)
+    with held(record().name, home, verb="down"):
+        forget_record(record().name, home)
+        assert read_record(record().name, home) is None
+        with pytest.raises(UsageError, match="another clusterctl changes"), held(record().name, home, verb="up"):
+            pass
+    with held(record().name, home, verb="up"):
+        pass
+
+
+def test_the_bastion_and_a_person_s_own_ssh_go_to_the_port_too() -> None:
+    ssh = elsewhere().ssh.model_copy(update={"bastion": "ada@bastion.example.com"})
+    inventory = hosts_inventory(elsewhere().model_copy(update={"ssh": ssh}), record(elsewhere()), folder=FOLDER)
+    way = target_of(inventory, inventory.nodes[1]).proxy_argv
+    assert way is not None
+    assert way[:3] == ("ssh", "-W", "[10.1.0.6]:2222")
+    text = ssh_config_text(inventory, key_file=None, known_hosts=Path("known_hosts"))
+    assert f"Host {HOSTS}-1\n    HostName 10.1.0.6\n    Port 2222\n" in text
+    assert "ProxyCommand ssh -W '[%h]:%p' " in text
