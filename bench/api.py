@@ -1,4 +1,4 @@
-"""What a function's call takes beside a `clusterctl run`, and what a program pays for `import clusterctl`."""
+"""What a function's call takes beside a `clusterctl run`, what `check` takes, and what `import clusterctl` costs."""
 
 from __future__ import annotations
 
@@ -47,6 +47,8 @@ def table() -> list[tuple[str, ...]]:
         job = [CLUSTERCTL, "run", "--cluster", cluster, "--launcher", "plain", "--nproc", "1"]
         argv = [*job, "--env", f"PATH={path}", "--", "empty.py"]
         runs = [run(argv, env=space.env, cwd=str(work), timeout_s=120) for _ in range(CALLS)]
+        look = [CLUSTERCTL, "check", "--cluster", cluster]
+        checks = [run(look, env=space.env, cwd=str(work), timeout_s=120) for _ in range(CALLS)]
         starts = {
             "python -c pass": "pass",
             "import clusterctl": "import clusterctl",
@@ -67,6 +69,7 @@ def table() -> list[tuple[str, ...]]:
             f"{call_s - run_s:+.2f} s",
             "< +0.30 s",
         ),
+        (f"clusterctl check ({NODES} nodes)", f"{median_wall_s(checks):.2f} s", "", "< 1 s"),
         *(
             (name, f"{median_wall_s(row) * 1000:.0f} ms", f"{(median_wall_s(row) - floor) * 1000:+.0f} ms", "< +100 ms")
             for name, row in timings.items()

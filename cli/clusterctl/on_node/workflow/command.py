@@ -60,6 +60,7 @@ class Command:
                 break
             except subprocess.TimeoutExpired:
                 self._look(environment)
+        self._child = None  # its number may be another's from now on
         code = 128 - status if status < 0 else status
         return Ended(code or (STOPPED if self._why else 0), self._why)
 
