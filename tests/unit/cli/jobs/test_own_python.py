@@ -118,6 +118,18 @@ def test_in_an_image_what_it_has_is_kept_and_only_python_and_pip_run_in_containe
     assert not any("--system-site-packages" in argv for _, argv in on_nodes.asked)
 
 
+def test_what_was_resolved_is_the_lock_of_the_next_job_with_these_requirements(layout: Layout) -> None:
+    spec = {**SPEC, "image_id": "sha256:01"}
+    run = RecordedRun()
+    made = own_python.lock(layout, spec, PYTHON, run)
+    (place,) = {argv[-1] for _, argv in run.asked if argv[0] == "sh" and Path(argv[-1]).name.startswith("lock-")}
+    Path(place).parent.mkdir(parents=True, exist_ok=True)
+    Path(place).write_text(made)
+    again = RecordedRun()
+    own_python.lock(layout, spec, PYTHON, again)
+    assert {argv[0] for _, argv in again.asked} == {"head"}, "nothing is resolved"
+
+
 def test_an_image_without_pip_has_it_made_by_venv() -> None:
     spec = {**SPEC, "image_id": "sha256:01"}
     made = own_python.venv_argv(spec, "/opt/python3", RecordedRun(has_pip=False))
