@@ -1,4 +1,4 @@
-"""The account of a cluster: which instance ran in which slot, and what billed beside them, from when to when."""
+"""The ledger of a cluster: which instance ran in which slot, and what billed beside them, from when to when."""
 
 from __future__ import annotations
 

@@ -11,14 +11,14 @@ from clusterctl_infra.ledger import Ledger, Span, ledger_from_json, ledger_to_js
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerCorrection:
-    """The spans as they truly were, for the account of one generation of the membership and no other."""
+    """The spans as they truly were, for the ledger of one generation of the membership and no other."""
 
     generation: int
     spans: tuple[Span, ...]
 
 
 def corrected(ledger: Ledger, spans: Iterable[Span]) -> Ledger:
-    """The account with each of `spans` in the place of its machine's last one, or behind all others."""
+    """The ledger with each of `spans` in the place of its machine's last one, or behind all others."""
     rows = list(ledger.spans)
     for span in spans:
         places = [index for index, row in enumerate(rows) if _machine(row) == _machine(span)]

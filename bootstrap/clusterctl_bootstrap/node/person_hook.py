@@ -3,7 +3,7 @@
 import os
 import subprocess
 from pathlib import Path
-from typing import Optional, Protocol
+from typing import Any, Optional, Protocol
 
 from clusterctl_bootstrap.node.hooks import RUN
 from clusterctl_bootstrap.node.warning import tell
@@ -28,9 +28,10 @@ class Hook(Protocol):
 class PersonHook:
     """One program, by its name; runs beside all else."""
 
-    def __init__(self, root: Path, name: str) -> None:
+    def __init__(self, root: Path, name: str, start_process: Any = subprocess.Popen) -> None:
         self.root = root
         self.name = name
+        self.start_process = start_process
         self.process: Optional[subprocess.Popen[bytes]] = None
 
     def start(self, limit_s: int, **more: str) -> None:
@@ -41,7 +42,7 @@ class PersonHook:
         if not os.access(str(hook), os.X_OK):
             return tell(self.root, "/%s does not run: chmod +x /%s" % ((FOLDER + self.name,) * 2))
         try:
-            self.process = subprocess.Popen(
+            self.process = self.start_process(
                 ["sh", "-c", RUN, str(self.root / LOGS / (self.name + ".log")), str(limit_s), str(hook)],
                 env=dict(os.environ, **more),
                 stdin=subprocess.DEVNULL,

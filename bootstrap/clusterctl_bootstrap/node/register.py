@@ -37,7 +37,7 @@ def open_register(root: Path, outside: Outside) -> None:
     folder.chmod(0o1777)
 
 
-def asking(root: Path) -> List[int]:
+def asking(root: Path, scan: Any = os.scandir) -> List[int]:
     """The processes that asked and live; what else lies in the register is removed, whatever it is.
 
     An entry counts for processes of its owner alone. Raises OSError where there is no register.
@@ -45,7 +45,7 @@ def asking(root: Path) -> List[int]:
     found, folders = [], []
     made_by: Counter[int] = Counter()
     makers_of_folders: Set[int] = set()
-    with os.scandir(str(root / REGISTER)) as entries:
+    with scan(str(root / REGISTER)) as entries:
         for entry in list(entries):
             with contextlib.suppress(OSError):  # gone by now
                 owner = entry.stat(follow_symlinks=False).st_uid

@@ -49,7 +49,7 @@ from clusterctl.lifecycle.last_look import (
 )
 from clusterctl.lifecycle.opening import inspect, open_change_at
 from clusterctl.lifecycle.running_jobs import keep_jobs, tell_running
-from clusterctl.lifecycle.unknown_machines import foretell_unknown
+from clusterctl.lifecycle.unknown_machines import preview_unknown
 from clusterctl.lifecycle.up_runs import go_at_once
 from clusterctl.output import Output
 from clusterctl.system.room import NoRoom
@@ -100,7 +100,7 @@ def take_down_held(request: DownRequest, change: Change, found: StackState | Non
     if going.keeps_data:
         run_checks("down", WithIntent(**vars(read_state_of(down, found)), intent=written_of(change)), after=WithState)
     show_preview(down, going)
-    foretell_unknown(change, found)
+    preview_unknown(change, found)
     tell_running(change, found)
     ask(down)
     keep_jobs(change, found)

@@ -36,7 +36,7 @@ from clusterctl.lifecycle.newer_membership import REFUSED_FOR_ITS_NUMBER
 from clusterctl.lifecycle.opening import Held, open_change_of
 from clusterctl.lifecycle.reservation import forget_ended, reserved_or_not
 from clusterctl.lifecycle.spend_gate import agree_to
-from clusterctl.lifecycle.unknown_machines import foretell_unknown
+from clusterctl.lifecycle.unknown_machines import preview_unknown
 from clusterctl.lifecycle.whole_cluster import refuse_half_gone
 from clusterctl.output import Output, unshown_by
 from clusterctl.text.headline import rehearsed
@@ -65,7 +65,7 @@ def move_deadline(request: ExtendRequest, held: Held, *, now: Callable[[], datet
     change = held.change
     planned = checked_plan(request, held, now=now())
     move = move_of(planned)
-    foretell_unknown(change, planned.state)
+    preview_unknown(change, planned.state)
     half_done = half_done_before(change.previous, request.inventory)
     if half_done is not None:
         change.output.note(f"  {half_done}")

@@ -255,7 +255,7 @@ def with_changes(intent: Intent, changes: Mapping[str, str | None]) -> Intent:
 
 
 def _account(intent: Intent, state: StackState, seen: Seen) -> dict[str, str | None]:
-    """The state's account put right by what AWS said, for the plan; and what was put right, for the state."""
+    """The state's ledger put right by what AWS said, for the plan; and what was put right, for the state."""
     ledger = ledger_in(state)
     if ledger is None:
         return {"ledger": None, "corrected": None}

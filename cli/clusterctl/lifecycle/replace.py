@@ -33,7 +33,7 @@ from clusterctl.lifecycle.opening import Held, open_change_of
 from clusterctl.lifecycle.reservation import forget_ended, reserved_or_not
 from clusterctl.lifecycle.running_jobs import refuse_running
 from clusterctl.lifecycle.stopped import empty_places_bill, telling_if_stopped, told_stopped
-from clusterctl.lifecycle.unknown_machines import foretell_unknown
+from clusterctl.lifecycle.unknown_machines import preview_unknown
 from clusterctl.lifecycle.up_runs import run_until_places_are_free
 from clusterctl.lifecycle.whole_cluster import refuse_no_way_out
 from clusterctl.output import Output
@@ -128,7 +128,7 @@ def checked_plan(request: ReplaceRequest, held: Held, *, now: datetime) -> WithP
     intent = for_up(written, found, change.seen(found))
     planned = WithPlan(**vars(read), intent=intent, plan=plan_of(intent, found, now=now))
     run_checks("replace", planned, after=WithState)
-    foretell_unknown(change, found)
+    preview_unknown(change, found)
     run_checks("replace", WithPreview(**vars(planned), makes_machines=True), after=WithPlan)
     again = replace_slot(change.cluster, request.slot)
     refuse_running(change, found, {request.slot}, is_forced=request.is_forced, again=again)

@@ -15,7 +15,7 @@ SHOWN = 3
 """So many are named; the others are counted."""
 
 
-def foretell_unknown(change: Change, state: StackState) -> None:
+def preview_unknown(change: Change, state: StackState) -> None:
     """Names the machines that the repair will end. Raises EngineError when they are of a run under way, CloudError.
 
     A run that was killed leaves such machines; so does a person who takes one out of the state, who may want it still.

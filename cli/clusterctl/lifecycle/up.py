@@ -52,7 +52,7 @@ from clusterctl.lifecycle.running_jobs import refuse_running
 from clusterctl.lifecycle.spend_gate import agree
 from clusterctl.lifecycle.spot_checks import makes_spot_machines
 from clusterctl.lifecycle.stopped import telling_if_stopped
-from clusterctl.lifecycle.unknown_machines import foretell_unknown
+from clusterctl.lifecycle.unknown_machines import preview_unknown
 from clusterctl.lifecycle.up_request import UpRequest, read_written, said_of_the_flag
 from clusterctl.lifecycle.up_runs import Runs, run_up, runs_for
 from clusterctl.lifecycle.up_words import headline, price_question, warning_lines
@@ -117,7 +117,7 @@ def bring_up_held(up: Up, written: Intent, found: StackState | None) -> None:
     makes_machines = makes_spot_machines(up.change.clients, planned.plan, planned.state, anew=slots_of(anew))
     previewed = WithPreview(**vars(planned), anew=len(anew), makes_machines=makes_machines)
     run_checks("up", previewed, after=WithPlan)
-    foretell_unknown(up.change, planned.state)
+    preview_unknown(up.change, planned.state)
     refuse_running_jobs(up, planned, anew=slots_of(anew))
     failed = failed_to_replace(up, planned, anew=slots_of(anew))
     if ask(up, replace(previewed, anew=len(anew) + len(failed))):

@@ -24,7 +24,7 @@ class Case:
     now: datetime
     user_data_refusal: str | None
     ledger: Ledger
-    """The account of what ran and runs."""
+    """Of what ran and runs."""
     adopted_capacity: AdoptedCapacity | None
     """Of the reservation or block that the configuration names; None: not looked up."""
     adopted_network: AdoptedNetwork | None

@@ -3,7 +3,7 @@
 The instant is the same at every `up` of an unchanged cluster: what is open in the account runs on; slots that have no
 span yet count from the start of the run, or, where others already run, from the instant of the plan; addresses and
 storage from the start of the first run, or, where they bill at another rate than before, from the instant of the plan.
-Membership writes the same into the account.
+Membership writes the same into the ledger.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How the account of a cluster follows its members and what stands beside them, at one instant. Pure."""
+"""How the ledger of a cluster follows its members and what stands beside them, at one instant. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Rates = Mapping[StandingKind, float | None]
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerChange:
-    """The account after a change, and what the change opened and closed in it."""
+    """The ledger after a change, and what the change opened and closed in it."""
 
     ledger: Ledger
     opened: Ledger
@@ -39,13 +39,13 @@ def follow(
     price_usd_per_hour: float | None,
     observed: Sequence[Span] = (),
 ) -> LedgerChange:
-    """The account when the instances of `members` (slot → id) are the ones that run, with `rates` beside them.
+    """The ledger when the instances of `members` (slot → id) are the ones that run, with `rates` beside them.
 
     The first members of a run count from its start, which is before they exist: it errs early; and so does what stands
     beside them in the first run. All else counts from `at`, the instant that the plan was made for, so the plan's
     deadline stays true afterwards. A machine that ran before ended at `at`, or at the deadline `ends_by` that it had,
     whichever came first; what stands beside knows no deadline. `observed`: what AWS told of, which is put right in the
-    account before all that.
+    ledger before all that.
     """
     news = tuple(span for span in observed if span not in ledger.spans)
     ledger = corrected(ledger, news)
@@ -69,13 +69,13 @@ def follow(
 
 
 def changed_rates(ledger: Ledger, rates: Rates) -> tuple[StandingKind, ...]:
-    """The kinds that bill at another rate than the account has."""
+    """The kinds that bill at another rate than the ledger has."""
     known = {row.kind: row.usd_per_hour for row in _open(ledger)}
     return tuple(kind for kind in STANDING_KINDS if known.get(kind, 0.0) != rates.get(kind, 0.0))
 
 
 def close_all(ledger: Ledger, *, at: datetime, ends_by: datetime | None) -> LedgerChange:
-    """The account when nothing is paid any more."""
+    """The ledger when nothing is paid any more."""
     return _changed(
         ledger,
         opened=Ledger(),

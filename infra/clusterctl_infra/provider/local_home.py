@@ -52,7 +52,7 @@ class LocalHome:
         write_private(self.inventory_file(cluster), text)
 
     def append_ledger(self, cluster_id: str, row: Mapping[str, Any]) -> None:
-        """Adds one line to the cluster's account; lines already there are never touched."""
+        """Adds one line to the cluster's ledger; lines already there are never touched."""
         file = self.ledger_file(cluster_id)
         make_private_folder(file.parent)
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

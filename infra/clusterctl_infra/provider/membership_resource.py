@@ -22,12 +22,12 @@ _PRICES = ("node_price_usd_per_hour", *(f"{kind}_usd_per_hour" for kind in STAND
 _COUNTED = ("members", "run", "deadline", "live", "ranks")
 """What makes a new generation: `live` is a hash of what else nodes are told (env, keys), `ranks` the rank of each slot
 where it is not the slot. Another price of a node counts for machines that come later, so it alone changes nothing;
-another rate of addresses or storage is written into the account, and nodes are not told."""
+another rate of addresses or storage is written into the ledger, and nodes are not told."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipResource:
-    """Keeps generation and account in the state, and a copy in this computer's files."""
+    """Keeps generation and ledger in the state, and a copy in this computer's files."""
 
     home: LocalHome
     now: Callable[[], datetime]
@@ -86,7 +86,7 @@ class MembershipResource:
         return outputs
 
     def delete(self, state: Properties, place: Place) -> None:
-        """Closes the account: what ran until now is written down before the state forgets it."""
+        """Closes the ledger: what ran until now is written down before the state forgets it."""
         change = close_all(_ledger(state), at=self.now().replace(microsecond=0), ends_by=_deadline(state))
         closed = {**state, "generation": int(state["generation"]) + 1, "members": []}
         self._append(closed, change, at=self.now().replace(microsecond=0).isoformat())
@@ -174,7 +174,7 @@ def _change(state: Properties, inputs: Properties) -> LedgerChange:
 
 
 def _is_corrected(state: Properties, inputs: Properties) -> bool:
-    """Whether the account is put right by this change."""
+    """Whether the ledger is put right by this change."""
     return corrected(_ledger(state), _observed(state, inputs)) != _ledger(state)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from clusterctl_rehearsal.region.torch_share import IN_MACHINES
 from framework_packages import framework_folder, framework_pins
 
 from tests.integration.jobs import framework_programs
+from tests.integration.jobs.job_folders import new_name
 from tests.integration.jobs.left_of_job import left_of
 from tests.integration.rehearsed import Done, Rehearsed, rehearsed, wait_until
 
@@ -68,10 +68,6 @@ def told(done: Done) -> list[dict[str, Any]]:
     """What the ranks said of themselves, by rank."""
     lines = [line.partition(" told ")[2] for line in done.stdout.splitlines() if " told {" in line]
     return sorted((json.loads(line) for line in lines), key=lambda row: int(row["rank"]))
-
-
-def new_name() -> str:
-    return f"j{uuid.uuid4().hex[:8]}"
 
 
 @pytest.mark.parametrize("way", [marked(way) for way in (ACCELERATE, DEEPSPEED, RUNNER, JAX, TENSORFLOW)])

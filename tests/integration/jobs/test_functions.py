@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.jobs.job_folders import folder_with
 from tests.integration.jobs.wheels import write_wheel
 from tests.integration.rehearsed import ROOT, Done, Rehearsed, rehearsed, run, wait_until
 
@@ -87,10 +88,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
     """The folder of a program with functions."""
-    folder = tmp_path / "work"
-    folder.mkdir()
-    (folder / "near.py").write_text(NEAR)
-    return folder
+    return folder_with(tmp_path, {"near.py": NEAR})
 
 
 def program(cluster: Rehearsed, work: Path, *lines: str, name: str = "unused") -> list[str]:

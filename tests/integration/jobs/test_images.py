@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.jobs.container_image import NAME, make_image, write_archive
+from tests.integration.jobs.job_folders import mpi_words, new_name
 from tests.integration.jobs.test_launchers import MPI_SUM, ODD
 from tests.integration.jobs.wheels import write_wheel
 from tests.integration.rehearsed import CLUSTERCTL, Done, Rehearsed, rehearsed, run, wait_until
@@ -199,12 +200,11 @@ def test_a_function_has_its_requirements_in_a_container_of_its_image(cluster: Re
 
 
 def mpi(work: Path, name: str, *words: str) -> tuple[str, ...]:
-    options = ("--launcher", "mpi", "--nproc", "2", "--name", name, "--grace", "1s", "--workdir", str(work))
-    return ("run", "--image", NAME, *options, *words)
+    return (*mpi_words(work, name, "--image", NAME), *words)
 
 
 def test_mpirun_and_its_daemons_run_in_containers_of_the_image(cluster: Rehearsed, work: Path) -> None:
-    name = f"j{uuid.uuid4().hex[:8]}"
+    name = new_name()
     done = cluster.run(*mpi(work, name, "--", "mpi_sum.py", *ODD))
     assert done.exit_code == 0, done.text
     for rank in range(4):
@@ -220,7 +220,7 @@ def test_mpirun_and_its_daemons_run_in_containers_of_the_image(cluster: Rehearse
 def test_the_rank_of_an_mpi_job_in_containers_that_failed_is_named_and_nothing_is_left(
     cluster: Rehearsed, work: Path
 ) -> None:
-    name = f"j{uuid.uuid4().hex[:8]}"
+    name = new_name()
     done = cluster.run(*mpi(work, name, "--", "mpi_sum.py", "fail"))
     assert done.exit_code == 7, done.text
     assert f"{name}: failed: Node 1 ({cluster.name}-1): rank 2 (local rank 0) exited with code 7" in done.stderr
@@ -230,7 +230,7 @@ def test_the_rank_of_an_mpi_job_in_containers_that_failed_is_named_and_nothing_i
 def test_a_command_enters_the_container_of_mpirun_s_daemon_and_a_cancelled_job_leaves_none(
     cluster: Rehearsed, work: Path
 ) -> None:
-    name = f"j{uuid.uuid4().hex[:8]}"
+    name = new_name()
     cluster.ok(*mpi(work, name, "--detach", "--", "mpi_sum.py", "wait"))
     wait_until(lambda: cluster.ok("job", "logs", name).count("mpi rank") == 4, what="all ranks run", timeout_s=60)
     look = "import os; print(os.environ['RANK'], os.environ['container'], os.environ['OMPI_COMM_WORLD_SIZE'])"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from clusterctl_rehearsal.region.torch_share import IN_MACHINES
 
 from tests.integration.jobs.container_image import MAKE_IMAGE
+from tests.integration.jobs.job_folders import folder_with, new_name
 from tests.integration.rehearsed import Rehearsed, rehearsed, run, wait_until
 
 HOSTILE = """\
@@ -172,16 +172,18 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
     """A folder to start jobs from."""
-    folder = tmp_path / "work"
-    folder.mkdir()
-    (folder / "hostile.py").write_text(HOSTILE)
-    (folder / "orphans.py").write_text(ORPHANS)
-    (folder / "entered.py").write_text(ENTERED)
-    (folder / "hungry.py").write_text(HUNGRY)
-    (folder / "filling.py").write_text(FILLING)
-    (folder / "contained.py").write_text(IN_CONTAINER)
-    (folder / "by_torchrun.py").write_text(BY_TORCHRUN)
-    return folder
+    return folder_with(
+        tmp_path,
+        {
+            "hostile.py": HOSTILE,
+            "orphans.py": ORPHANS,
+            "entered.py": ENTERED,
+            "hungry.py": HUNGRY,
+            "filling.py": FILLING,
+            "contained.py": IN_CONTAINER,
+            "by_torchrun.py": BY_TORCHRUN,
+        },
+    )
 
 
 def test_a_job_can_neither_become_root_nor_reach_other_nodes_nor_end_its_supervisor(
@@ -204,7 +206,7 @@ def test_a_job_can_neither_become_root_nor_reach_other_nodes_nor_end_its_supervi
 
 
 def test_a_user_without_sudo_reads_nothing_of_a_job(cluster: Rehearsed, work: Path) -> None:
-    name = f"j{uuid.uuid4().hex[:8]}"
+    name = new_name()
     cluster.ok("run", "--launcher", "plain", "--name", name, "--workdir", str(work), "--node", "0", "--", "true")
     folder = f"/var/lib/clusterctl/jobs/{name}"
     read = f"cat {folder}/spec.json {folder}/attempt-1/output* {folder}/code/hostile.py; ls {folder}"
@@ -216,7 +218,7 @@ def test_a_user_without_sudo_reads_nothing_of_a_job(cluster: Rehearsed, work: Pa
 def test_a_command_inside_a_job_has_no_more_rights_than_the_job_whatever_the_job_plants(
     cluster: Rehearsed, work: Path
 ) -> None:
-    name = f"j{uuid.uuid4().hex[:8]}"
+    name = new_name()
     options = ("--launcher", "plain", "--name", name, "--grace", "1s", "--detach", "--workdir", str(work))
     cluster.env["OWN"] = "s3cret"
     cluster.ok("run", *options, "--node", "0", "--secret", "OWN", "--", "entered.py")
@@ -237,7 +239,7 @@ def test_a_command_inside_a_job_has_no_more_rights_than_the_job_whatever_the_job
 
 
 def test_a_killed_keeper_takes_all_of_the_job_with_it(cluster: Rehearsed, work: Path) -> None:
-    name = f"j{uuid.uuid4().hex[:8]}"
+    name = new_name()
     options = ("--launcher", "plain", "--name", name, "--grace", "1s", "--detach", "--workdir", str(work))
     cluster.ok("run", *options, "--", "orphans.py")
     wait_until(lambda: cluster.ok("job", "logs", name).count("up") == 2, what="all ranks run", timeout_s=60)
@@ -271,7 +273,7 @@ def test_check_names_the_pair_that_does_not_hear_each_other(cluster: Rehearsed) 
 
 def test_ranks_run_in_containers_of_an_image_and_nothing_of_them_is_left(cluster: Rehearsed, work: Path) -> None:
     cluster.ok("ssh", "--node", "0", "--sudo", "--command", MAKE_IMAGE)
-    name = f"j{uuid.uuid4().hex[:8]}"
+    name = new_name()
     cluster.env["TOKEN"] = "drowssap"
     flags = ("--image", "test/python:1", "--launcher", "plain", "--node", "0", "--nproc", "2", "--workdir", str(work))
     options = (*flags, "--secret", "TOKEN", "--env", "LINES2=a\nb", "--grace", "1s")
@@ -317,7 +319,7 @@ def test_torchrun_runs_in_a_container_and_a_command_beside_one_of_its_ranks(clus
     if cluster.run("ssh", "--node", "0", "test", "-d", IN_MACHINES).exit_code != 0:
         pytest.fail("no torch for the machines: run scripts/torch first")
     cluster.ok("ssh", "--node", "0", "--sudo", "--command", f"{WITH_TORCH} && {MAKE_IMAGE}")
-    name = f"j{uuid.uuid4().hex[:8]}"
+    name = new_name()
     options = ("--image", "test/python:1", "--node", "0", "--nproc", "2", "--name", name, "--workdir", str(work))
     cluster.ok("run", *options, "--detach", "--", "by_torchrun.py")
     wait_until(
@@ -343,7 +345,7 @@ def test_an_image_that_no_registry_gives_starts_nothing(cluster: Rehearsed, work
 
 
 def test_a_rank_that_the_kernel_kills_for_memory_is_told_as_that(cluster: Rehearsed, work: Path) -> None:
-    name = f"j{uuid.uuid4().hex[:8]}"
+    name = new_name()
     options = ("--launcher", "plain", "--name", name, "--grace", "1s", "--detach", "--workdir", str(work))
     cluster.ok("run", *options, "--", "hungry.py")
     cluster.ok("ssh", "--node", "1", "--sudo", "--command", SHORT_OF_MEMORY % name)
@@ -356,7 +358,7 @@ def test_a_rank_that_the_kernel_kills_for_memory_is_told_as_that(cluster: Rehear
 def test_a_full_disk_ends_the_job_and_says_so_and_its_output_outlives_the_cluster(
     cluster: Rehearsed, work: Path
 ) -> None:
-    name = f"j{uuid.uuid4().hex[:8]}"
+    name = new_name()
     cluster.ok("ssh", "--node", "1", "--sudo", "--command", SMALL_DISK)
     options = ("--launcher", "plain", "--name", name, "--grace", "1s", "--workdir", str(work))
     done = cluster.run("run", *options, "--", "filling.py")
@@ -365,7 +367,7 @@ def test_a_full_disk_ends_the_job_and_says_so_and_its_output_outlives_the_cluste
     assert "No space left on device" in done.stderr
     left = "ls /run/clusterctl/jobs; ls /run/clusterctl/job-lease; pgrep -f '[f]illing.py'; true"
     assert cluster.ok("ssh", "--node", "all", "--sudo", "--command", left).strip() == ""
-    other = f"j{uuid.uuid4().hex[:8]}"
+    other = new_name()
     cluster.ok("run", *options[:3], other, "--detach", "--node", "0", "--workdir", str(work), "--", "orphans.py")
     wait_until(lambda: "up" in cluster.ok("job", "logs", other), what="the job runs", timeout_s=60)
     cluster.down()

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any  # parsed JSON
 import pytest
 from clusterctl_rehearsal.region.torch_share import IN_MACHINES
 
+from tests.integration.jobs.job_folders import folder_with, new_name
 from tests.integration.jobs.left_of_job import left_of
 from tests.integration.jobs.wheels import write_wheel
 from tests.integration.rehearsed import CLUSTERCTL, ROOT, Done, Rehearsed, rehearsed, wait_until
@@ -72,18 +72,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
     """A folder to start jobs from."""
-    folder = tmp_path / "work"
-    folder.mkdir()
-    (folder / "words.py").write_text(WORDS)
-    (folder / "long.py").write_text(LONG)
-    (folder / "stubborn.py").write_text(STUBBORN)
-    (folder / "gpus.py").write_text(GPUS)
-    (folder / "warned.py").write_text(WARNED)
-    return folder
-
-
-def new_name() -> str:
-    return f"j{uuid.uuid4().hex[:8]}"
+    return folder_with(
+        tmp_path, {"words.py": WORDS, "long.py": LONG, "stubborn.py": STUBBORN, "gpus.py": GPUS, "warned.py": WARNED}
+    )
 
 
 def run_job(cluster: Rehearsed, work: Path, name: str, *arguments: str, env: dict[str, str] | None = None) -> Done:

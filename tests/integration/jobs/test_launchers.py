@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.integration.jobs.job_folders import folder_with, mpi_words, new_name
 from tests.integration.rehearsed import Rehearsed, rehearsed, wait_until
 
 MPI_SUM = """\
@@ -47,19 +47,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
     """A folder to start jobs from."""
-    folder = tmp_path / "work"
-    folder.mkdir()
-    (folder / "mpi_sum.py").write_text(MPI_SUM)
-    return folder
+    return folder_with(tmp_path, {"mpi_sum.py": MPI_SUM})
 
 
 def mpi(work: Path, name: str, *words: str) -> tuple[str, ...]:
-    options = ("--launcher", "mpi", "--nproc", "2", "--name", name, "--grace", "1s", "--workdir", str(work))
-    return ("run", *options, "--", "mpi_sum.py", *words)
-
-
-def new_name() -> str:
-    return f"j{uuid.uuid4().hex[:8]}"
+    return (*mpi_words(work, name), "--", "mpi_sum.py", *words)
 
 
 def test_mpirun_adds_up_over_two_nodes_and_each_rank_s_output_is_its_own_node_s(cluster: Rehearsed, work: Path) -> None:

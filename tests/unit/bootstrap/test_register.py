@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,6 +31,22 @@ def test_who_asks_and_lives_is_found_and_nothing_else_stays(folder: Path, tmp_pa
     (folder / "link").symlink_to("/etc/passwd")
     assert asking(tmp_path) == [os.getpid()]
     assert list(folder.iterdir()) == [own]
+
+
+def test_an_entry_that_goes_while_it_is_looked_at_hides_no_other(folder: Path, tmp_path: Path) -> None:
+    """Its process has ended, or its owner does not ask any more."""
+
+    @contextlib.contextmanager
+    def scan(path: str) -> Iterator[list[os.DirEntry[str]]]:
+        with os.scandir(path) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+        (folder / "1").unlink()
+        yield found
+
+    for name in ("1", str(os.getpid())):
+        (tmp_path / "proc" / name).mkdir(exist_ok=True)
+        (folder / name).touch()
+    assert asking(tmp_path, scan) == [os.getpid()]
 
 
 def test_entries_beyond_what_a_user_needs_are_removed(folder: Path, tmp_path: Path) -> None:

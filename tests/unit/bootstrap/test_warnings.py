@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from clusterctl_bootstrap.node import register, warning
+from clusterctl_bootstrap.node.person_hook import PersonHook
 
 from tests.unit.bootstrap.machine_that_ends import MINUTE, Ending, ask
 
@@ -158,6 +160,18 @@ def test_nobody_asks_for_somebody_elses_process(owner: int, of_process: int, is_
 
 def test_the_register_is_open_to_all_and_nobody_removes_anothers_entry(ending: Ending) -> None:
     assert (ending.root / register.REGISTER).stat().st_mode & 0o7777 == 0o1777
+
+
+def test_a_hook_for_which_there_is_no_memory_is_told_of_and_keeps_the_machine_from_nothing(ending: Ending) -> None:
+    def no_memory(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+    hook = ending.root / "etc/clusterctl/hooks/pre-terminate"
+    hook.parent.mkdir(parents=True)
+    hook.touch(0o755)
+    ending.watch.hook = PersonHook(ending.root, "pre-terminate", no_memory)
+    assert "pre-terminate does not run: [Errno 12] Cannot allocate memory" in ending.look(55 * MINUTE)
+    assert not ending.watch.hook.is_running()
 
 
 def test_a_hook_that_is_no_program_is_told_with_what_helps(ending: Ending) -> None:

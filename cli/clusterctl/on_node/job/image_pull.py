@@ -128,13 +128,18 @@ def _image_id(engine: str, image: str) -> str:
     except subprocess.TimeoutExpired as e:
         raise ValueError("%s: no answer within %g s" % (" ".join(argv[:3]), LOOK_S)) from e
     if done.returncode:
-        if b"no such image" in done.stderr.lower() or b"image not known" in done.stderr.lower():
+        if is_absent(done.stderr):
             return ""
         raise ValueError("%s: %s" % (engine, _last_line(done.stderr)))
     try:
         return "sha256:" + str(json.loads(done.stdout)[0]["Id"]).split(":")[-1]
     except (ValueError, LookupError, TypeError) as e:
         raise ValueError("%s image inspect %s: an answer without an id" % (engine, image)) from e
+
+
+def is_absent(said: bytes) -> bool:
+    """Whether docker or podman says that the node does not have the image; whatever else it says is a failure. Pure."""
+    return any(words in said.lower() for words in (b"no such image", b"image not known"))
 
 
 def _last_line(said: bytes) -> str:

@@ -163,6 +163,16 @@ def test_what_goes_with_machines_is_gone_with_the_last_one_and_what_stands_alone
     }
 
 
+def test_a_way_out_that_aws_has_no_more_bills_until_the_last_machine_went() -> None:
+    """What ends a cluster ends them, too; a gateway that is left bills on."""
+    ledger = Ledger(spans=(a_span(0, "i-a", 0, 2),), standing=BESIDE)
+    rows = cost_rows(an_inventory(), ledger, alive=frozenset(), now=at(5), ways_out=frozenset({"gateway"}))
+    assert {row.kind: row.ended_at for row in rows if row.kind in ("addresses", "gateway")} == {
+        "addresses": at(2),
+        "gateway": None,
+    }
+
+
 @pytest.mark.parametrize("keeps_data", [True, False])
 def test_after_reap_only_data_bills_on_if_there_is_any(keeps_data: bool) -> None:
     end = EarlyEnd(reason=REAPED, since=None, at=at(2), keeps_data=keeps_data)

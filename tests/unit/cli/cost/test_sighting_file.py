@@ -9,7 +9,7 @@ import pytest
 from clusterctl.cloud.instances import InstanceState, instance_state, transition_time
 from clusterctl.cloud.reservations import ReservationState
 from clusterctl.cost.reserved import AGAIN
-from clusterctl.cost.sighting_file import note_instances, note_reservations, read_observed, read_seen
+from clusterctl.cost.sighting_file import note_instances, note_reservations, note_resized, read_observed, read_seen
 from clusterctl.home import Home
 from clusterctl_infra.ledger import Ledger
 
@@ -53,6 +53,17 @@ def test_only_what_is_new_is_written_and_a_machine_that_runs_on_now_and_then(tmp
     assert (seen.slot, seen.instance_type, seen.launched_at, seen.ended_at) == (3, "p5.48xlarge", LAUNCHED, ENDED)
     assert seen.alive_at == LAUNCHED + AGAIN + timedelta(seconds=10)
     assert seen.gone_at == LAUNCHED + timedelta(seconds=4000)
+
+
+def test_each_size_that_a_reservation_gets_is_written_also_one_that_it_had_before(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    first = ReservationState(
+        reservation_id="cr-1", instance_type="p5.48xlarge", places=2, state="active", created_at=LAUNCHED, ends_at=None
+    )
+    note_reservations(path, [first], at=LAUNCHED)
+    for hours, places, count in ((1, 4, 2), (2, 4, 2), (3, 2, 3), (4, 2, 3)):
+        note_resized(path, "cr-1", places, at=LAUNCHED + timedelta(hours=hours))
+        assert lines(path) == count
 
 
 def test_a_machine_that_aws_shows_no_more_is_gone_since_the_first_look_without_it(tmp_path: Path) -> None:

@@ -211,6 +211,13 @@ def test_pip_writes_the_job_s_environment_and_ranks_only_read_it(tmp_path: Path)
     assert words["path_first"] == [f"{layout.folder('first')}/bin", f"{folder}/0123/bin"]
 
 
+def test_without_requirements_no_environment_is_mounted(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    containers = contained(layout)
+    write_python(layout, "first", f"{tmp_path}/0123/bin/python", environment=f"{tmp_path}/0123")
+    assert not any("0123" in mount for mount in mounts(containers.argv(["a.py"], {})))
+
+
 def test_where_an_image_says_that_its_python_is_is_not_mounted(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
     containers = contained(layout, requirements="requirements.txt")

@@ -218,6 +218,8 @@ def test_a_state_is_kept_though_the_disk_takes_nothing(layout: Layout) -> None:
     write_state(layout, "first", {"state": "failed"})
     assert read_state(layout, "first") == {"state": "failed"}
     assert not layout.spare_state("first").exists()
+    write_state(layout, "first", {"state": "succeeded"})
+    assert not layout.spare_state("first").exists(), "tmpfs takes it only where the disk does not"
 
 
 def test_only_ports_of_jobs_that_somebody_listens_on_are_in_use(tmp_path: Path) -> None:

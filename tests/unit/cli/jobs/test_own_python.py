@@ -118,6 +118,34 @@ def test_in_an_image_what_it_has_is_kept_and_only_python_and_pip_run_in_containe
     assert not any("--system-site-packages" in argv for _, argv in on_nodes.asked)
 
 
+def test_what_was_resolved_is_the_lock_of_the_next_job_with_these_requirements(layout: Layout) -> None:
+    spec = {**SPEC, "image_id": "sha256:01"}
+    run = RecordedRun()
+    made = own_python.lock(layout, spec, PYTHON, run)
+    (place,) = {argv[-1] for _, argv in run.asked if argv[0] == "sh" and Path(argv[-1]).name.startswith("lock-")}
+    Path(place).parent.mkdir(parents=True, exist_ok=True)
+    Path(place).write_text(made)
+    again = RecordedRun()
+    own_python.lock(layout, spec, PYTHON, again)
+    assert {argv[0] for _, argv in again.asked} == {"head"}, "nothing is resolved"
+
+
+def test_what_the_image_s_python_made_to_resolve_with_goes_again(layout: Layout) -> None:
+    """In root's folder, where the job's user can remove nothing."""
+
+    class MakingRun(RecordedRun):
+        def __call__(self, argv: Sequence[str], *, is_contained: bool = False, **more: object) -> tuple[int, str]:
+            if "venv" in argv:
+                Path(argv[-1]).mkdir(parents=True)
+                made.append(Path(argv[-1]))
+            return super().__call__(argv, is_contained=is_contained, **more)
+
+    made: list[Path] = []
+    own_python.lock(layout, {**SPEC, "image_id": "sha256:01"}, PYTHON, MakingRun())
+    assert len(made) == 1
+    assert not made[0].exists()
+
+
 def test_an_image_without_pip_has_it_made_by_venv() -> None:
     spec = {**SPEC, "image_id": "sha256:01"}
     made = own_python.venv_argv(spec, "/opt/python3", RecordedRun(has_pip=False))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any  # JSON
 
 import pytest
-from clusterctl.on_node.job import lease
+from clusterctl.on_node.job import launchers, lease
 from clusterctl.on_node.job.layout import Layout, read_json, write_json
 from clusterctl.on_node.job.prepare import discard, paths_to_give, receive, remove_old
 
@@ -62,6 +62,17 @@ def test_a_preparation_that_took_long_still_has_its_node(layout: Layout) -> None
     assert (layout.code(JOB) / "train.py").read_text() == "1\n"
     assert layout.folder(JOB).stat().st_mode & 0o777 == 0o750
     assert (layout.secrets(JOB) / "TOKEN").stat().st_mode & 0o777 == 0o600
+
+
+def test_what_a_job_is_told_and_its_state_are_written_down_before_it_is_started(layout: Layout) -> None:
+    packed = snapshot()
+    told = {**header(len(packed)), "spec": {**header(0)["spec"], "launcher": "mpi"}}
+    receive(layout, JOB, told, io.BytesIO(packed), Path("p.pyz"))
+    assert read_json(layout.spec(JOB)) == told["spec"]
+    assert read_json(layout.state(JOB))["state"] == "preparing"
+    modes = {path.name: path.stat().st_mode & 0o777 for path in layout.folder(JOB).iterdir() if path.is_file()}
+    assert modes[launchers.AGENT_FILE] == 0o755, "mpirun starts it"
+    assert 0o755 not in {mode for name, mode in modes.items() if name != launchers.AGENT_FILE}
 
 
 def test_a_preparation_whose_node_another_job_took_ends(layout: Layout) -> None:

@@ -114,6 +114,8 @@ def test_requirements_are_pip_s_file_or_a_project_s(project: Path) -> None:
         ("3.11.2", "~=3.10.1", False),
         ("3.11.2", ">3.11.2", False),
         ("3.11.2", "<=3.11", False),
+        ("3.11.2", "<=3.11.2", True),
+        ("3.11.2", "<3.11.2", False),
         ("3.14.0rc1", ">=3.14", True),
         ("3.11.2", "", True),
     ],

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from clusterctl.cost.sighting_file import read_seen
 from clusterctl.engine.events import Step
 from clusterctl.engine.stack_config import config_values
 from clusterctl.engine.state import INSTANCE_TYPE
@@ -62,6 +63,7 @@ def change_in(folder: Path, *, shown: Mapping[str, str] | None = None) -> Change
     for reservation in answers["us-west-2", "describe_instances", "Reservations"]:
         for row in reservation["Instances"]:
             row["State"]["Name"] = (shown or {}).get(row["InstanceId"], "running")
+            row["LaunchTime"] = BORN
             row["Tags"] = [
                 {"Key": ID_TAG, "Value": "0123456789ab"},
                 {"Key": SLOT_TAG, "Value": row["InstanceId"].removeprefix("i-")},
@@ -154,6 +156,8 @@ def test_a_machine_that_aws_has_ended_makes_its_node_one_that_is_gone(tmp_path: 
     with pytest.raises(SomeNodesFailed, match="train-2") as said:
         stage_of(change, watches).finish(timeout_s=None)
     assert "train-2: its machine is gone (" in told(change)
+    seen = read_seen(change.home.observed_file("0123456789ab"))
+    assert seen["i-2"].gone_at is not None, "how late an end is seen is how late `cost` may assume it"
     assert said.value.hint is not None
     assert said.value.hint.startswith("clusterctl up")
 

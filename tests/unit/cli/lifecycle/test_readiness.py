@@ -31,6 +31,7 @@ from clusterctl.lifecycle.readiness import (
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.status.node_report import FAILED, READY, NodeReport, SpotNotice, parse_report
+from clusterctl_bootstrap.mount_clients import LIMIT_S as CLIENTS_LIMIT_S
 from clusterctl_bootstrap.node.hooks import TIMEOUT_S
 from clusterctl_infra.outputs import Inventory, InventorySsh
 
@@ -238,6 +239,12 @@ def test_a_node_is_waited_for_as_long_as_its_hooks_may_take(changes: dict[str, A
         patience = patience_of(config, is_rehearsal=is_rehearsal)
         assert (patience.usual_s, patience.hooks_s) == (boot_s, hooks * TIMEOUT_S)
         assert patience.phase_s == (REHEARSAL_PHASE_S if is_rehearsal else AWS_PHASE_S)
+
+
+def test_clients_of_storage_may_be_installed_first_but_a_nodes_own_disks_need_none() -> None:
+    own = patience_of(a_config(storage=[{"nvme": {}, "mount": "/scratch"}]), is_rehearsal=False)
+    shared = patience_of(a_config(storage=[{"efs": {}, "mount": "/shared"}], packages=["htop"]), is_rehearsal=False)
+    assert (own.hooks_s, shared.hooks_s) == (0, CLIENTS_LIMIT_S + TIMEOUT_S)
 
 
 class NeverFinal:

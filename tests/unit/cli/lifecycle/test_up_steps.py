@@ -13,6 +13,7 @@ from typing import Any  # what changes in a request
 import pytest
 from clusterctl.engine.boundary import RunResult
 from clusterctl.engine.stack_config import config_values
+from clusterctl.engine.state import StackState
 from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.checks.known import WithPlan, WithPreview
 from clusterctl.lifecycle.intent import plan_of, read_intent, with_changes
@@ -30,12 +31,14 @@ from tests.unit.cli.engine.state_rows import machines
 from tests.unit.cli.lifecycle.fake_watches import FakeWatches, ready
 from tests.unit.cli.lifecycle.held_cluster import DEADLINE, SLOTS, Clock, alive, held
 from tests.unit.cli.lifecycle.intent_cases import BORN, state_of
-from tests.unit.cli.lifecycle.recorded_runs import ended, runs_of, told
+from tests.unit.cli.lifecycle.recorded_runs import IDENTITY, RESERVED, ended, engine_of, runs_of, told
 
 
 def an_up(folder: Path, *ends: RunResult, proof: str | None = WOULD, **asked: Any) -> Up:
-    """An `up` of four nodes that run; `proof`: what AWS says of ending one of them; None: it is not asked."""
-    change = held(folder, Clock(DEADLINE), repair_s=0, aws=clients_of(alive()), ends=ends).change
+    """An `up` of four nodes that run; `proof`: what AWS says of ending one of them; None: AWS has none."""
+    change = held(
+        folder, Clock(DEADLINE), repair_s=0, aws=clients_of({} if proof is None else alive()), ends=ends
+    ).change
     if proof is not None:
         vars(change.clients)["sfn"] = StateMachine([succeeded(**{f"i-{slot}": proof for slot in SLOTS})])
     nodes = tuple(
@@ -147,12 +150,21 @@ def test_an_up_that_went_well_keeps_its_config_and_leaves_nothing_to_repair(tmp_
 
 
 def test_where_the_engine_fails_no_node_is_waited_for_and_no_deadline_is_tried(tmp_path: Path) -> None:
-    up, watches = an_up(tmp_path, ended(is_well=False, said="no network"), WELL, proof=None), FakeWatches([])
+    up, watches = an_up(tmp_path, ended(is_well=False, said="no network"), proof=None), FakeWatches([])
+    stopped: list[bool] = []
+
+    def undone() -> RunResult:
+        stopped.append(watches.is_stopped)
+        return WELL
+
+    engine = engine_of(up.change)
+    engine.ends.append(undone)
+    engine.state = StackState(resources=(IDENTITY, *RESERVED.resources))
     up.change.begin()
-    error = made(up, watches)
-    assert error is not None
-    assert "no network" in error.message
-    assert (watches.waited, watches.is_stopped) == ([], True)
+    with pytest.raises(ClusterctlError, match="no network"):
+        make(up, replace(planned_of(up), state=StackState()), runs=Runs(), watches=watches)
+    assert watches.waited == []
+    assert stopped == [True], "undoing takes minutes, in which nobody is connected to"
     assert "start_execution" not in vars(up.change.clients)["session"].asked
 
 

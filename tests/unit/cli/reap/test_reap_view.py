@@ -212,6 +212,14 @@ def test_an_id_that_means_nothing_is_refused(asked: Asked, said: str) -> None:
     refuse_unknown(replace(view, asked=Asked(grace=GRACE, clusters=frozenset({OTHER}), data=frozenset({"fs-1"}))))
 
 
+def test_an_id_that_was_not_found_may_be_of_what_aws_did_not_tell() -> None:
+    view = seen()
+    partly = replace(view, search=replace(view.search, unseen={"us-west-2": CloudError("no", code="RequestExpired")}))
+    asked = Asked(grace=GRACE, clusters=frozenset({"nobody"}))
+    with pytest.raises(NothingMatched, match=r"nothing in us-west-2, as far as AWS told, carries this id"):
+        refuse_unknown(replace(partly, asked=asked))
+
+
 @pytest.mark.parametrize(
     ("rehearse", "region", "is_known", "everywhere"),
     [
