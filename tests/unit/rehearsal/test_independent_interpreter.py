@@ -13,6 +13,7 @@ from typing import Any  # definitions are JSON, and moto has no types
 import boto3
 import pytest
 from botocore.awsrequest import AWSResponse
+from botocore.compat import HTTPHeaders
 from botocore.session import Session
 from clusterctl_infra.plan.ending_machine import DRY_RUN_INPUT, SCHEDULE_INPUT, SPARED, ending_definition
 from clusterctl_rehearsal.api.front import Api
@@ -29,7 +30,7 @@ from tests.unit.rehearsal.many_machines import UNSURE_INPUT
 from tests.unit.rehearsal.small_region import CLUSTER_ID, EVERYTHING, REGION, TAGS, SmallRegion
 
 ROLE = "arn:aws:iam::123456789012:role/guard"
-RUNS: dict[str, object] = {"stepfunctions": {"execute_state_machine": True}}
+RUNS: Any = {"stepfunctions": {"execute_state_machine": True}}
 ENDED_WITHIN_S = 30.0
 
 
@@ -53,11 +54,11 @@ def by_moto(world: SmallRegion, given: str) -> tuple[str, Any, list[str]]:
         reply = api.answer(headers, request.body if isinstance(request.body, bytes) else request.body.encode())
         raw = BytesIO(reply.body)
         raw.stream = lambda **_: iter([reply.body])  # type: ignore[attr-defined]
-        return AWSResponse(request.url, reply.status, {}, raw)
+        return AWSResponse(request.url, reply.status, HTTPHeaders(), raw)
 
     with mock_aws(config=RUNS):
         client = boto3.client("stepfunctions", region_name=REGION)
-        session = Session()
+        session: Any = Session()  # its types want a handler of keywords alone
         session.unregister("before-send", botocore_stubber)  # moto's own EC2
         session.register("before-send.ec2", answered)
         boto3.setup_default_session(botocore_session=session)
