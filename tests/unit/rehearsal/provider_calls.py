@@ -23,6 +23,7 @@ from clusterctl_rehearsal.region.types.volume import VOLUME
 HEX = "0123456789abcdef0"
 ARN = "arn:aws:{service}:us-west-2:000000000000:{what}"
 MACHINE = ARN.format(service="states", what="stateMachine:none")
+NO_REQUEST = "InvalidSpotInstanceRequestID.NotFound"
 NO_ALARM = ARN.format(service="cloudwatch", what="alarm:none")
 TRUST = '{"Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole"}]}'
 ANSWERED = ""
@@ -244,6 +245,8 @@ CALLS: dict[str, tuple[Asked, ...]] = {
         ec2("DescribeTags", ANSWERED, Filters=by("resource-id")),
         ec2("ModifyInstanceAttribute", "InvalidInstanceID.NotFound", **INSTANCE, DisableApiStop={"Value": False}),
         ec2("ModifyInstanceMetadataOptions", "InvalidInstanceID.NotFound", **INSTANCE, HttpTokens="required"),
+        ec2("DescribeSpotInstanceRequests", NO_REQUEST, SpotInstanceRequestIds=["sir-none"]),
+        ec2("CancelSpotInstanceRequests", NO_REQUEST, SpotInstanceRequestIds=["sir-none"]),
         ec2("TerminateInstances", "InvalidInstanceID.NotFound", InstanceIds=[f"i-{HEX}"]),
     ),
     network.NETWORK_INTERFACE: (
@@ -401,8 +404,6 @@ ACCOUNT: tuple[Asked, ...] = (
 
 NOT_ASKED = {
     "cloudwatch:PutMetricAlarm": "names nothing that could be missing: the AWS CLI makes one in a test",
-    "ec2:CancelSpotInstanceRequests": "of spot requests the region answers dry runs alone",
-    "ec2:DescribeSpotInstanceRequests": "of spot requests the region answers dry runs alone",
     "ec2:DescribeNetworkInterfaceAttribute": "EFS asks it in the caller's name, not the caller",
     "ec2:GetSecurityGroupsForVpc": "FSx asks it in the caller's name, not the caller",
     "iam:CreateServiceLinkedRole": "EFS and FSx ask it in the caller's name, not the caller",
