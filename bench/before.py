@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from bench.timing import Timing, run
@@ -23,6 +24,17 @@ AIM = "\u2264 1.05"
 WARM_NODES = 2
 
 
+@dataclass(frozen=True, kw_only=True)
+class Up:
+    """One `up`, and how large the state is that it wrote."""
+
+    timing: Timing
+    state_mib: float
+
+
+Pair = tuple[Up, Up]
+
+
 def table() -> list[tuple[str, ...]]:
     """Rows: what was measured, its median then and now, the ratio with that of each round, the aim."""
     nodes, rounds = int(os.environ.get(NODES, "256")), int(os.environ.get(ROUNDS, "3"))
@@ -31,9 +43,10 @@ def table() -> list[tuple[str, ...]]:
             _up(tree, WARM_NODES)
         pairs = [_pair(then, ROOT, nodes, is_odd=number % 2 == 1) for number in range(rounds)]
     return [
-        _row(f"{nodes} nodes, up", pairs, lambda timing: timing.wall_s, "s"),
-        _row("its processor time", pairs, lambda timing: timing.cpu_s, "s"),
-        _row("its largest process", pairs, lambda timing: timing.peak_mib, "MiB"),
+        _row(f"{nodes} nodes, up", pairs, lambda up: up.timing.wall_s, "s"),
+        _row("its processor time", pairs, lambda up: up.timing.cpu_s, "s"),
+        _row("its largest process", pairs, lambda up: up.timing.peak_mib, "MiB"),
+        _row("its state", pairs, lambda up: up.state_mib, "MiB"),
     ]
 
 
@@ -50,7 +63,7 @@ def checkout(revision: str) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _pair(then: Path, now: Path, nodes: int, *, is_odd: bool) -> tuple[Timing, Timing]:
+def _pair(then: Path, now: Path, nodes: int, *, is_odd: bool) -> Pair:
     """Then and now, one after the other; which comes first changes with each round."""
     if is_odd:
         later = _up(now, nodes)
@@ -58,15 +71,15 @@ def _pair(then: Path, now: Path, nodes: int, *, is_odd: bool) -> tuple[Timing, T
     return _up(then, nodes), _up(now, nodes)
 
 
-def _up(tree: Path, nodes: int) -> Timing:
+def _up(tree: Path, nodes: int) -> Up:
     with workspace(tree) as space:
         stack = space.stack(f"then{nodes}", nodes=nodes, machines="none")
-        return run([CLUSTERCTL, "up", str(stack)], env=space.env, cwd=str(stack), timeout_s=600)
+        timing = run([CLUSTERCTL, "up", str(stack)], env=space.env, cwd=str(stack), timeout_s=600)
+        states = (space.folder / "pulumi-state" / ".pulumi" / "stacks").rglob("*.json")
+        return Up(timing=timing, state_mib=max(file.stat().st_size for file in states) / 2**20)
 
 
-def _row(
-    what: str, pairs: Sequence[tuple[Timing, Timing]], of: Callable[[Timing], float], unit: str
-) -> tuple[str, ...]:
+def _row(what: str, pairs: Sequence[Pair], of: Callable[[Up], float], unit: str) -> tuple[str, ...]:
     """Median of then, of now, and the median of the rounds' own ratios, with all of them."""
     thens, nows = [of(then) for then, _ in pairs], [of(now) for _, now in pairs]
     ratios = [now / then for then, now in zip(thens, nows, strict=True)]

@@ -16,6 +16,7 @@ from clusterctl_rehearsal.api.filters import page
 from clusterctl_rehearsal.api.interfaces import INTERFACES
 from clusterctl_rehearsal.api.launch_templates import describe_versions
 from clusterctl_rehearsal.api.spot_prices import describe_spot_prices
+from clusterctl_rehearsal.api.spot_requests import SPOT_REQUESTS
 from clusterctl_rehearsal.api.topology import describe_topology
 from clusterctl_rehearsal.api.volumes import VOLUMES, volumes
 from clusterctl_rehearsal.region.journal import IMAGE_DISK_GIB
@@ -101,6 +102,7 @@ EC2: dict[str, Handler] = {
     **ATTRIBUTES,
     **INTERFACES,
     **MODIFY,
+    **SPOT_REQUESTS,
     **VOLUMES,
     "DescribeAccountAttributes": _account_attributes,
     "DescribeCapacityBlockOfferings": describe_block_offerings,

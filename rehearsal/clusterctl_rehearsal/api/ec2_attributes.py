@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any  # parameters and answers are JSON-like
 
 from clusterctl_rehearsal.api.call import Call, Handler
+from clusterctl_rehearsal.api.ec2_compute_views import STATE_CODES
 from clusterctl_rehearsal.api.ec2_describe import check_all_found
 from clusterctl_rehearsal.api.filters import matching, page
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Record
@@ -130,6 +131,23 @@ def _profile_associations(call: Call) -> Iterator[View]:
             }
 
 
+def _statuses(call: Call) -> Iterator[View]:
+    """Of machines that run; of all with `IncludeAllInstances`. A check never fails here: what is broken is silent."""
+    for row in call.records(INSTANCE):
+        is_running = row.state == "running"
+        if is_running or call.parameters.get("IncludeAllInstances"):
+            said = "ok" if is_running else "not-applicable"
+            details = [{"Name": "reachability", "Status": "passed"}] if is_running else []
+            yield {
+                "InstanceId": row.id,
+                "AvailabilityZone": row.facts["zone"],
+                "InstanceState": {"Code": STATE_CODES[row.state], "Name": row.state},
+                "InstanceStatus": {"Status": said, "Details": details},
+                "SystemStatus": {"Status": said, "Details": details},
+                "Events": [],
+            }
+
+
 def _address_names(call: Call) -> Iterator[View]:
     """Nobody gives an address a name of its own here."""
     for row in call.records(EIP):
@@ -195,6 +213,14 @@ ATTRIBUTES: dict[str, Handler] = {
     "DescribeInstanceTypes": listed("InstanceTypes", "InstanceTypes", "InstanceType", _instance_types),
     "DescribeIamInstanceProfileAssociations": listed(
         *("IamInstanceProfileAssociations", "AssociationIds", "AssociationId", _profile_associations)
+    ),
+    "DescribeInstanceStatus": listed(
+        *("InstanceStatuses", "InstanceIds", "InstanceId", _statuses),
+        {
+            "instance-state-name": "InstanceState.Name",
+            "instance-status.status": "InstanceStatus.Status",
+            "system-status.status": "SystemStatus.Status",
+        },
     ),
     "DescribeAddressesAttribute": listed("Addresses", "AllocationIds", "AllocationId", _address_names),
 }

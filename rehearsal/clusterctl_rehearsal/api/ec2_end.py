@@ -14,7 +14,7 @@ from clusterctl_rehearsal.api.ec2_network_make import rules_of
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
 from clusterctl_rehearsal.region.launch import LAUNCH_TEMPLATE
 from clusterctl_rehearsal.region.record import Record
-from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
+from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types import addresses, capacity, network, security
 
 
@@ -97,12 +97,6 @@ def _terminate(call: Call) -> dict[str, Any]:
     return {"TerminatingInstances": answers}
 
 
-def _of_spot_requests(call: Call) -> dict[str, Any]:
-    """Whether one may is all that is asked here of spot requests: the machine is what ends."""
-    _dry_run(call)
-    raise StandInRefusal("the stand-in answers for spot requests with DryRun alone")
-
-
 def _delete_internet_gateway(call: Call) -> dict[str, Any]:
     id = call.parameters["InternetGatewayId"]
     row = call.region.store.get(network.INTERNET_GATEWAY, id)
@@ -182,8 +176,6 @@ END: dict[str, Handler] = {
     "TerminateInstances": _terminate,
     "RevokeSecurityGroupIngress": _revoke(security.INGRESS_RULE),
     "RevokeSecurityGroupEgress": _revoke(security.EGRESS_RULE),
-    "DescribeSpotInstanceRequests": _of_spot_requests,
-    "CancelSpotInstanceRequests": _of_spot_requests,
     "DeleteInternetGateway": _delete_internet_gateway,
     "DetachInternetGateway": _detach_internet_gateway,
     "DeleteRoute": _delete_route,

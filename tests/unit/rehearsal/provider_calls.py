@@ -1,8 +1,8 @@
 """Resource type → the calls that the Terraform AWS provider makes for it, and AWS's refusal where nothing is there.
 
-From the provider's source, the file that each row of the region names (`ResourceType.source`): of vpc_.go,
-vpc_network_interface.go and ec2_instance.go read for this on 2026-11-26, of the others as far as known. Calls that
-only features make which clusterctl does not use (IPv6, IPAM, outposts, prefixes, Windows passwords) are left out.
+From the provider's source: those of tests/unit/skeleton/provider_rights.yaml, and what vpc_.go, ec2_instance.go and
+vpc_network_interface.go do besides (read on 2026-11-26). Calls that only features make which clusterctl does not use
+(IPv6, IPAM, outposts, prefixes, Windows passwords) are left out.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from clusterctl_rehearsal.region.types.volume import VOLUME
 HEX = "0123456789abcdef0"
 ARN = "arn:aws:{service}:us-west-2:000000000000:{what}"
 MACHINE = ARN.format(service="states", what="stateMachine:none")
+NO_REQUEST = "InvalidSpotInstanceRequestID.NotFound"
 NO_ALARM = ARN.format(service="cloudwatch", what="alarm:none")
 TRUST = '{"Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole"}]}'
 ANSWERED = ""
@@ -244,6 +245,8 @@ CALLS: dict[str, tuple[Asked, ...]] = {
         ec2("DescribeTags", ANSWERED, Filters=by("resource-id")),
         ec2("ModifyInstanceAttribute", "InvalidInstanceID.NotFound", **INSTANCE, DisableApiStop={"Value": False}),
         ec2("ModifyInstanceMetadataOptions", "InvalidInstanceID.NotFound", **INSTANCE, HttpTokens="required"),
+        ec2("DescribeSpotInstanceRequests", NO_REQUEST, SpotInstanceRequestIds=["sir-none"]),
+        ec2("CancelSpotInstanceRequests", NO_REQUEST, SpotInstanceRequestIds=["sir-none"]),
         ec2("TerminateInstances", "InvalidInstanceID.NotFound", InstanceIds=[f"i-{HEX}"]),
     ),
     network.NETWORK_INTERFACE: (
@@ -392,8 +395,19 @@ ACCOUNT: tuple[Asked, ...] = (
     other("sts", "GetCallerIdentity", ANSWERED),
     ec2("DescribeAccountAttributes", ANSWERED, AttributeNames=["supported-platforms"]),
     ec2("DescribeRegions", ANSWERED),
+    ec2("DescribeInstanceTypeOfferings", ANSWERED, Filters=by("instance-type")),
     other("s3", "HeadBucket", "404", Bucket="none-of-ours"),
     other("s3", "GetBucketLocation", "NoSuchBucket", Bucket="none-of-ours"),
     other("ssm", "GetParameter", "ParameterNotFound", Name="/none"),
 )
 """Of the provider itself, and of the look-ups that our programs ask it for."""
+
+NOT_ASKED = {
+    "cloudwatch:PutMetricAlarm": "names nothing that could be missing: the AWS CLI makes one in a test",
+    "ec2:DescribeNetworkInterfaceAttribute": "EFS asks it in the caller's name, not the caller",
+    "ec2:GetSecurityGroupsForVpc": "FSx asks it in the caller's name, not the caller",
+    "iam:CreateServiceLinkedRole": "EFS and FSx ask it in the caller's name, not the caller",
+    "iam:PassRole": "a right without a call",
+    "s3:ListBucket": "the right to HeadBucket",
+}
+"""Rights of the provider's that are no call here, and why."""

@@ -108,6 +108,17 @@ def test_attributes_of_a_machine_are_read_one_by_one(
     assert client.ec2("DescribeInstanceAttribute", InstanceId=node.id, Attribute=attribute)[key] == value
 
 
+def test_a_machine_that_runs_passes_its_checks(world: SmallRegion, client: Client) -> None:
+    node = world.node()
+    passed = [{"Name": "instance-status.status", "Values": ["ok"]}]
+    (row,) = client.ec2("DescribeInstanceStatus", InstanceIds=[node.id], Filters=passed)["InstanceStatuses"]
+    assert (row["InstanceState"]["Name"], row["SystemStatus"]["Status"]) == ("running", "ok")
+    world.region.delete(network.INSTANCE, node.id)
+    assert client.ec2("DescribeInstanceStatus")["InstanceStatuses"] == []
+    (row,) = client.ec2("DescribeInstanceStatus", IncludeAllInstances=True)["InstanceStatuses"]
+    assert (row["InstanceState"]["Name"], row["InstanceStatus"]["Status"]) == ("terminated", "not-applicable")
+
+
 def test_what_wants_a_stopped_machine_is_refused(world: SmallRegion, client: Client) -> None:
     node = world.node()
     changed = {"InstanceId": node.id, "InstanceType": {"Value": "p4d.24xlarge"}}

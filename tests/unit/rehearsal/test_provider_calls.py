@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+import yaml
 from clusterctl_rehearsal.region.types.table import TYPES
 
 from tests.unit.rehearsal.api_client import SESSION, Client
-from tests.unit.rehearsal.provider_calls import ACCOUNT, ANSWERED, CALLS, Asked
+from tests.unit.rehearsal.provider_calls import ACCOUNT, ANSWERED, CALLS, NOT_ASKED, Asked
 from tests.unit.rehearsal.small_region import SmallRegion
 
 EACH = {
@@ -14,6 +17,7 @@ EACH = {
     for token, rows in {**CALLS, "account": ACCOUNT}.items()
     for number, asked in enumerate(rows)
 }
+IN_RIGHTS = {"stepfunctions": "states", "efs": "elasticfilesystem"}
 MODELLED = {name: asked for name, asked in EACH.items() if asked.service not in ("ec2", "s3", "sts")}
 
 
@@ -22,6 +26,13 @@ def test_every_type_that_the_region_knows_has_its_calls() -> None:
     for token, row in TYPES.items():
         operations = {asked.operation for asked in CALLS[token]} | {"PutMetricAlarm"}
         assert {row.create, row.delete} - {""} <= operations, token
+
+
+def test_every_right_that_the_provider_needs_is_a_call_in_the_table() -> None:
+    text = (Path(__file__).parents[1] / "skeleton" / "provider_rights.yaml").read_text(encoding="utf-8")
+    rights = {right for rows in yaml.safe_load(text).values() for right in rows}
+    calls = {f"{IN_RIGHTS.get(asked.service, asked.service)}:{asked.operation}" for asked in EACH.values()}
+    assert rights - calls == NOT_ASKED.keys()
 
 
 @pytest.mark.parametrize("asked", EACH.values(), ids=EACH)

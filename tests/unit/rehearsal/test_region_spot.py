@@ -162,6 +162,17 @@ def test_the_price_history_has_the_price_of_today_in_each_zone(world: SmallRegio
     assert all(row["Timestamp"].year == 2026 for row in rows)
 
 
+def test_a_request_may_be_cancelled_and_its_machine_runs_on(world: SmallRegion, client: Client) -> None:
+    node = world.node(**market())
+    named = {"SpotInstanceRequestIds": [node.facts["spot_request"]]}
+    (row,) = client.ec2("DescribeSpotInstanceRequests", **named)["SpotInstanceRequests"]
+    assert (row["InstanceId"], row["State"], row["Status"]["Code"]) == (node.id, "active", "fulfilled")
+    (cancelled,) = client.ec2("CancelSpotInstanceRequests", **named)["CancelledSpotInstanceRequests"]
+    assert cancelled["State"] == "cancelled"
+    (row,) = client.ec2("DescribeSpotInstanceRequests", **named)["SpotInstanceRequests"]
+    assert (row["State"], [machine.state for machine in world.store.live(node.token)]) == ("cancelled", ["running"])
+
+
 @pytest.mark.parametrize("call", ["DescribeSpotInstanceRequests", "CancelSpotInstanceRequests"])
 def test_whether_one_may_read_and_cancel_requests_is_answered(client: Client, call: str) -> None:
     assert client.ec2(call, DryRun=True, SpotInstanceRequestIds=["sir-00000000"]) == "DryRunOperation"
