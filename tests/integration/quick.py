@@ -38,6 +38,7 @@ QUICK = (
     "cli/test_sync.py",
     "cli/test_top.py",
     # The engine, our provider and the stand-in for AWS, with machines that are only written down.
+    "skeleton/test_background.py",
     "skeleton/test_program_run.py",
     "skeleton/test_setup.py",
     "skeleton/test_pulumi_wrapper.py",

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -136,6 +137,25 @@ class Rehearsed:
         rows = [json.loads(line) for line in lines]
         # Field 22 of /proc/PID/stat is the start time (proc(5)); the command's name before it may hold blanks.
         return {row["node"]: row["stdout"].rsplit(")", 1)[1].split()[19] for row in rows if "stdout" in row}
+
+    def wait_for_output(self, job: str, text: str, *, times: int = 1, timeout_s: float = 60) -> None:
+        """Returns once the job has said `text` so often.
+
+        By one command that follows the job's output: asked again and again, each takes 0.7 s of the processor.
+        """
+        argv = [CLUSTERCTL, "job", "logs", job, "--follow"]
+        quiet, pipe = subprocess.DEVNULL, subprocess.PIPE
+        with subprocess.Popen(argv, env=self.env, cwd=self.folder, stdin=quiet, stdout=pipe, text=True) as following:
+            stopping = threading.Timer(timeout_s, following.terminate)
+            stopping.start()
+            said = ""
+            for line in following.stdout or ():
+                said += line
+                if said.count(text) >= times:
+                    break
+            stopping.cancel()
+            following.terminate()
+        assert said.count(text) >= times, f"not {times} times {text!r} within {timeout_s:.0f} s:\n{said}"
 
     def fault(self, *arguments: str) -> None:
         """A fault verb of the rehearsal, which must be accepted."""

@@ -19,6 +19,7 @@ from tests.integration.rehearsed import CLUSTERCTL, ROOT, Rehearsed, rehearsed
 def recorded(tmp_path: Path) -> Iterator[Rehearsed]:
     """A stack of two nodes whose machines are only written down."""
     with rehearsed(tmp_path, machines="none", nodes=2) as cluster:
+        del cluster.env["PULUMI_STACK"]  # what plain pulumi means is what `up` selected
         yield cluster
 
 
@@ -46,9 +47,10 @@ def with_real_credentials(cluster: Rehearsed, trap: Path) -> dict[str, str]:
 
 def plain_pulumi(cluster: Rehearsed, *words: str) -> Any:
     """What pulumi prints as JSON to a person in the stack's folder who names no stack."""
-    env = {key: value for key, value in cluster.env.items() if key != "PULUMI_STACK"}
     argv = [str(Path(CLUSTERCTL).with_name("pulumi")), *words, "--non-interactive"]
-    done = subprocess.run(argv, cwd=cluster.folder, env=env, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        argv, cwd=cluster.folder, env=cluster.env, capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from clusterctl_infra.errors import EngineError
 from clusterctl_infra.region_keys import RegionAccess
+from clusterctl_infra.strict_json import Fields
 
 from clusterctl.engine.aws_plugin import provide_aws_plugin
 from clusterctl.engine.backend import home_of_user, whole_url
@@ -18,7 +19,8 @@ from clusterctl.engine.environment import EngineEnvironment, engine_hint
 from clusterctl.engine.lock import Lock, locks_named
 from clusterctl.engine.run import run_engine
 from clusterctl.engine.stack import Stack
-from clusterctl.engine.state import StackState, parse_state
+from clusterctl.engine.state import StackState, parse_state, state_of
+from clusterctl.engine.state_in_files import state_in_files
 from clusterctl.output import Output
 from clusterctl.system.room import full_folder, full_told, look_at
 
@@ -61,16 +63,26 @@ class PulumiEngine:
         return run_engine(self, asked)
 
     def export(self) -> StackState | None:
-        """The state; None when the stack does not exist yet. Raises EngineError."""
+        """The state; None when the stack does not exist yet. Raises EngineError.
+
+        From a backend of files it is read here, where that is enough: the engine's start would take longer.
+        """
+        if self.environment.env.get("PULUMI_BACKEND_URL") or self._backend_urls:  # else the engine says where that is
+            found = state_in_files(self.backend_url(), self.stack, self.environment.env)
+            if found is not None:
+                return None if found.deployment is None else self._parsed(lambda: state_of(Fields.of(found.deployment)))
         done = self._call(["stack", "export"], timeout_s=SHORT_S)
         if done.returncode != 0 and _NO_STACK in done.stderr:
             return None
         self._check(done)
+        return self._parsed(lambda: parse_state(done.stdout))
+
+    def _parsed(self, parse: Callable[[], StackState]) -> StackState:
         try:
-            return parse_state(done.stdout)
+            return parse()
         except ValueError as e:
             hint = self._by_hand(["stack", "export"])
-            raise EngineError(f"pulumi stack export printed what is not a state: {e}", hint=hint) from e
+            raise EngineError(f"what pulumi stack export prints is not a state: {e}", hint=hint) from e
 
     def create_stack(self) -> None:
         """Makes the stack in the backend, and selects it in this environment's PULUMI_HOME. Raises EngineError."""

@@ -170,6 +170,11 @@ def parse_state(text: str) -> StackState:
         deployment = Fields.of(json.loads(text)).fields_or_none("deployment") or Fields({})
     except (ValueError, RecursionError) as e:
         raise NotAsExpected(str(e)) from e
+    return state_of(deployment)
+
+
+def state_of(deployment: Fields) -> StackState:
+    """The state that an export has as its `deployment`. Raises NotAsExpected."""
     state = StackState(
         resources=tuple(_resource(row) for row in deployment.objects("resources", most=MOST_ROWS)),
         pending=tuple(_pending(row) for row in deployment.objects("pending_operations", most=MOST_ROWS)),

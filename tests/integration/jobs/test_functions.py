@@ -153,7 +153,7 @@ def test_a_task_outlives_its_program_and_any_other_finds_and_cancels_it(cluster:
     name = f"t{uuid.uuid4().hex[:8]}"
     done = run_program(cluster, work, "print(stay.spawn().name)", name=name)
     assert (done.exit_code, done.stdout) == (0, f"{name}\n"), done.text
-    wait_until(lambda: cluster.ok("job", "logs", name).count("up") == 2, what="both ranks run", timeout_s=60)
+    cluster.wait_for_output(name, "up", times=2)
     lines = (
         f"task = clusterctl.get_task({name!r}, cluster={cluster.name!r})",
         "print(task.status, task.num_instances, task.logs(node=1).count('up'))",

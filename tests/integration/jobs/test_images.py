@@ -232,7 +232,7 @@ def test_a_command_enters_the_container_of_mpirun_s_daemon_and_a_cancelled_job_l
 ) -> None:
     name = new_name()
     cluster.ok(*mpi(work, name, "--detach", "--", "mpi_sum.py", "wait"))
-    wait_until(lambda: cluster.ok("job", "logs", name).count("mpi rank") == 4, what="all ranks run", timeout_s=60)
+    cluster.wait_for_output(name, "mpi rank", times=4)
     look = "import os; print(os.environ['RANK'], os.environ['container'], os.environ['OMPI_COMM_WORLD_SIZE'])"
     assert cluster.ok("job", "exec", name, "--rank", "3", "--", "python3", "-c", look) == "3 podman 4\n"
     cluster.ok("job", "cancel", name)

@@ -222,7 +222,7 @@ def test_a_command_inside_a_job_has_no_more_rights_than_the_job_whatever_the_job
     options = ("--launcher", "plain", "--name", name, "--grace", "1s", "--detach", "--workdir", str(work))
     cluster.env["OWN"] = "s3cret"
     cluster.ok("run", *options, "--node", "0", "--secret", "OWN", "--", "entered.py")
-    wait_until(lambda: "up" in cluster.ok("job", "logs", name), what="the job runs", timeout_s=60)
+    cluster.wait_for_output(name, "up")
     no_rights = ["1000", "CapPrm:0000000000000000", "CapEff:0000000000000000", "NoNewPrivs:1"]
     for rank in ((), ("--rank", "0")):
         said = cluster.ok("job", "exec", name, *rank, "--", "sh", "-c", INSIDE)
@@ -242,7 +242,7 @@ def test_a_killed_keeper_takes_all_of_the_job_with_it(cluster: Rehearsed, work: 
     name = new_name()
     options = ("--launcher", "plain", "--name", name, "--grace", "1s", "--detach", "--workdir", str(work))
     cluster.ok("run", *options, "--", "orphans.py")
-    wait_until(lambda: cluster.ok("job", "logs", name).count("up") == 2, what="all ranks run", timeout_s=60)
+    cluster.wait_for_output(name, "up", times=2)
     assert cluster.ok("ssh", "--node", "all", "--command", f"ls /run/clusterctl/jobs/{name}").count(name) == 2
     cluster.ok("ssh", "--node", "1", "--sudo", "--command", f"pkill -KILL -f '[k]eep {name}'")
     waited = cluster.run("job", "wait", name)
@@ -287,7 +287,7 @@ def test_ranks_run_in_containers_of_an_image_and_nothing_of_them_is_left(cluster
 
     stubborn = f"{name}-stays"
     cluster.ok("run", *options, "--name", stubborn, "--detach", "--", "contained.py", "stay")
-    wait_until(lambda: cluster.ok("job", "logs", stubborn).count("up") == 2, what="both ranks run", timeout_s=60)
+    cluster.wait_for_output(stubborn, "up", times=2)
     look = ("job", "exec", stubborn, "--rank", "1", "--", "python3", "-c", LOOK)
     entered = cluster.ok(*look)
     assert entered == f"rank 1 drowssap 'a\\nb' user 1000 in podman /var/lib/clusterctl/jobs/{stubborn}/code 1\n"
@@ -322,9 +322,7 @@ def test_torchrun_runs_in_a_container_and_a_command_beside_one_of_its_ranks(clus
     name = new_name()
     options = ("--image", "test/python:1", "--node", "0", "--nproc", "2", "--name", name, "--workdir", str(work))
     cluster.ok("run", *options, "--detach", "--", "by_torchrun.py")
-    wait_until(
-        lambda: cluster.ok("job", "logs", name).count("sum 3 in podman") == 2, what="both ranks agree", timeout_s=120
-    )
+    cluster.wait_for_output(name, "sum 3 in podman", times=2, timeout_s=120)
     assert cluster.ok("job", "exec", name, "--rank", "1", "--", "python3", "-c", GO) == "1 1\n"
     waited = cluster.run("job", "wait", name)
     assert waited.exit_code == 0, waited.text
@@ -369,7 +367,7 @@ def test_a_full_disk_ends_the_job_and_says_so_and_its_output_outlives_the_cluste
     assert cluster.ok("ssh", "--node", "all", "--sudo", "--command", left).strip() == ""
     other = new_name()
     cluster.ok("run", *options[:3], other, "--detach", "--node", "0", "--workdir", str(work), "--", "orphans.py")
-    wait_until(lambda: "up" in cluster.ok("job", "logs", other), what="the job runs", timeout_s=60)
+    cluster.wait_for_output(other, "up")
     cluster.down()
     logs = cluster.run("job", "logs", name, "--cluster", cluster.name)
     assert logs.exit_code == 0, logs.text

@@ -88,7 +88,7 @@ def start_long(cluster: Rehearsed, work: Path, *arguments: str, program: str = "
     done = run_job(cluster, work, name, "--detach", *arguments, "--", program)
     assert done.exit_code == 0, done.text
     ranks = len(job(cluster, name)["nodes"])
-    wait_until(lambda: cluster.ok("job", "logs", name).count("up") == ranks, what="all ranks run", timeout_s=60)
+    cluster.wait_for_output(name, "up", times=ranks)
     return name
 
 
@@ -161,7 +161,7 @@ def test_a_killed_launcher_is_the_cause_and_its_ranks_end_with_it(cluster: Rehea
         cluster, work, name, "--launcher", "torchrun", "--node", "1-2", "--nproc", "1", "--detach", "--", "long.py"
     )
     assert done.exit_code == 0, done.text
-    wait_until(lambda: cluster.ok("job", "logs", name).count("up") == 2, what="all ranks run", timeout_s=60)
+    cluster.wait_for_output(name, "up", times=2)
     cluster.ok("ssh", "--node", "2", "--command", "pkill -KILL -f '[d]istributed.run'")
     waited = cluster.run("job", "wait", name)
     assert waited.exit_code == 128 + signal.SIGKILL, waited.text

@@ -78,7 +78,7 @@ def test_a_killed_mpirun_ends_the_job_and_nothing_of_it_is_left(cluster: Rehears
     options = list(mpi(work, name, "wait"))
     options.insert(1, "--detach")
     cluster.ok(*options)
-    wait_until(lambda: cluster.ok("job", "logs", name).count("mpi rank") == 4, what="all ranks run", timeout_s=60)
+    cluster.wait_for_output(name, "mpi rank", times=4)
     cluster.ok("ssh", "--node", "0", "--command", "pkill -KILL -x mpirun")
     waited = cluster.run("job", "wait", name)
     assert waited.exit_code not in (0, 255), waited.text

@@ -59,7 +59,8 @@ def billed(cluster: Rehearsed) -> float:
 def taken_back(cluster: Rehearsed, node: str) -> None:
     """AWS has taken the node's machine: its notice has run out."""
     cluster.fault("interrupt", node, "1")
-    wait_until(lambda: cluster.nodes()[node]["state"] == "terminated", what=f"{node} is gone", timeout_s=30)
+    id = cluster.instance_ids()[node]
+    wait_until(lambda: all(row.id != id for row in cluster.resources()), what=f"{node} is gone", timeout_s=30)
 
 
 def test_a_slot_that_aws_took_back_is_named_and_comes_back_alone(spot: Rehearsed) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -58,6 +58,14 @@ def test_a_rehearsal_makes_an_empty_stack_only_in_files_of_the_person(
     engine = engine_of(backend=backend, is_rehearsal_project=is_rehearsal_project)
     select_for(engine)
     assert engine.selected == selected
+
+
+def test_nothing_is_selected_for_a_person_whose_environment_names_the_stack() -> None:
+    engine = engine_of(backend="file:///state", is_rehearsal_project=True)
+    named = replace(engine.environment, env={**engine.environment.env, "PULUMI_STACK": "dev"})
+    engine = replace(engine, environment=named)
+    select_for(engine)
+    assert engine.selected == []
 
 
 def test_a_pulumi_that_refuses_ends_nothing() -> None:
