@@ -24,6 +24,8 @@ UPTIMES_END_AT = 1e9
 """The watch counts ends by the uptime or by the wall clock: no machine is up for 31 years."""
 SAME_END_S = 30.0
 LOOK_S = 0.5
+OWN_WATCH_S = 3.0
+"""Within it each node's own watch, which looks once a second, tells its processes of the deadline that all nodes have."""
 AWS = "AWS"
 WHY = {"guard": "the cluster's deadline", AWS: "AWS takes this spot machine back", "watch": "a rule of the cluster"}
 
@@ -36,6 +38,7 @@ class Warnings:
         self._looked_s = -LOOK_S
         self._own: dict[str, Any] | None = None
         self._heard: dict[str, Any] | None = None
+        self._heard_s = 0.0
         self._told: set[int] = set()
 
     def look(self, heard: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -49,7 +52,7 @@ class Warnings:
 
     def _pass_on(self, heard: dict[str, Any] | None) -> None:
         if heard != self._heard:
-            self._heard, self._told = heard, set()
+            self._heard, self._heard_s, self._told = heard, self._looked_s, set()
             if heard is None:
                 self._layout.warning(self._job).unlink(missing_ok=True)
                 self._say("clusterctl: no node of the job is about to end any more")
@@ -58,14 +61,16 @@ class Warnings:
                 left = in_words(float(heard["ends_s"]) - time.time())
                 who = "Node %s (%s)" % (heard["slot"], heard["name"])
                 self._say("clusterctl: %s ends in %s: %s; save what is to be kept" % (who, left, heard["why"]))
-        if is_passed_on(heard, self._own):
+        if is_passed_on(heard, self._own, heard_for_s=self._looked_s - self._heard_s):
             here = of_job(self._job, os.getpid())
             self._told = signal_asking(self._layout.root, here, told=self._told, send=send)
 
 
-def is_passed_on(heard: Mapping[str, Any] | None, own: Mapping[str, Any] | None) -> bool:
+def is_passed_on(heard: Mapping[str, Any] | None, own: Mapping[str, Any] | None, *, heard_for_s: float) -> bool:
     """Whether the job's processes here are told of it: of its own end this node's watch tells them itself."""
-    return heard is not None and (own is None or not is_same_end(heard, own))
+    if heard is None or (heard["why"] == WHY["guard"] and heard_for_s < OWN_WATCH_S):
+        return False
+    return own is None or not is_same_end(heard, own)
 
 
 def in_words(left_s: float) -> str:

@@ -10,13 +10,22 @@ from typing import Any  # JSON
 import pytest
 from clusterctl.on_node.job.coordination import LOST_AFTER_S, Coordination
 from clusterctl.on_node.job.layout import Layout
-from clusterctl.on_node.job.warned import Warnings, in_words, is_passed_on, is_same, present_warning, signal_asking
+from clusterctl.on_node.job.warned import (
+    OWN_WATCH_S,
+    Warnings,
+    in_words,
+    is_passed_on,
+    is_same,
+    present_warning,
+    signal_asking,
+)
 
 from tests.unit.cli.jobs.job_specs import spec
 
 WALL_S = 2_000_000_000.0
 TOLD = {"at": 1100.0, "by": "AWS", "stage": 2, "hook": False, "signalled": []}
 BY_AWS = {"ends_s": WALL_S + 100, "stage": 2, "why": "AWS takes this spot machine back"}
+BY_GUARD = {**BY_AWS, "why": "the cluster's deadline"}
 
 
 def node(root: Path, **changes: Any) -> Path:
@@ -64,17 +73,24 @@ def test_the_same_end_told_again_is_no_other_warning(first: Any, second: Any, ex
 
 
 @pytest.mark.parametrize(
-    ("heard", "own", "expected"),
+    ("heard", "own", "heard_for_s", "expected"),
     [
-        (None, None, False),
-        (BY_AWS, None, True),
-        (BY_AWS, BY_AWS, False),
-        (BY_AWS, {**BY_AWS, "ends_s": WALL_S + 900}, True),
+        (None, None, 9.0, False),
+        (BY_AWS, None, 0.0, True),
+        (BY_AWS, BY_AWS, 9.0, False),
+        (BY_AWS, {**BY_AWS, "ends_s": WALL_S + 900}, 0.0, True),
+        (BY_GUARD, None, 0.5, False),
+        (BY_GUARD, None, OWN_WATCH_S, True),
     ],
-    ids=["nothing", "another node's", "its own", "another node's, before its own"],
+    ids=[
+        *("nothing", "another node's", "its own", "another node's, before its own"),
+        *("all nodes' deadline, which the watch here is about to tell", "one that the watch here does not tell"),
+    ],
 )
-def test_a_nodes_processes_are_told_of_another_nodes_end(heard: Any, own: Any, expected: bool) -> None:
-    assert is_passed_on(heard, own) is expected
+def test_a_nodes_processes_are_told_of_another_nodes_end(
+    heard: Any, own: Any, heard_for_s: float, expected: bool
+) -> None:
+    assert is_passed_on(heard, own, heard_for_s=heard_for_s) is expected
 
 
 def test_all_nodes_hear_of_the_first_end_and_of_its_going_away() -> None:
