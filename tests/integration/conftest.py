@@ -1,5 +1,5 @@
-"""A stack that several files use, and how tests are shared out among workers: by file, as those may share a machine, or
-one by one.
+"""A stack that several files use, and how tests are shared out among workers: by file or folder, as those may share a
+machine, or one by one.
 
 pytest-xdist has `xdist_group` for this; 3.8 writes the group into an attribute that pytest 9.2 does not read any more
 (checked 2026-11-21).
@@ -45,6 +45,8 @@ APART = (
 """Folders and files whose tests each make what they need: any worker may have any of them."""
 TOGETHER = ("cli/test_ssh_faults.py",)
 """Files among them whose tests use addresses of the file's own."""
+SHARING = ("hosts/",)
+"""Folders whose files share machines: one worker has all of them."""
 
 
 @pytest.fixture
@@ -93,8 +95,10 @@ class BySharing(LoadScopeScheduling):  # type: ignore[misc]
 
 
 def shared_by(nodeid: str) -> str:
-    """What a worker takes at once: the test alone, or its file."""
+    """What a worker takes at once: the test alone, its file, or its folder."""
     file = file_of(nodeid)
+    if (folder := next(filter(file.startswith, SHARING), None)) is not None:
+        return folder
     return nodeid if file.startswith(APART) and file not in TOGETHER else file
 
 

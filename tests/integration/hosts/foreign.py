@@ -122,6 +122,12 @@ class Foreign:
         """The command line, on a computer in the machines' network."""
         return self._inside([sys.executable, "-m", "clusterctl", *words], timeout_s=timeout_s)
 
+    def ok(self, *words: str) -> str:
+        """What a command that has to succeed says on stdout."""
+        done = self.clusterctl(*words)
+        assert done.returncode == 0, f"{words}: exit {done.returncode}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
     def python(self, program: str) -> subprocess.CompletedProcess[str]:
         """A program that uses clusterctl, on that computer."""
         return self._inside([sys.executable, "-c", program])
@@ -182,3 +188,7 @@ def address(number: int) -> str:
 
 def address_6(number: int) -> str:
     return f"fd00:8::{number}"
+
+
+BOTH = f"  - {address(1)}\n  - {address(2)}\n"
+"""Lines of `hosts:`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.integration.conftest import APART, LONGEST, TOGETHER, longest_first
+from tests.integration.conftest import APART, LONGEST, SHARING, TOGETHER, longest_first, shared_by
 from tests.integration.quick import QUICK, is_quick
 from tests.integration.rehearsed import ROOT
 
@@ -10,7 +10,7 @@ FOLDER = "tests/integration"
 
 
 def test_files_that_are_named_are_there() -> None:
-    named = [name for name in (*APART, *TOGETHER, *LONGEST) if not (ROOT / FOLDER / name).exists()]
+    named = [name for name in (*APART, *TOGETHER, *SHARING, *LONGEST) if not (ROOT / FOLDER / name).exists()]
     assert named == []
 
 
@@ -25,6 +25,15 @@ def test_the_longest_begin_then_files_with_many_tests_then_the_others_as_found()
         f"{FOLDER}/{LONGEST[0]}::test_one",
     ]
     assert longest_first(found) == [6, 5, 3, 4, 0, 1, 2]
+
+
+def test_files_that_share_machines_go_to_one_worker() -> None:
+    files = sorted(path.name for path in (ROOT / FOLDER / SHARING[0]).glob("test_*.py"))
+    assert len(files) > 1
+    assert {shared_by(f"{FOLDER}/{SHARING[0]}{name}::test_one") for name in files} == {SHARING[0]}
+    assert longest_first(
+        [f"{FOLDER}/{name}" for name in ("barrier/test_few.py::test_one", "hosts/a.py::t", "hosts/b.py::t")]
+    ) == [1, 2, 0]
 
 
 def test_every_line_of_the_quick_table_names_a_test_that_is_there() -> None:

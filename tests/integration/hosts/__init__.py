@@ -1,0 +1,1 @@
+"""Hosts as tests find them: one package, so that its files share the machines that `net` boots."""
