@@ -10,6 +10,7 @@ from typing import Any  # JSON objects before they are checked
 
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.names import HOSTS_SUFFIX, USUAL_STACK_NAME
+from clusterctl_infra.place import HIGHEST_PORT
 from clusterctl_infra.strict_json import Fields, NotAsExpected, moment, parsed, shortened
 
 VERSION = 1
@@ -137,7 +138,7 @@ def inventory_from_json(data: dict[str, Any], *, source: str) -> Inventory:
         ssh = InventorySsh(**_known(InventorySsh, row.fields("ssh")))
         nodes = tuple(InventoryNode(**_known(InventoryNode, node)) for node in row.objects("nodes", most=MOST_NODES))
         for name, port in (("ssh.port", ssh.port), *((f"nodes[{node.slot}].port", node.port) for node in nodes)):
-            if port is not None and not 1 <= port <= 65535:
+            if port is not None and not 1 <= port <= HIGHEST_PORT:
                 raise NotAsExpected(f"{name} is {port}, no port")
         inventory = Inventory(**{**_known(Inventory, row, but=("ssh", "nodes")), "ssh": ssh, "nodes": nodes})
         for text in (inventory.started_at, inventory.deadline):

@@ -1,9 +1,13 @@
-"""An address with a port, as people and programs write it. Pure, standard library only."""
+"""Ports, and an address with a port as people and programs write it. Pure, standard library only."""
+
+SSH_PORT = 22
+"""Where an SSH server is unless somebody says otherwise."""
+HIGHEST_PORT = 65535
 
 
-def place(host: str, port: int, *, usual: int = 22) -> str:
-    """`10.1.0.5` at the usual port, else as `joined`."""
-    return host if port == usual else joined(host, port)
+def place(host: str, port: int) -> str:
+    """`10.1.0.5` at SSH's usual port, else as `joined`."""
+    return host if port == SSH_PORT else joined(host, port)
 
 
 def joined(host: str, port: int) -> str:

@@ -1,8 +1,8 @@
 """Who may buy a capacity block for a cluster: one computer at a time, by a placement group that only one can make.
 
-AWS has no lock, and takes no token with a purchase. A placement group's name is unique in an account's region, whoever
-asks first (EC2 API, CreatePlacementGroup; error code InvalidPlacementGroup.Duplicate; 2026-11-26), and an empty one
-costs nothing. It stays for a while after the purchase: lists may not show a new block at once.
+AWS has no lock, and takes no token with a purchase. A placement group's name is unique in an account's region (EC2 API,
+CreatePlacementGroup; error code InvalidPlacementGroup.Duplicate; 2026-11-26), and an empty one costs nothing. It stays
+for a while after the purchase: lists may not show a new block at once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 TAKEN = "InvalidPlacementGroup.Duplicate"
 GONE = "InvalidPlacementGroup.Unknown"
 TRIES = 3
-"""A lock may end while it is asked for: so often it is asked for again."""
+"""How often the lock is asked for: another one may end between the attempt to make it and the look at who has it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +70,11 @@ def take_lock(clients: Clients, lock: PurchaseLock, *, own_tags: Mapping[str, st
 
 
 def holds(clients: Clients, lock: PurchaseLock, *, now: datetime) -> bool:
-    """Whether the lock is this purchase's, and nobody may take it for an old one soon. Raises CloudError."""
-    with aws_errors(f"looking who buys a capacity block for {lock.cluster}"):
+    """Whether the lock is this purchase's, and nobody takes it for an old one soon. Raises CloudError.
+
+    Half of the time after which it is old is left for the purchase itself.
+    """
+    with aws_errors(f"looking who is buying a capacity block for {lock.cluster}"):
         held = _found(clients, lock.cluster)
     return held is not None and held.purchase_id == lock.purchase_id and now - held.asked_at < SHOWN_WITHIN / 2
 
@@ -84,19 +87,19 @@ def give_back(clients: Clients, cluster: str) -> None:
 
 def end_old_lock(clients: Clients, cluster: str, *, now: datetime) -> None:
     """Ends a lock that no purchase under way can have; a block that was bought is shown by now. Raises CloudError."""
-    with aws_errors(f"looking who buys a capacity block for {cluster}"):
+    with aws_errors(f"looking who is buying a capacity block for {cluster}"):
         held = _found(clients, cluster)
         if held is not None and now - held.asked_at >= SHOWN_WITHIN:
             _end(clients, cluster)
 
 
 def under_way(clients: Clients, cluster: str, held: PurchaseLock | None) -> CloudError:
-    """The error for who comes second."""
+    """The error for whoever comes second."""
     who = "somebody" if held is None else f"{held.owner or 'somebody'} (since {held.asked_at:%H:%M} UTC)"
     until = "" if held is None else f" Nothing else is bought before {held.asked_at + SHOWN_WITHIN:%H:%M} UTC."
     return CloudError(
         f"{who} is buying a capacity block for {cluster}, perhaps on another computer, so none is bought here.{until} "
-        "Run the same again: the block is used when AWS shows it",
+        "Run the same command again: it uses the block as soon as AWS shows it",
         code="PurchaseUnderWay",
         hint=f"aws ec2 describe-placement-groups --region {clients.region} --group-names {lock_name(cluster)}",
     )
@@ -115,7 +118,7 @@ def _is_made(clients: Clients, lock: PurchaseLock, own_tags: Mapping[str, str]) 
 
 
 def _tagged(lock: PurchaseLock, own_tags: Mapping[str, str]) -> list[TagSpecificationTypeDef]:
-    """Never a cluster's id: nothing that ends clusters may end it in the middle of a purchase."""
+    """Without a cluster's id: what ends clusters must not end it in the middle of a purchase."""
     own = {key: value for key, value in own_tags.items() if key != ID_TAG}
     told = {PURCHASE_TAG: lock.purchase_id, PURCHASED_FOR_TAG: lock.cluster, OWNER_TAG: lock.owner}
     tags = {**own, **told, PURCHASED_AT_TAG: lock.asked_at.isoformat(timespec="seconds")}
@@ -124,7 +127,7 @@ def _tagged(lock: PurchaseLock, own_tags: Mapping[str, str]) -> list[TagSpecific
 
 
 def _found(clients: Clients, cluster: str) -> PurchaseLock | None:
-    """The lock there is. Raises CloudError for a placement group of that name that is none."""
+    """The lock, if there is one. Raises CloudError for a placement group of that name that is no lock."""
     name = lock_name(cluster)
     answer = clients.ec2.describe_placement_groups(Filters=[{"Name": "group-name", "Values": [name]}])
     rows = [row for row in answer["PlacementGroups"] if row.get("GroupName") == name and row.get("State") != "deleted"]
@@ -136,8 +139,8 @@ def _found(clients: Clients, cluster: str) -> PurchaseLock | None:
         purchase_id = tags[PURCHASE_TAG]
     except (KeyError, ValueError) as e:
         raise CloudError(
-            f"the placement group {name} has not the tags of a purchase for {cluster}: whoever made it, no capacity "
-            "block is bought while it is there",
+            f"the placement group {name} does not have the tags of a purchase for {cluster}: whoever made it, no "
+            "capacity block is bought while it is there",
             code="NoPurchaseLock",
             hint=f"aws ec2 delete-placement-group --region {clients.region} --group-name {name}",
         ) from e

@@ -23,7 +23,7 @@ adapter; external ports of a chassis only with --grouping."""
 
 @dataclass(frozen=True, kw_only=True)
 class Fabric:
-    """Which node of a subnet is linked with which: S- is a switch, H- an adapter, R- a router; then its node GUID."""
+    """Which nodes of a subnet are linked, as S-GUID (a switch), H-GUID (an adapter) or R-GUID (a router)."""
 
     links: frozenset[tuple[str, str]]
     """Each in both directions."""
@@ -43,23 +43,23 @@ def parse_fabric(text: str) -> Fabric:
 
 
 def switch_paths(fabric: Fabric, adapters: Sequence[Collection[str]]) -> tuple[NetworkPath, ...]:
-    """Where each host stands, from the top down; `adapters`: the node GUIDs of each. Empty for one that is not there.
+    """Where each host is, from the top down; empty if the fabric does not show it. `adapters`: each host's node GUIDs.
 
-    At the top are hosts whose leaf switches have a switch above them in common (a pod of a fat tree); below that, those
-    that share a leaf switch, as the hosts of one rail-optimised group do; then those with exactly the same ones. So
-    a host with a broken link stays with its neighbours.
+    Three levels: hosts whose leaf switches have a switch above them in common (a pod of a fat tree); hosts that share a
+    leaf switch, like those of a rail-optimised group; hosts with exactly the same leaf switches. So a host with a
+    broken link stays with its neighbours.
     """
     switches: dict[str, set[str]] = {}
     for node, other in fabric.links:
         switches.setdefault(node, set()).update([other] if other.startswith("S-") else ())
     leaves = [set[str]().union(*(switches.get(f"H-{guid}", ()) for guid in each)) for each in adapters]
     around = [each.union(*(switches[leaf] for leaf in each)) for each in leaves]
-    rows = zip(_joined(around), _joined(leaves), leaves, strict=True)
+    rows = zip(_groups(around), _groups(leaves), leaves, strict=True)
     return tuple((f"pod {pod}", f"group {group}", " ".join(sorted(own))) if own else () for pod, group, own in rows)
 
 
-def _joined(sets: Sequence[Collection[str]]) -> list[int]:
-    """For each set the first of those that it hangs together with: shared members, also over others."""
+def _groups(sets: Sequence[Collection[str]]) -> list[int]:
+    """For each set the index of the first one that it shares members with, directly or through other sets."""
     firsts = list(range(len(sets)))
 
     def first_of(index: int) -> int:

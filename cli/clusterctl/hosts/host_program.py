@@ -1,4 +1,4 @@
-"""The text of the program that makes a host a node, whole in one argument: nothing has to be put there first."""
+"""The program that makes a host a node, as one argument for `python3 -c`: no file has to be put there first."""
 
 from __future__ import annotations
 

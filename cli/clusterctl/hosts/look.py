@@ -23,12 +23,12 @@ NETWORK_FILE_SYSTEMS = frozenset(
 )
 """As `stat -f -c %T` of GNU coreutils 9.1 names them (src/stat.c, human_fstype)."""
 TITLES = {"nfs": "NFS", "lustre": "Lustre"}
-TAKEN = {
+NOT_FREE = {
     "mounted": "something is mounted there already; unmount it, take it out of storage:, or mount elsewhere",
-    "unit": "systemd has a unit for it, or /etc/fstab a line; take that out, or the entry of storage:",
+    "unit": "systemd has a unit for it, or /etc/fstab a line; remove that, or the entry in storage:",
     "files": "something lies there, which a mount would hide; move it away, or mount elsewhere",
 }
-"""Why nothing is mounted at a path that is not free."""
+"""Why nothing can be mounted at a path, by what is there."""
 COMMAND = r"""
 export LC_ALL=C
 say() { printf '%s %s\n' "$1" "$2"; }
@@ -108,9 +108,9 @@ class HostLook:
     infiniband: tuple[str, ...]
     """All ports whose link layer is InfiniBand."""
     adapters: tuple[str, ...]
-    """The node GUIDs of those that have such a port, 16 hex digits each, sorted."""
+    """The node GUIDs of the adapters that have such a port, 16 hex digits each, sorted."""
     has_ibnetdiscover: bool
-    """Root finds the program that shows an InfiniBand subnet's switches."""
+    """Whether root finds the program that lists an InfiniBand subnet's switches."""
     lacking_clients: tuple[str, ...] = ()
     """Kinds of storage, `nfs` and `lustre`, without a /sbin/mount.KIND."""
     places: Mapping[str, str] = field(default_factory=dict)
@@ -181,7 +181,7 @@ def hindrances(
 
 
 def look_command(config: HostsConfig) -> str:
-    """The line for a host's shell."""
+    """The command line of the look; each mount is looked at as well."""
     storage = [word for row in config.storage for word in (row.mount, row.kind)]
     return f"exec {shlex.join(['sh', '-c', COMMAND, 'look', *storage])}"
 
@@ -246,9 +246,9 @@ def _not_as_declared(look: HostLook, config: HostsConfig, slot: int) -> list[str
 
 def _unmountable(look: HostLook, config: HostsConfig) -> list[str]:
     kinds = {row.mount: row.kind for row in config.storage}
-    found = [f"{path}: {TAKEN[state]}" for path, state in look.places.items() if state in TAKEN]
+    found = [f"{path}: {NOT_FREE[state]}" for path, state in look.places.items() if state in NOT_FREE]
     if config.packages or any(script.at == "before-mounts" for script in config.scripts):
-        return found  # which may bring the client
+        return found  # these may install the client
     for kind in look.lacking_clients:
         paths = ", ".join(path for path, each in kinds.items() if each == kind)
         helps = f"install it, or list it under packages: ({PACKAGES[kind]})"

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from clusterctl_bootstrap.host_files import HostPeer, HostTrust, environment_names, host_files
 from clusterctl_bootstrap.node_plan import MountPlan, NodePlan, ScriptPlan
-from clusterctl_infra.config.hosts import SSH_PORT, HostsConfig
+from clusterctl_infra.config.hosts import HostsConfig
 from clusterctl_infra.keys import barrier_secret, node_key
 from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh
+from clusterctl_infra.place import SSH_PORT
 from clusterctl_infra.plan.inventory import BASTION_CONNECT_S
 
 from clusterctl.hosts.record import HostsRecord, RecordedHost
@@ -21,7 +22,7 @@ from clusterctl.hosts.record import HostsRecord, RecordedHost
 NO_END = datetime(2099, 12, 31, 23, 59, 59, tzinfo=UTC)
 """Every node and inventory has a deadline; for hosts it is one that never comes, so that nobody is warned."""
 TYPES = {"nfs": ("nfs", "nfs4"), "lustre": ("lustre", "lustre")}
-"""What mount(8) calls each kind, and what the kernel may show besides (nfs(5): version 4 is a type of its own)."""
+"""What mount(8) calls each kind, and what the kernel may show instead (nfs(5): version 4 is a type of its own)."""
 NO_END_REASON = "nothing ends hosts"
 
 
@@ -124,7 +125,7 @@ def install_request(config: HostsConfig, record: HostsRecord, slot: int) -> byte
         "addresses": [host.private_ip for host in record.hosts],
         "port": record.hosts[slot].private_port,
         "environment": environment_names(plan),
-        "mounts": {mount.path: _what(mount) for mount in plan.mounts},
+        "mounts": {mount.path: _mount_key(mount) for mount in plan.mounts},
         "files": host_files(plan, trust),
     }
     return json.dumps(told).encode()
@@ -152,8 +153,8 @@ def addresses(hosts: Sequence[RecordedHost]) -> str:
     return hosts[0].private_ip + ("/128" if ":" in hosts[0].private_ip else "/32")
 
 
-def _what(mount: MountPlan) -> str:
-    """A text that is another one whenever the mount has to be made anew."""
+def _mount_key(mount: MountPlan) -> str:
+    """A text that differs whenever the mount has to be made anew."""
     return " ".join([mount.kind, mount.source, mount.options, "rw" if mount.writable else "ro"])
 
 

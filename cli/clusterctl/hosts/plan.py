@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from clusterctl_bootstrap.host_files import names_without_ssh
-from clusterctl_infra.config.hosts import SSH_PORT, HostsConfig
+from clusterctl_infra.config.hosts import HostsConfig
 from clusterctl_infra.config.hosts_storage import HostStorageConfig
 from clusterctl_infra.outputs import Inventory, InventoryNode
-from clusterctl_infra.place import place
+from clusterctl_infra.place import SSH_PORT, place
 
 from clusterctl.home import Home
 from clusterctl.hosts.folder import HostsFolder
@@ -49,19 +49,19 @@ def plan_lines(inventory: Inventory) -> list[str]:
 
 
 def work_lines(config: HostsConfig) -> list[str]:
-    """What is mounted, installed and run on each host, and what of that stays; then the warnings. Pure."""
-    facts = [("mounts", f"{row.mount}: {row.kind} of {row.behind.source}{_reading(row)}") for row in config.storage]
+    """What is mounted, installed and run on each host, and what of that `down` leaves; then the warnings. Pure."""
+    facts = [("mounts", f"{row.mount}: {row.kind} of {row.behind.source}{_read_only(row)}") for row in config.storage]
     if config.packages:
         facts.append(("packages", f"{', '.join(config.packages)}; down leaves them installed"))
     if config.scripts:
         names = ", ".join(script.run for script in config.scripts)
-        facts.append(("scripts", f"{names}, as root; down takes back nothing of what they did"))
+        facts.append(("scripts", f"{names}, as root; down undoes nothing that they did"))
     facts += [("warning", told) for told in warnings(config)]
     return [f"  {name:<8} {value}" for name, value in facts]
 
 
 def warnings(config: HostsConfig) -> list[str]:
-    """What may surprise. Pure."""
+    """What a person may not expect of the configuration. Pure."""
     names = names_without_ssh(config.env)
     told = "env: commands over SSH go without"
     return [f"{told} {', '.join(names)}, which change what is run; login shells and jobs have them"] if names else []
@@ -107,7 +107,7 @@ def _place(node: InventoryNode) -> str:
     return place(node.public_ip or "", node.port or SSH_PORT)
 
 
-def _reading(row: HostStorageConfig) -> str:
+def _read_only(row: HostStorageConfig) -> str:
     return "" if row.behind.writable else ", read-only"
 
 

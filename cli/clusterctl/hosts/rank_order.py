@@ -1,4 +1,4 @@
-"""`ranks: topology` of hosts: the InfiniBand subnet is asked for once, as on AWS, and the order kept in the record."""
+"""`ranks: topology` of hosts: the InfiniBand subnet is discovered once, and the order is kept in the record."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from clusterctl.text.next_commands import edit
 from clusterctl.text.quantities import count
 
 FABRIC_S = 120.0
-"""A subnet of ten thousand ports is discovered in tens of seconds."""
+"""How long a host may take to discover its subnet; ten thousand ports take tens of seconds."""
 MOST_TRIES = 3
-"""Hosts that are asked before the order stays as it is: one of them may be the one with the broken adapter."""
+"""How many hosts are asked before the order stays as it is: the first may have a broken adapter."""
 PACKAGE = "infiniband-diags"
 """On Debian and Ubuntu as on Red Hat's systems (packages.debian.org, rdma-core.spec; 2026-11-26)."""
 
@@ -58,7 +58,7 @@ def refuse_host_reorder(config: HostsConfig, folder: HostsFolder, *, is_asked: b
 def ordered_hosts(
     inventory: Inventory, looks: Mapping[int, HostLook], keys: LoginKeys, folder: HostsFolder
 ) -> RankOrder:
-    """The order that the switches want, or the present one and why. Asks the first hosts that have ibnetdiscover."""
+    """The order by switches, or the present one and why it stays. Asks the first hosts that have ibnetdiscover."""
     before = tuple(node.rank for node in inventory.nodes)
     names = [node.name for node in inventory.nodes]
     adapters = [looks[node.slot].adapters for node in inventory.nodes]
@@ -66,7 +66,7 @@ def ordered_hosts(
     if isinstance(found, Discovered):
         return order_by_switch(found, adapters, names, before, folder=folder)
     why = found or f"{names[adapters.index(())]} has no InfiniBand adapter"
-    return RankOrder(ranks=before, told=_as_listed(why, folder))
+    return RankOrder(ranks=before, told=_as_they_were(why, folder))
 
 
 def order_by_switch(
@@ -81,7 +81,7 @@ def order_by_switch(
     paths = switch_paths(found.fabric, adapters)
     if not all(paths):
         why = f"ibnetdiscover on {found.name} shows no switch at the adapters of {names[paths.index(())]}"
-        return RankOrder(ranks=before, told=_as_listed(why, folder))
+        return RankOrder(ranks=before, told=_as_they_were(why, folder))
     ranks = topology_ranks(paths)
     groups = count(len({path[:2] for path in paths}), "group")
     moved = sum(rank != old for rank, old in zip(ranks, before, strict=True))
@@ -89,7 +89,7 @@ def order_by_switch(
     return RankOrder(ranks=ranks, told=f"by InfiniBand switch ({groups} of neighbours): {changed}")
 
 
-def _as_listed(why: str, folder: HostsFolder) -> str:
+def _as_they_were(why: str, folder: HostsFolder) -> str:
     return f"as they were: {why}; later: clusterctl up {folder.typed} --reorder-ranks"
 
 
@@ -122,7 +122,7 @@ def _discovered(inventory: Inventory, looks: Mapping[int, HostLook], keys: Login
 
 
 def discovery_line(look: HostLook) -> str:
-    """The command: by the port that carries data, as root, who alone may open /dev/infiniband/umad*, less comments."""
+    """The command, whose output has no comments: by a port that carries data, as root, who alone may open umad*."""
     device, _, port = (look.active_infiniband or look.infiniband)[0].partition(":")
     discover = shlex.join(["sudo", "-n", "ibnetdiscover", "-C", device, "-P", port])
     return f"said=$({discover}) || exit; printf '%s\\n' \"$said\" | sed 's/[[:space:]]*#.*//'"

@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from clusterctl_infra.config.hosts import HIGHEST_PORT, SSH_PORT, HostsConfig
+from clusterctl_infra.config.hosts import HostsConfig
 from clusterctl_infra.errors import ClusterctlError, UsageError
 from clusterctl_infra.file_lock import try_lock
 from clusterctl_infra.names import HOSTS_SUFFIX
 from clusterctl_infra.outputs import Inventory, inventory_to_json
-from clusterctl_infra.place import place
+from clusterctl_infra.place import HIGHEST_PORT, SSH_PORT, place
 from clusterctl_infra.private_home import make_private_folder, private_opener
 from clusterctl_infra.put_in_place import put_in_place
 from clusterctl_infra.ranks import is_rank_order, kept_ranks
@@ -69,7 +69,7 @@ class HostsRecord:
     leaving: tuple[RecordedHost, ...] = ()
     """Machines that were taken out of the list and have not been cleaned yet."""
     ranks: tuple[int, ...] = ()
-    """By slot, as they were ordered by switch; empty where none were: then a rank is its slot."""
+    """By slot, as they were ordered by switch; empty where they were not: then a rank is its slot."""
     work: str = ""
     """A hash of what was agreed to: mounts, packages and scripts; empty for nothing of these."""
 
@@ -212,12 +212,12 @@ def _hosts_in(rows: Iterable[Fields]) -> tuple[RecordedHost, ...]:
 
 
 def _port_in(row: Fields, key: str) -> int:
-    """A record that was written before there were other ports has none."""
+    """SSH's usual one in a record that was written before there were other ports."""
     return row.whole(key, low=1, high=HIGHEST_PORT) if row.has(key) else SSH_PORT
 
 
 def _ranks_in(row: Fields) -> tuple[int, ...]:
-    """Empty in a record of before there was an order."""
+    """Empty in a record that was written before ranks could be ordered."""
     found = row.row.get("ranks") or []
     if not isinstance(found, list) or not is_rank_order(found):
         raise NotAsExpected(f"ranks is {shortened(found)}, which is not one rank for each slot, 0 for slot 0")

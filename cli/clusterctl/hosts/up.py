@@ -47,9 +47,9 @@ from clusterctl.text.quantities import count
 READY_S = 120.0
 """An agent's start on a machine that runs takes seconds."""
 MOUNT_S = 240.0
-"""So long the agent tries to mount (`MOUNTED_TIMEOUT_S` of node/mounts.py)."""
+"""How long the agent tries to mount (`MOUNTED_TIMEOUT_S` of node/mounts.py)."""
 PHASE_S = 60.0
-"""Beyond that time a node that entered its phase so long ago is waited for still."""
+"""After the usual time, a node is still waited for if it entered its present phase less than this long ago."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,7 @@ REHEARSAL_READY_S = 120.0
 AWS_READY_S = 600.0
 REHEARSAL_PHASE_S = 60.0
 AWS_PHASE_S = 120.0
-"""Beyond that time a node that entered its phase this long ago is waited for still."""
+"""After the usual time, a node is still waited for if it entered its present phase less than this long ago."""
 
 
 EVERY_S = 10.0

@@ -318,9 +318,9 @@ class Patience:
     usual_s: float
     """A healthy node takes no longer; `--ready-timeout` says its own."""
     phase_s: float = 0.0
-    """After that, one that entered another phase within this long is waited for still; 0: none is."""
+    """After that, a node is still waited for if it entered its phase less than this long ago; 0: none is."""
     hooks_s: float = 0.0
-    """For this long in all, the clock stands still while one says that it installs packages, or runs scripts."""
+    """How long in all the clock may stand still while a node says that it installs packages, or runs scripts."""
 
     def is_over(self, waited_s: float, quiet_s: Iterable[float]) -> bool:
         """`quiet_s`: of each node that is waited for, how long ago it entered its phase. Pure."""

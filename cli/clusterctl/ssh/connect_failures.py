@@ -15,7 +15,7 @@ OpenSSH 9.2; 2026-11-26)."""
 
 
 class TurnedAway(NodeFailure):
-    """The server that leads to the node took no connection now; the next may be taken."""
+    """The server that leads to the node closed the connection at once; it may take the next one."""
 
 
 def connect_failure(target: Target, complaint: str) -> NodeFailure:

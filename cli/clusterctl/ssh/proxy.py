@@ -51,7 +51,7 @@ class Proxy:
         return os.pidfd_open(self._process.pid) if self._process.poll() is None else None
 
     def complaint(self, *, wait_s: float = 0.2) -> str | None:
-        """How the command ended, and what it said last or of being turned away; None while it runs, for this long."""
+        """What the command said at its end, being turned away before all else; None if it still runs after `wait_s`."""
         try:
             code = self._process.wait(timeout=wait_s)
         except subprocess.TimeoutExpired:

@@ -9,9 +9,9 @@ import pulumi
 import pulumi_aws as aws
 
 from clusterctl_infra.components.network import EVERYWHERE, named
+from clusterctl_infra.place import SSH_PORT
 
 ALL_PROTOCOLS = "-1"
-SSH_PORT = 22
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,11 +24,11 @@ from clusterctl_infra.config.fields import (
 from clusterctl_infra.config.hooks import Package, ScriptConfig, or_texts
 from clusterctl_infra.config.hosts_storage import HostStorageConfig
 from clusterctl_infra.config.storage import STRICT
+from clusterctl_infra.place import HIGHEST_PORT, SSH_PORT
 
 TARGET = "hosts"
-SSH_PORT, HIGHEST_PORT = 22, 65535
 NOT_BUILT = {
-    "workflow_storage": "it needs a bucket that nodes mount, and hosts mount NFS and Lustre alone",
+    "workflow_storage": "it needs a bucket that nodes mount, and hosts mount only NFS and Lustre",
 }
 """Keys that clusters on AWS have, and hosts may have one day."""
 OF_AWS = (
@@ -100,16 +100,16 @@ class HostConfig(BaseModel):
         description="Where SSH reaches it: an IP address or a name.",
         examples=["10.1.0.5", "fd00::5", "gpu-a.example.com"],
     )
-    port: Port = Field(default=SSH_PORT, description="Of the SSH server at `address`.")
+    port: Port = Field(default=SSH_PORT, description="The port of the SSH server at `address`.")
     private_ip: Annotated[str, BeforeValidator(check_private_ip)] | None = Field(
         default=None,
-        description="By which the other hosts reach it; left out: `address`, which then has to be an IP "
-        "address. All are of one family, IPv4 or IPv6.",
+        description="Where the other hosts reach it; left out: `address`, which then has to be an IP address. Those of "
+        "all hosts are of one family, IPv4 or IPv6.",
         examples=["10.1.0.5", "fd00::5"],
     )
     private_port: Port | None = Field(
         default=None,
-        description="Of the SSH server at `private_ip`, as when a router forwards `port`; left out: `port`.",
+        description="The port of the SSH server at `private_ip`, where that is another one; left out: `port`.",
         examples=[22],
     )
     host_key: PublicKey | None = Field(
@@ -184,23 +184,24 @@ class HostsConfig(BaseModel):
         examples=[{"NCCL_DEBUG": "INFO"}],
     )
     storage: tuple[HostStorageConfig, ...] = Field(
-        default=(), description="What nodes mount; nothing may be mounted there or lie there before."
+        default=(),
+        description="What nodes mount. A path where something is mounted already, or where files lie, is refused.",
     )
     packages: tuple[Package, ...] = Field(
         default=(),
-        description="Packages that hosts install, by apt-get or dnf; `down` leaves them.",
+        description="Packages that hosts install, by apt-get or dnf; `down` leaves them installed.",
         examples=[["nfs-common"]],
     )
     scripts: tuple[ScriptConfig, ...] = Field(
         default=(),
-        description="Files that hosts run as root, in this order, once more after a change; `setup.sh` is short for "
-        "`{run: setup.sh}`. `down` takes back nothing of what they did.",
+        description="Files that hosts run as root, in this order, and again when their text has changed; `setup.sh` is "
+        "short for `{run: setup.sh}`. `down` undoes nothing that they did.",
         json_schema_extra=or_texts,
     )
     ranks: Literal["slot", "topology"] = Field(
         default="slot",
-        description="`slot`: the rank is the slot; `topology`: hosts of one InfiniBand switch get neighbouring ranks, "
-        "ordered once, by `ibnetdiscover`, and then kept ([how](hosts.md#infiniband)).",
+        description="`slot`: the rank is the slot; `topology`: hosts at one InfiniBand switch get neighbouring ranks; "
+        "`ibnetdiscover` is asked once, and the order is kept ([how](hosts.md#infiniband)).",
     )
     price_usd_per_hour: NodePrice | None = Field(
         default=None, description="What one host costs its owner, to be shown; left out: unknown."
@@ -250,6 +251,8 @@ def canonical(text: str) -> str:
     found = ipaddress.ip_address(text)
     if found.is_loopback or found.is_multicast or found.is_unspecified:
         raise ValueError("an address that leads to no other machine")
-    if found.version == 6 and (found.is_link_local or found.ipv4_mapped is not None):
-        raise ValueError("holds on one interface alone, or is another way to write an IPv4 address")
+    if found.version == 6 and found.is_link_local:
+        raise ValueError("a link-local address, which leads nowhere without an interface's name")
+    if found.version == 6 and found.ipv4_mapped is not None:
+        raise ValueError(f"an IPv4 address written as IPv6; write {found.ipv4_mapped}")
     return str(found)

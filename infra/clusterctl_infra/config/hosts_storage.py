@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
-from clusterctl_infra.config.fields import Switch, Text, check_text
+from clusterctl_infra.config.fields import Switch, Text, check_form, check_text
 from clusterctl_infra.config.problems import shown
 from clusterctl_infra.config.storage import STRICT, WRITABLE
 from clusterctl_infra.config.storage_fields import check_mount
@@ -23,10 +23,10 @@ PACKAGES = {
 packages; read 2026-11)."""
 LUSTRE_OPTIONS = "flock"
 """Without it, a program that locks a file gets an error (mount.lustre(8))."""
-TAKEN_OPTIONS = {
+OPTIONS_OF_OUR_OWN = {
     "ro": "write writable: false instead",
-    "rw": "write writable instead",
-    "bg": "a node waits for its mounts; leave it out",
+    "rw": "leave it out: nodes may write unless it says writable: false",
+    "bg": "leave it out: a node waits until its storage is mounted",
 }
 _HOST = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?)"
 _PATH = r"/[A-Za-z0-9_.+@:/-]*"
@@ -35,21 +35,16 @@ _NID = r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?@[a-z0-9]+"
 
 def check_nfs_source(value: object) -> str:
     """`10.1.0.9:/export/shared`. Raises ValueError."""
-    text = check_text(value).strip()
-    if not re.fullmatch(f"{_HOST}:{_PATH}", text, re.ASCII):
-        raise ValueError("not a server and a path, such as 10.1.0.9:/export/shared")
-    return text
+    return check_form(value, f"{_HOST}:{_PATH}", "not a server and a path, such as 10.1.0.9:/export/shared")
 
 
 def check_lustre_source(value: object) -> str:
-    """`10.1.0.20@o2ib:/scratch`; of several management servers all, with commas and colons. Raises ValueError."""
-    text = check_text(value).strip()
-    if not re.fullmatch(f"{_NID}([,:]{_NID})*:{_PATH}", text, re.ASCII):
-        raise ValueError(
-            "not a management server with its network and a file system, such as 10.1.0.20@tcp:/scratch or "
-            "10.1.0.20@o2ib:/scratch"
-        )
-    return text
+    """`10.1.0.20@o2ib:/scratch`; several management servers have commas and colons between. Raises ValueError."""
+    told = (
+        "not a management server with its network and a file system, such as 10.1.0.20@tcp:/scratch or "
+        "10.1.0.20@o2ib:/scratch"
+    )
+    return check_form(value, f"{_NID}([,:]{_NID})*:{_PATH}", told)
 
 
 def check_options(value: object) -> str:
@@ -58,8 +53,8 @@ def check_options(value: object) -> str:
     if text and not re.fullmatch(r"[A-Za-z0-9_.=:/@+-]+(,[A-Za-z0-9_.=:/@+-]+)*", text, re.ASCII):
         raise ValueError("not options of mount with commas between, such as nfsvers=4.2,nconnect=8")
     for word in text.split(","):
-        if word in TAKEN_OPTIONS:
-            raise ValueError(f"{word}: {TAKEN_OPTIONS[word]}")
+        if word in OPTIONS_OF_OUR_OWN:
+            raise ValueError(f"{word}: {OPTIONS_OF_OUR_OWN[word]}")
     return text
 
 

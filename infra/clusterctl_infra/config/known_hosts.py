@@ -8,9 +8,10 @@ import fnmatch
 import hashlib
 import hmac
 
+from clusterctl_infra.place import SSH_PORT
+
 PREFERRED = ("ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa")
 REVOKED = "@revoked"
-SSH_PORT = 22
 
 
 def host_key_in(text: str, host: str, port: int = SSH_PORT) -> str | None:

@@ -10,14 +10,14 @@ from pydantic import ValidationError
 
 from clusterctl_infra.config.document import Tree, read_document
 from clusterctl_infra.config.hooks import repeated_names, with_texts
-from clusterctl_infra.config.hosts import SSH_PORT, TARGET, HostConfig, HostsConfig, is_ip, misplaced_keys
+from clusterctl_infra.config.hosts import TARGET, HostConfig, HostsConfig, is_ip, misplaced_keys
 from clusterctl_infra.config.hosts_storage import storage_problems
 from clusterctl_infra.config.known_hosts import host_key_in
 from clusterctl_infra.config.load import config_error, login_name, read_text
 from clusterctl_infra.config.problems import ConfigProblem, problems_of, shown
 from clusterctl_infra.config.ssh_keys import check_public_key
 from clusterctl_infra.errors import ConfigError
-from clusterctl_infra.place import place
+from clusterctl_infra.place import SSH_PORT, place
 
 KNOWN_HOSTS_BYTES = 4 * 1024 * 1024
 

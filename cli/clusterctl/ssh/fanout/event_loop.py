@@ -16,7 +16,7 @@ NEVER = float("inf")
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What a task waits for: its descriptor, the loop's being woken, and no longer than this."""
+    """What a task waits for: its descriptor to be ready or the loop to be woken, until this time at most."""
 
     descriptor: int = -1
     for_reading: bool = False

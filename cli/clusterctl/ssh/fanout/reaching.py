@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 COMPLAINT_S = 0.2
 """So long a proxy whose connection has failed is waited for, for its words."""
 AGAIN_S = (0.2, 1.0)
-"""After such a time, each another, a bastion that took some of many connections alone is asked again."""
+"""A bastion that turned connections away is asked again after a random time in this range, so not by all at once."""
 HUNG_UP_S = 0.1
 """So long a proxy has to end by itself once nobody is at its other end; then it is told to."""
 SESSION_WORDS = "Starting session with SessionId:"

@@ -31,6 +31,7 @@ from clusterctl.ssh.target import Target
 GREETING = b"SSH-"
 MOST_BEFORE_GREETING_BYTES = 4096
 POLL_S = 0.01
+"""Between two looks for the rest of a greeting of which only the first bytes have come."""
 
 # paramiko's thread logs what it raises as well; without a handler that ends up on the person's stderr.
 logging.getLogger("paramiko").setLevel(logging.CRITICAL + 1)

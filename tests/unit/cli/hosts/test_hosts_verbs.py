@@ -54,7 +54,7 @@ def test_plan_says_what_is_done_on_hosts_and_what_stays(screen: Screen, tmp_path
     assert program.run(["plan", str(stack)], screen.output) == 0
     assert "  mounts   /data: nfs of 10.1.0.9:/export, read-only\n" in screen.out
     assert "  packages nfs-common; down leaves them installed\n" in screen.out
-    assert "  scripts  setup.sh, as root; down takes back nothing of what they did\n" in screen.out
+    assert "  scripts  setup.sh, as root; down undoes nothing that they did\n" in screen.out
     assert "  warning  env: commands over SSH go without LD_LIBRARY_PATH, PATH, which change what is run" in screen.out
 
 

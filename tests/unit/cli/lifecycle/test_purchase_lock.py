@@ -119,7 +119,9 @@ def test_a_placement_group_of_that_name_that_is_no_lock_is_named_and_never_ended
     tmp_path: Path, tags: dict[str, str]
 ) -> None:
     account = selling(groups={LOCK: tags})
-    with pytest.raises(CloudError, match=r"the placement group clusterctl-buys-train has not the tags") as refused:
+    with pytest.raises(
+        CloudError, match=r"the placement group clusterctl-buys-train does not have the tags"
+    ) as refused:
         brought(tmp_path, account, buys=True)
     assert "delete-placement-group" in str(refused.value.hint)
     assert (account.purchases, list(account.groups)) == ([], [LOCK])

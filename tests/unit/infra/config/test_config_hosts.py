@@ -110,8 +110,8 @@ def test_two_hosts_with_one_host_key_are_refused(tmp_path: Path) -> None:
     [
         ("'10.1.0.0:2222'", "not an address; IPv6 has no brackets here, and a port is a key of its own: port: 2222"),
         ("'[fd00::1]:22'", "not an address; IPv6 has no brackets here"),
-        ("'fe80::1'", "holds on one interface alone"),
-        ("'::ffff:10.1.0.5'", "another way to write an IPv4 address"),
+        ("'fe80::1'", "a link-local address"),
+        ("'::ffff:10.1.0.5'", "an IPv4 address written as IPv6; write 10.1.0.5"),
         ("'::1'", "an address that leads to no other machine"),
         ("10.1.0", "not an IPv4 address"),
         ("-x", "not an IP address or a host's name"),
