@@ -1,4 +1,4 @@
-"""What clusterctl wrote down of machines, in the accounts of a home, beside what the region bills for them."""
+"""What clusterctl wrote down of machines, in the ledgers of a home, beside what the region bills for them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.integration.rehearsed import Rehearsed
 
 CENT = 0.005
 MOST_UNCOUNTED_S = SHORT_S + 15.0
-"""What the account may lack of a machine's time at its begin and at its end together: its steps are of a minute."""
+"""What the ledger may lack of a machine's time at its begin and at its end together: its steps are of a minute."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,23 +40,23 @@ class Account:
     seen_to_their_end: int
     """AWS told when they began and ended, and clusterctl wrote it down: what they cost is their bill, to the cent."""
     unreal: tuple[str, ...]
-    """Machines in an account that the region never had."""
+    """Machines in a ledger that the region never had."""
     misbilled: tuple[str, ...]
     """Of those seen to their end: whose cost is another."""
 
     @property
     def wrong(self) -> list[str]:
-        """An account may count too much, as a deadline is early then; what AWS told may not err."""
+        """A ledger may count too much, as a deadline is early then; what AWS told may not err."""
         found = [f"not the bill to the cent: {difference}" for difference in self.misbilled]
         if self.unreal:
-            found.append(f"the account has machines that never were: {self.unreal}")
+            found.append(f"the ledger has machines that never were: {self.unreal}")
         if self.uncounted_s > MOST_UNCOUNTED_S:
             found.append(f"a machine ran for {self.uncounted_s:.0f} s that a budget would not count")
         return found
 
 
 def account(cluster: Rehearsed, *, deadline: float | None) -> Account:
-    """What all accounts of this home say; a span without an end counts to the deadline."""
+    """What all ledgers of this home say; a span without an end counts to the deadline."""
     rows = billed(cluster)
     spans = _spans(cluster.home / "ledger")
     machines = [row for row in rows if row.kind == "Instance"]
@@ -98,21 +98,21 @@ def _misbilled(row: BillRow, machine: SeenMachine) -> str:
 
 
 def _spans(folder: Path) -> dict[str, Span]:
-    """Instance id → its span, of every account in the folder."""
+    """Instance id → its span, of every ledger in the folder."""
     found: dict[str, Span] = {}
     for path in folder.glob("*.jsonl"):
         read = read_ledger(path)
-        assert read is not None, f"{path}: no account"
+        assert read is not None, f"{path}: no ledger"
         found |= {span.instance_id: span for span in read.spans}
     return found
 
 
 def _right_spans(home: Path) -> list[Span]:
-    """The spans of every account, put right as the next command would."""
+    """The spans of every ledger, put right as the next command would."""
     found: list[Span] = []
     for path in (home / "ledger").glob("*.jsonl"):
         read = read_ledger(path)
-        assert read is not None, f"{path}: no account"
+        assert read is not None, f"{path}: no ledger"
         found += corrected(read, corrections(read, read_seen(home / "observed" / path.name))).spans
     return found
 

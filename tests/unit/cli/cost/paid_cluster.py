@@ -1,4 +1,4 @@
-"""Two p5 nodes with public addresses and a file system, and accounts of what such a cluster paid."""
+"""Two p5 nodes with public addresses and a file system, and ledgers of what such a cluster paid."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ STARTS = st.integers(min_value=0, max_value=12 * 3600 - 60)
 
 
 @st.composite
-def accounts(draw: st.DrawFn, *, all_run: bool = False) -> Ledger:
+def ledgers(draw: st.DrawFn, *, all_run: bool = False) -> Ledger:
     """Machines that follow each other in three slots; the last of each may still run, with `all_run` it does."""
     spans = []
     for slot in range(3):

@@ -24,9 +24,9 @@ from tests.unit.cli.cost.paid_cluster import (
     SECONDS,
     a_span,
     a_view,
-    accounts,
     an_inventory,
     at,
+    ledgers,
 )
 from tests.unit.infra.plan.plan_cases import a_plan
 
@@ -104,7 +104,7 @@ def test_an_unknown_price_makes_every_sum_with_it_unknown_and_never_0() -> None:
     assert by_kind(rows)["storage"].spent_usd == pytest.approx(1.38)
 
 
-def test_without_an_account_the_run_counts_from_its_start_and_says_so() -> None:
+def test_without_a_ledger_the_run_counts_from_its_start_and_says_so() -> None:
     rows = cost_rows(an_inventory(), None, alive=None, now=at(3))
     assert {row.note for row in rows if row.kind == "node"} == {NO_LEDGER}
     assert sums(rows).spent_usd == pytest.approx(3 * (2 * 55.04 + 0.01 + 1.38))
@@ -118,7 +118,7 @@ def test_a_cluster_that_is_down_costs_its_storage_alone() -> None:
     assert sums(rows).spent_usd == sums(rows).at_deadline_usd == pytest.approx(2 * 55.04 + 5 * 1.38)
 
 
-def test_a_run_that_is_down_and_has_no_account_counts_none_of_its_nodes() -> None:
+def test_a_run_that_is_down_and_has_no_ledger_counts_none_of_its_nodes() -> None:
     rows = cost_rows(an_inventory(run_nodes_down=True), None, alive=None, now=at(3))
     assert [row for row in rows if row.kind in ("node", "empty")] == []
 
@@ -198,7 +198,7 @@ def test_storage_counts_over_all_runs_and_between_them_at_the_rate_it_had() -> N
     assert "this is run 2" not in cost_text(a_view(inventory=an_inventory(run=2), ledger=ledger))
 
 
-def test_what_runs_without_being_in_the_account_is_named() -> None:
+def test_what_runs_without_being_in_the_ledger_is_named() -> None:
     assert uncounted(REPLACED, frozenset({"i-a", "i-z"})) == ("i-z",)
     assert uncounted(REPLACED, None) == uncounted(None, frozenset({"i-z"})) == ()
 
@@ -213,7 +213,7 @@ def bill(ledger: Ledger, until: datetime, *, beside: Fraction) -> Fraction:
 
 
 @settings(max_examples=150)
-@given(ledger=accounts(), seconds=SECONDS)
+@given(ledger=ledgers(), seconds=SECONDS)
 def test_the_estimate_is_the_bill_to_the_cent(ledger: Ledger, seconds: int) -> None:
     now = BORN + timedelta(seconds=seconds)
     total = sums(cost_rows(an_inventory(), ledger, alive=None, now=now))
@@ -225,7 +225,7 @@ def test_the_estimate_is_the_bill_to_the_cent(ledger: Ledger, seconds: int) -> N
 
 
 @settings(max_examples=50)
-@given(ledger=accounts(), seconds=SECONDS, more=SECONDS)
+@given(ledger=ledgers(), seconds=SECONDS, more=SECONDS)
 def test_time_never_makes_it_cheaper(ledger: Ledger, seconds: int, more: int) -> None:
     earlier, later = BORN + timedelta(seconds=seconds), BORN + timedelta(seconds=seconds + more)
     before, after = (sums(cost_rows(an_inventory(), ledger, alive=None, now=now)) for now in (earlier, later))
@@ -234,7 +234,7 @@ def test_time_never_makes_it_cheaper(ledger: Ledger, seconds: int, more: int) ->
 
 
 @settings(max_examples=25)
-@given(ledger=accounts(all_run=True), seconds=SECONDS)
+@given(ledger=ledgers(all_run=True), seconds=SECONDS)
 def test_the_plan_s_budget_and_the_bill_count_the_same_money(ledger: Ledger, seconds: int) -> None:
     """What `cost` shows is what the deadline was computed from: two codes, one sum, once every slot has a machine."""
     plan = a_plan(nodes=3)

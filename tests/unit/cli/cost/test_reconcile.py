@@ -17,7 +17,7 @@ from clusterctl_infra.outputs import InventoryNode
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.cli.cost.paid_cluster import DEADLINE, REPLACED, a_span, accounts, an_inventory, at
+from tests.unit.cli.cost.paid_cluster import DEADLINE, REPLACED, a_span, an_inventory, at, ledgers
 from tests.unit.cli.cost.reconcile_cases import CASES, ONE, P5, PRICES, Case, reserved, seen
 
 
@@ -54,7 +54,7 @@ def test_a_row_says_which_of_its_times_aws_said() -> None:
     assert said == {"i-a": (False, False), "i-b": (True, True), "i-c": (True, False)}
 
 
-def test_the_end_of_a_place_that_the_account_alone_tells_of_is_not_called_seen() -> None:
+def test_the_end_of_a_place_that_the_ledger_alone_tells_of_is_not_called_seen() -> None:
     ledger = Ledger(spans=(a_span(0, "i-a", 0, 2),))
     machines = {"i-a": seen("i-a", 0, 0.1, 1)}
     paid = reconcile(ledger.spans, Observed(machines=machines), alive=frozenset(), deadline=DEADLINE, now=at(3))
@@ -105,7 +105,7 @@ def test_a_stray_of_a_type_without_a_price_makes_the_sum_unknown_and_not_0() -> 
     assert sums(rows).spent_usd is None
 
 
-def test_without_an_account_a_machine_that_was_seen_counts_once() -> None:
+def test_without_a_ledger_a_machine_that_was_seen_counts_once() -> None:
     observed = Observed(machines={"i-a": seen("i-a", 0, 0.5)}, usd_per_hour=PRICES)
     rows = cost_rows(an_inventory(), None, alive=frozenset({"i-a"}), now=at(3), observed=observed)
     assert [row.note for row in rows if row.kind == "node"] == [IN_NO_LEDGER]
@@ -117,8 +117,8 @@ MINUTES = st.integers(min_value=1, max_value=30)
 
 @st.composite
 def lives(draw: st.DrawFn) -> tuple[Ledger, dict[str, SeenMachine], dict[str, tuple[datetime, datetime | None]]]:
-    """An ledger, each machine as AWS saw it, and its actual times: launched after it was planned, ended after that."""
-    ledger = draw(accounts())
+    """A ledger, each machine as AWS saw it, and its actual times: launched after it was planned, ended after that."""
+    ledger = draw(ledgers())
     machines, actual = {}, {}
     free_at: dict[int, datetime] = {}
     for span in ledger.spans:
@@ -142,7 +142,7 @@ def lives(draw: st.DrawFn) -> tuple[Ledger, dict[str, SeenMachine], dict[str, tu
 
 @settings(max_examples=100)
 @given(life=lives(), written=st.sets(st.integers(min_value=0, max_value=20)))
-def test_whatever_the_account_lacks_each_machine_is_paid_for_its_own_time_and_once(
+def test_whatever_the_ledger_lacks_each_machine_is_paid_for_its_own_time_and_once(
     life: tuple[Ledger, dict[str, SeenMachine], dict[str, tuple[datetime, datetime | None]]], written: set[int]
 ) -> None:
     ledger, machines, actual = life
@@ -162,8 +162,8 @@ def is_of(spans: list[Span], id: str | None) -> bool:
 
 
 @settings(max_examples=50)
-@given(ledger=accounts(), seconds=st.integers(min_value=0, max_value=12 * 3600))
-def test_without_an_observation_every_span_is_what_the_account_says(ledger: Ledger, seconds: int) -> None:
+@given(ledger=ledgers(), seconds=st.integers(min_value=0, max_value=12 * 3600))
+def test_without_an_observation_every_span_is_what_the_ledger_says(ledger: Ledger, seconds: int) -> None:
     paid = reconcile(ledger.spans, Observed(), alive=None, deadline=DEADLINE, now=at(seconds / 3600))
     assert [(row.instance_id, row.started_at, row.ended_at) for row in paid] == [
         (span.instance_id, span.started_at, span.ended_at) for span in ledger.spans

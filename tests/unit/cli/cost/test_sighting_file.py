@@ -135,7 +135,7 @@ PRICED = {
 
 
 @pytest.mark.parametrize(("ledger", "priced"), PRICED.values(), ids=PRICED.keys())
-def test_what_was_seen_has_todays_price_of_what_no_account_prices(
+def test_what_was_seen_has_todays_price_of_what_no_ledger_prices(
     tmp_path: Path, ledger: Ledger | None, priced: set[str]
 ) -> None:
     home = Home(path=tmp_path)

@@ -34,7 +34,7 @@ def node_hours(ledger: Ledger, observed: Observed, *, alive: frozenset[str] | No
     return (kinds["node"].spent_usd or 0) / 20
 
 
-def test_a_machine_that_was_taken_back_bills_no_more_though_its_account_goes_on() -> None:
+def test_a_machine_that_was_taken_back_bills_no_more_though_its_ledger_goes_on() -> None:
     observed = Observed(machines={"i-b": seen("i-b", 1, 0, 2, is_spot=True)})
     assert node_hours(TWO, observed, alive=frozenset({"i-a"}), now_h=5) == pytest.approx(5 + 2)
 

@@ -1,4 +1,4 @@
-"""With another ledger's credentials AWS shows nothing of a cluster: that says nothing of its machines."""
+"""With another account's credentials AWS shows nothing of a cluster: that says nothing of its machines."""
 
 from __future__ import annotations
 

@@ -41,12 +41,12 @@ def test_an_unknown_price_makes_the_cost_unknown(make_inventory: MakeInventory) 
     assert spent_usd(make_inventory(usd_per_hour=None), None, alive=None, now=NOW) is None
 
 
-def test_without_an_account_the_cost_is_time_times_rate(make_inventory: MakeInventory) -> None:
+def test_without_a_ledger_the_cost_is_time_times_rate(make_inventory: MakeInventory) -> None:
     inventory = make_inventory(usd_per_hour=100.0)
     assert spent_usd(inventory, None, alive=None, now=BEGAN + timedelta(hours=3)) == pytest.approx(300)
 
 
-def test_the_account_is_read_from_what_each_change_opened_and_closed() -> None:
+def test_the_ledger_is_read_from_what_each_change_opened_and_closed() -> None:
     opened, closed = span(0, "a", BEGAN, None), span(0, "a", BEGAN, NOW)
     stands = Standing(kind="storage", started_at=BEGAN, ended_at=None, usd_per_hour=1.38)
     over = dataclasses.replace(stands, ended_at=NOW)
