@@ -119,7 +119,7 @@ def environment_names(node: NodePlan) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if not CHANGES_PROGRAMS.fullmatch(name)))
 
 
-def names_without_ssh(env: Mapping[str, str]) -> tuple[str, ...]:
+def names_kept_from_ssh(env: Mapping[str, str]) -> tuple[str, ...]:
     """The variables of `env:` that change which programs run, sorted: on hosts, commands over SSH go without them."""
     return tuple(sorted(name for name in env if CHANGES_PROGRAMS.fullmatch(name)))
 
@@ -137,7 +137,7 @@ def _known_hosts(cluster: str, peers: Sequence[HostPeer]) -> str:
 
 
 def _known_as(host: str, port: int) -> str:
-    """As known_hosts has a host at a port (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT)."""
+    """How known_hosts names a host at a port (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT)."""
     return host if port == SSH_PORT else f"[{host}]:{port}"
 
 

@@ -56,7 +56,7 @@ def mount_all(root: Path, outside: Outside) -> None:
 def meet(root: Path, outside: Outside) -> None:
     """Slot 0 has written to each writable file system that nodes share, and this one has read it. Or PhaseFailed.
 
-    But for hosts: nothing is written to a server of somebody's.
+    Not on hosts: nothing is written to somebody else's server.
     """
     known = facts_file.present(root)
     nonce = "%s-%s" % (known["cluster_id"], known.get("run"))

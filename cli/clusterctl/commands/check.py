@@ -32,9 +32,9 @@ from clusterctl.ssh.remote_command import usable_keys
 @click.option(
     "--bandwidth",
     type=click.Choice(["infiniband"]),
-    help="Instead: measure every pair of nodes, by ib_write_bw. It takes the network's bandwidth meanwhile.",
+    help="Instead: measure between every two nodes by ib_write_bw, which takes the network's bandwidth meanwhile.",
 )
-@count_option("--rounds", help="With --bandwidth: only so many rounds; in each a node is in at most one pair.")
+@count_option("--rounds", help="With --bandwidth: only this many rounds; in a round, each node is in at most one pair.")
 @time_option("--timeout", default="10s", help="How long nodes try to reach each other, or measure one link.")
 @connect_timeout_option(default="10s")
 @json_option
@@ -68,14 +68,15 @@ def command(
       clusterctl check --json | jq -r '.pairs[] | "\\(.from) \\(.to) \\(.port) \\(.why)"'
     """
     if rounds is not None and bandwidth is None:
-        raise UsageError("--rounds is for --bandwidth alone", hint="clusterctl check --help")
+        hint = f"clusterctl check --bandwidth infiniband --rounds {rounds}"
+        raise UsageError(f"--rounds {rounds} means nothing without --bandwidth", hint=hint)
     inventory = chosen_cluster(cluster)
     nodes, keys = chosen_rows(inventory, node), usable_keys(inventory, home_directory(os.environ))
     if bandwidth is not None:
-        ways = Deadlines.within(connect_timeout)
-        measuring = Bandwidth(
-            inventory=inventory, nodes=nodes, keys=keys, deadlines=ways, limit_s=timeout, rounds=rounds
+        deadlines = Deadlines.within(connect_timeout)
+        measurement = Bandwidth(
+            inventory=inventory, nodes=nodes, keys=keys, deadlines=deadlines, limit_s=timeout, rounds=rounds
         )
-        return measuring.carry_out(output, as_json=as_json)
+        return measurement.carry_out(output, as_json=as_json)
     check = Check(inventory=inventory, nodes=nodes, keys=keys, connect_timeout_s=connect_timeout, limit_s=timeout)
     return check.carry_out(output, as_json=as_json)

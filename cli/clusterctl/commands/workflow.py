@@ -91,7 +91,7 @@ def with_repeated_flags(args: list[str]) -> list[str]:
     "registry_secrets",
     metavar="[REGISTRY=]NAME",
     multiple=True,
-    help="submit: a variable of this computer: USER:PASSWORD for the images' registry, or for REGISTRY.",
+    help="submit: a variable of this computer that has USER:PASSWORD for the images' registry, or for REGISTRY.",
 )
 @click.option("--dry-run", "is_dry_run", is_flag=True, help="submit: show where each task would run, and what.")
 @click.option("--task", metavar="NAME", help="logs: of this task alone.")

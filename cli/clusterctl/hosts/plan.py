@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from clusterctl_bootstrap.host_files import names_without_ssh
+from clusterctl_bootstrap.host_files import names_kept_from_ssh
 from clusterctl_infra.config.hosts import HostsConfig
 from clusterctl_infra.config.hosts_storage import HostStorageConfig
 from clusterctl_infra.outputs import Inventory, InventoryNode
@@ -62,7 +62,7 @@ def work_lines(config: HostsConfig) -> list[str]:
 
 def warnings(config: HostsConfig) -> list[str]:
     """What a person may not expect of the configuration. Pure."""
-    names = names_without_ssh(config.env)
+    names = names_kept_from_ssh(config.env)
     told = "env: commands over SSH go without"
     return [f"{told} {', '.join(names)}, which change what is run; login shells and jobs have them"] if names else []
 

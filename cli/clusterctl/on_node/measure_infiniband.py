@@ -19,10 +19,16 @@ BYTES, WRITES = 1048576, 5000
 """Of one link: 5 GB, a tenth of a second at 400 Gb/s, and 4 s at 10 Gb/s."""
 PROGRAM = ["ib_write_bw", "--report_gbits", "-F", "-s", str(BYTES), "-n", str(WRITES)]
 """-F: a processor that changes its frequency is no reason to fail (perftest(1))."""
-AGAIN_S, CLOSING_S = 0.05, 2.0
+AGAIN_S = 0.05
+"""Between two looks whether the other side is there."""
+CLOSING_S = 2.0
+"""How long a program whose other end is done may take to end."""
 MOST_TEXT = 4000
+"""Bytes of what a program said, or of a line from the other node."""
+TIMED_OUT = 124
+"""As timeout(1) has it."""
 ENDED = "ended"
-"""Of the receiver's program: with 0."""
+"""What the receiver says of its program that ended with 0."""
 LISTENS = "0A"
 """The state in /proc/net/tcp (Linux, include/net/tcp_states.h: TCP_LISTEN = 10)."""
 
@@ -44,7 +50,7 @@ def send(pair: dict[str, Any], port: int, limit_s: float, rows: list[dict[str, A
 
 
 def receive(pair: dict[str, Any], port: int, limit_s: float) -> str:
-    """Why it did not come to the end of the pair's links; empty where it did."""
+    """Why not all of the pair's links were served; empty if they were."""
     family = socket.AF_INET6 if ":" in pair["address"] else socket.AF_INET
     with contextlib.closing(socket.socket(family, socket.SOCK_STREAM)) as door:
         door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -66,9 +72,9 @@ def receive(pair: dict[str, Any], port: int, limit_s: float) -> str:
 
 
 def argv_of(link: str, port: int, address: str) -> list[str]:
-    """The program for `mlx5_0:1`, which its two ends start alike; they find each other by IPv4 unless they are told.
+    """The program for `mlx5_0:1`, as both ends start it.
 
-    For the flag: linux-rdma/perftest, src/perftest_parameters.c (read 2026-11).
+    The ends find each other by IPv4 without the flag: linux-rdma/perftest, src/perftest_parameters.c (read 2026-11).
     """
     device, _, number = link.partition(":")
     family = ["--ipv6-addr"] if ":" in address else []
@@ -76,13 +82,13 @@ def argv_of(link: str, port: int, address: str) -> list[str]:
 
 
 def run(argv: list[str], limit_s: float) -> tuple[int, str]:
-    """Exit code and all that it said; 124 where its time was over."""
+    """Exit code and all that it said; TIMED_OUT if it was not done in time."""
     try:
         done = subprocess.run(
             argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=limit_s
         )
     except subprocess.TimeoutExpired as e:
-        return 124, (e.output or b"").decode(errors="replace")
+        return TIMED_OUT, (e.output or b"").decode(errors="replace")
     return done.returncode, done.stdout.decode(errors="replace")
 
 
@@ -121,7 +127,7 @@ def listens(port: int) -> bool:
 
 
 def last_words(process: Any) -> str:
-    """What the receiver's program said in the end; it is ended first."""
+    """What the receiver's program said at its end, which it is brought to; ENDED if it went well."""
     try:
         process.wait(CLOSING_S)
     except subprocess.TimeoutExpired:
@@ -132,7 +138,7 @@ def last_words(process: Any) -> str:
 
 def told(code: int, text: str) -> str:
     """The last line with a letter in it; empty where there is none."""
-    if code == 124:
+    if code == TIMED_OUT:
         return "no result in time"
     lines = [line.strip() for line in text.splitlines() if any(letter.isalpha() for letter in line)]
     return " ".join(lines[-1].split())[:200] if lines else "exit %d" % code
@@ -155,7 +161,7 @@ def say(wire: socket.socket, word: str) -> None:
 
 
 def heard(wire: socket.socket, limit_s: float) -> str:
-    """A line of the other one's; empty where it has gone."""
+    """A line from the other node; empty if that has gone."""
     wire.settimeout(limit_s)
     said = b""
     while not said.endswith(b"\n") and len(said) < MOST_TEXT:
@@ -167,7 +173,7 @@ def heard(wire: socket.socket, limit_s: float) -> str:
 
 
 def main(slot: int, round_: dict[str, Any]) -> dict[str, Any]:
-    """What this node has to tell of its pair; `trouble`: why not of all links."""
+    """What this node has measured in its pair; `trouble`: why not all links."""
     port, limit_s = round_["port"], round_["limit_s"]
     trouble, rows = "not in a pair", list[Any]()
     try:

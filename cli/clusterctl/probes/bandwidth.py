@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,11 +37,13 @@ from clusterctl.text.table import render_table
 LEAST_OF_MEDIAN = 0.95
 """Sound links of one rate differ by a percent or two."""
 LEAST_OF_RATE = 0.9
-"""Azure's node health checks want 380 of 400 Gb/s (azurehpc-health-checks, nd96isr_h100_v5: check_ib_bw_gdr 380)."""
+"""Less than Azure's node health checks want of their own machines, 380 of 400 Gb/s (azurehpc-health-checks,
+nd96isr_h100_v5: check_ib_bw_gdr 380)."""
 MOST_ROWS = 60
-"""Of the table; of more links only those that are not as they should be are shown."""
+"""Of the table; if there are more links, only the slow and the failed ones are shown."""
+HEADER = ("from", "to", "link", "Gb/s", "median", "rate", "")
 AROUND_S = 15.0
-"""What a round may take beside its measurements: Python's start, and the connection of the two."""
+"""What a round may take beside its measurements: Python's start, and the connection between the two nodes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +98,7 @@ class Bandwidth:
         links = {pair: links_between(ports[pair.sender], ports[pair.receiver]) for pairs in rounds for pair in pairs}
         measured: list[Measured] = []
         for number, pairs in enumerate(rounds, start=1):
-            output.note(f"round {number} of {len(rounds)}: {count(len(pairs), 'pair')} at the same time")
+            output.note(f"round {number} of {len(rounds)}: measuring {count(len(pairs), 'pair')}")
             measured += self._measured(pairs, links)
         judged = judged_links(measured)
         if as_json:
@@ -194,7 +197,7 @@ def judged_links(measured: Sequence[Measured]) -> tuple[JudgedLink, ...]:
 def bandwidth_lines(
     inventory: Inventory, judged: Sequence[JudgedLink], unable: Mapping[str, str], *, rounds: int
 ) -> list[str]:
-    """The table, nodes that were not measured, nodes that are in every bad pair, and a line for all."""
+    """Nodes that were not measured, the table, a node that all bad pairs have in common, and a line about all links."""
     names = {node.slot: node.name for node in inventory.nodes}
     bad = [each for each in judged if each.verdict != "ok"]
     simulated = ", simulated" if inventory.rehearsal else ""
@@ -202,18 +205,24 @@ def bandwidth_lines(
     shown = judged if len(judged) <= MOST_ROWS else bad
     if shown:
         lines.append(render_table(HEADER, [_row(each, names) for each in shown], right={"Gb/s", "median", "rate"}))
-    lines += [f"{names[slot]}: every pair that it is in, and no other, is not ok" for slot in suspects(judged)]
+    lines += [
+        f"{names[slot]}: all of its pairs are slow or failed, and no others; next: {sweep(inventory.cluster, slot)}"
+        for slot in suspects(judged)
+    ]
     pairs = len({each.measured.pair for each in judged})
     what = f"{count(pairs, 'pair')}, {count(len(judged), 'link')}, {count(rounds, 'round')} of ib_write_bw{simulated}"
-    verdict = "nothing was measured" if not judged else f"{len(bad)} of the links not ok" if bad else "ok"
+    verdict = "nothing was measured" if not judged else f"{count(len(bad), 'link')} slow or failed" if bad else "ok"
     return [*lines, f"{what}: {verdict}"]
 
 
-HEADER = ("from", "to", "link", "Gb/s", "median", "rate", "")
+def sweep(cluster: str, slot: int) -> str:
+    """The command that shows the node's ports."""
+    words = ["clusterctl", "sweep", "--cluster", cluster, "--node", str(slot), "--probe", INFINIBAND.name]
+    return shlex.join(words)
 
 
 def suspects(judged: Sequence[JudgedLink]) -> tuple[int, ...]:
-    """The slot that all pairs with a bad link have in common, while all its own have one; none where that is nobody."""
+    """The slot that is in every pair with a bad link, and in no other pair; none if there is no such slot."""
     bad = {each.measured.pair for each in judged if each.verdict != "ok"}
     pairs = {each.measured.pair for each in judged}
     slots = sorted({slot for pair in bad for slot in (pair.sender, pair.receiver)})

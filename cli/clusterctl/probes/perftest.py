@@ -60,7 +60,7 @@ class PairAnswer:
 
 
 def rounds_of(slots: Sequence[int]) -> tuple[tuple[Pair, ...], ...]:
-    """Every two of the slots once, in as few rounds as can be, and no slot twice in a round.
+    """Every two of the slots once, in as few rounds as possible, and no slot twice in a round.
 
     The circle method for tournaments: one stays, all others move on by a place each round. Each slot is the sender in
     half of its pairs, or in one more or less.
@@ -75,16 +75,16 @@ def rounds_of(slots: Sequence[int]) -> tuple[tuple[Pair, ...], ...]:
     return tuple(rounds)
 
 
-def _pair(slots: Sequence[int], a: int, b: int) -> Pair:
-    """Each sends to the half of the others that follow it, the last being followed by the first."""
-    steps = 2 * ((b - a) % len(slots))
-    is_first = steps < len(slots) or (steps == len(slots) and a < b)
-    sender, receiver = (a, b) if is_first else (b, a)
+def _pair(slots: Sequence[int], first: int, second: int) -> Pair:
+    """The pair of two places, each of which sends to the half of the others that follow it in a circle."""
+    twice_apart = 2 * ((second - first) % len(slots))
+    is_first_sender = twice_apart < len(slots) or (twice_apart == len(slots) and first < second)
+    sender, receiver = (first, second) if is_first_sender else (second, first)
     return Pair(sender=slots[sender], receiver=slots[receiver])
 
 
 def links_between(sender: Sequence[InfinibandPort], receiver: Sequence[InfinibandPort]) -> tuple[Link, ...]:
-    """By their names, since a rail's switch may be linked with no other rail's; by their places where none is alike."""
+    """Ports of one name, as a rail's switch may have no link to another rail's; if no names are the same, by place."""
     names = {port.name: port for port in receiver}
     both = [(port, names[port.name]) for port in sender if port.name in names]
     return tuple(
@@ -94,7 +94,7 @@ def links_between(sender: Sequence[InfinibandPort], receiver: Sequence[Infiniban
 
 
 def data_rate_gbps(port: InfinibandPort) -> float:
-    """What is left of the rate that sysfs shows: up to QDR eight bits take ten on the wire (InfiniBand, vol. 2)."""
+    """What sysfs's rate leaves for data: up to QDR, eight bits take ten on the wire (InfiniBand, vol. 2)."""
     return port.rate_gbps * (0.8 if re.search(r"\b(SDR|DDR|QDR)\b", port.rate) else 1.0)
 
 

@@ -22,7 +22,8 @@ CODES = re.compile(r"\d{1,3}(?:-\d{1,3})?(?:,\s*\d{1,3}(?:-\d{1,3})?)*")
 REGEX_LENGTH = 1000
 MOST_MOUNTS = 32
 OWN_FOLDERS = ("/", "/tmp", "/bin", "/lib", "/lib64", "/usr", "/etc", "/sbin")
-"""Where no mount may appear in a container: it would hide what the image, or the task, has there."""
+"""Where no folder is mounted in a container: it would hide what the image, or the task, has there."""
+LINK_TO_RUN = "/var/run"
 ACTIONS = ("COMPLETE", "FAIL", "RESCHEDULE", "RESTART")
 LARGEST_CODE = 255
 MOST_GPUS = 1024
@@ -118,11 +119,11 @@ def check_regex(value: object) -> str:
     if not 0 < len(text) <= REGEX_LENGTH:
         raise ValueError(f"write a regular expression of at most {REGEX_LENGTH} characters")
     try:
-        with warnings.catch_warnings():  # `[[a]` means something else one day, and may be written
+        with warnings.catch_warnings():  # of `[[a]`, which may mean something else in a later Python
             warnings.simplefilter("ignore")
             re.compile(text)
     except (re.error, OverflowError, RecursionError) as e:
-        raise ValueError(f"no regular expression: {e}") from e
+        raise ValueError(f"not a regular expression: {e}") from e
     return text
 
 
@@ -163,15 +164,17 @@ def check_volume_mounts(value: object) -> tuple[tuple[str, str], ...]:
 def _refuse_odd_path(path: str) -> None:
     parts = path.split("/")[1:]
     if not path.startswith("/") or not path.isprintable() or {"", ".", ".."}.intersection(parts):
-        raise ValueError(f"{path!r}: write an absolute path without .. and a slash at its end")
+        raise ValueError(f"{path!r}: write an absolute path, without .. and without a slash at its end")
     if "," in path or '"' in path:
         raise ValueError(f"{path!r}: no engine takes a comma or a quote")
 
 
 def _refuse_hidden(path: str) -> None:
-    for hidden in (*HIDDEN_FOLDERS, "/var/run"):
+    for hidden in (*HIDDEN_FOLDERS, LINK_TO_RUN):
         if f"{path}/".startswith(f"{hidden}/") or f"{hidden}/".startswith(f"{path}/"):
-            raise ValueError(f"{path}: no task mounts {hidden}, which has keys or other people's jobs")
+            raise ValueError(
+                f"{path}: no task mounts {hidden}, which has keys or other people's jobs, or is the system's"
+            )
 
 
 def _refuse_bad_ranges(ranges: list[tuple[str, int, int]]) -> None:

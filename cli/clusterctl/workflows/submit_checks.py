@@ -73,18 +73,18 @@ def refuse_unmounted(loaded: LoadedWorkflow, mounts: Sequence[BucketMount], *, w
 
 
 def workflow_bucket(inventory: Inventory, mounts: Sequence[BucketMount]) -> str | None:
-    """Where nodes have `workflow_storage`; None: the cluster has none. Raises ConfigError where no node mounts it."""
+    """Where nodes mount `workflow_storage`; None: the cluster has none. Raises ConfigError if they do not mount it."""
     if inventory.workflow_storage is None:
         return None
     path = mounted_path(inventory.workflow_storage, mounts, is_written=True)
     if path is None:
-        told = f"{inventory.cluster}: its nodes have no mount of workflow_storage {inventory.workflow_storage}"
+        told = f"{inventory.cluster}: its nodes do not mount workflow_storage {inventory.workflow_storage}"
         raise ConfigError(f"{told} yet, nothing was started", hint=f"clusterctl status --cluster {inventory.cluster}")
     return path
 
 
 def refuse_moved_mounts(loaded: LoadedWorkflow) -> None:
-    """Raises ConfigError for mounts that would have to appear elsewhere on the node itself, which --on-host has not."""
+    """Raises ConfigError for folders that would have to be at another place, which --on-host cannot do."""
     moved = [
         f"  task {task.name}: {source}:{target}"
         for task in loaded.workflow.all_tasks()
@@ -110,14 +110,14 @@ def registry_logins(loaded: LoadedWorkflow, given: Sequence[str], environ: Mappi
     for each in given:
         registry, equals, name = each.rpartition("=")
         if not equals and len(registries) > 1:
-            told = f"--registry-secret {name}: the images are of {', '.join(registries)}: say which one it is for"
+            told = f"--registry-secret {name}: the images come from {', '.join(registries)}: say which one it is for"
             raise UsageError(told, hint=f"clusterctl workflow submit FILE --registry-secret {registries[0]}={name}")
         registry = registry if equals else registries[0]
         if registry not in registries:
             near = did_you_mean(registry, registries) or f"; there are {', '.join(registries)}"
-            raise UsageError(f"--registry-secret {each}: no image is of {registry!r}{near}", hint=SUBMIT_HINT)
+            raise UsageError(f"--registry-secret {each}: no image comes from {registry!r}{near}", hint=SUBMIT_HINT)
         if registry in found:
-            raise UsageError(f"--registry-secret: two for {registry}", hint=SUBMIT_HINT)
+            raise UsageError(f"--registry-secret {each}: {registry} has a secret already", hint=SUBMIT_HINT)
         found[registry] = login_in(name, environ)
     return found
 

@@ -44,7 +44,7 @@ INPUT_FOLDER = "/tmp/clusterctl-input"
 BARRIER_S = 900.0
 """How long the tasks of a group wait for each other: their files are sent to one after the other."""
 KEEP_S = 30.0
-"""Of a task that is stopped: what its outputs have, once its command has ended or was killed."""
+"""How long the outputs of a task that is stopped may take, once its command has ended or was killed."""
 GRACE_S = STOP_S + KEEP_S
 STARTED_AGAIN = ("RESTART", "RESCHEDULE")
 """Exit actions after which the task begins anew."""
@@ -104,7 +104,7 @@ def output_folder(run: Run, name: str, job: str) -> str:
 
 
 def version_name(run: Run, job: str, index: int) -> str:
-    """Of a version in a bucket: no other job of any cluster ever has it."""
+    """The name of a version in a bucket, which no other job of any cluster has."""
     return f"{job}-{run.uuid[:8]}-{index}"
 
 
@@ -213,7 +213,7 @@ def _input_words(run: Run, each: Input, index: int, values: Mapping[str, str]) -
 
 
 def _outputs_words(run: Run, own: Task, job: str, values: Mapping[str, str]) -> list[dict[str, str | None]]:
-    """What is kept of `{{output}}`; all of it, where it is on a disk that goes with the node and a bucket is there."""
+    """What is kept of `{{output}}`; also all of it, if it is on the node's disk and there is a bucket for workflows."""
     found = [
         _output_words(run, output, version_name(run, job, index), values) for index, output in enumerate(own.outputs)
     ]

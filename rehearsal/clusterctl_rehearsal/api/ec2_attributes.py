@@ -21,7 +21,7 @@ PREFIX_LISTS = {"s3": "pl-68a54001", "dynamodb": "pl-00a54069"}
 
 
 def _vpc_attribute(call: Call) -> Answer:
-    """The two about names, and the one about metrics of addresses, which nobody switches on here."""
+    """EnableDnsSupport, EnableDnsHostnames, and the one about metrics of addresses, which nobody switches on here."""
     vpc_id, asked = call.parameters["VpcId"], call.parameters["Attribute"]
     found = next((row for row in call.records(VPC) if row.id == vpc_id and row.is_live), None)
     check_all_found(VPC, [vpc_id], set() if found is None else {vpc_id})
@@ -31,7 +31,7 @@ def _vpc_attribute(call: Call) -> Answer:
 
 
 def _instance_attribute(call: Call) -> Answer:
-    """What the provider reads one by one: it is in no answer of DescribeInstances."""
+    """An attribute that the provider asks for by name, since DescribeInstances does not have it."""
     id, name = call.parameters["InstanceId"], call.parameters["Attribute"]
     row = next((row for row in call.records(INSTANCE) if row.id == id), None)
     check_all_found(INSTANCE, [id], set() if row is None else {id})
@@ -177,7 +177,7 @@ def listed(
 
 
 def _credits(call: Call) -> Answer:
-    """Of machines that have none: only types that burst have credits."""
+    """None: only types that burst have credits, and the catalog has none of those."""
     wanted = call.parameters.get("InstanceIds") or []
     check_all_found(INSTANCE, wanted, {row.id for row in call.records(INSTANCE)})
     return {"InstanceCreditSpecifications": []}

@@ -148,6 +148,12 @@ def launch_template(call: Call, row: Record) -> View:
     }
 
 
+def loose_interface(row: Record) -> View:
+    """An interface that no machine has."""
+    view = {**card_view(row.facts["card"], "available"), "VpcId": row.facts["vpc"], "Attachment": None}
+    return {**view, "TagSet": tag_list(row.tags)}
+
+
 def network_interfaces(call: Call) -> Iterator[View]:
     """Those of instances, of gateways, and those that instances left behind."""
     for row in call.records(INSTANCE):
@@ -157,8 +163,7 @@ def network_interfaces(call: Call) -> Iterator[View]:
                 attached["Attachment"] = {**attached["Attachment"], "InstanceId": row.id}
                 yield attached
     for row in call.records(NETWORK_INTERFACE):
-        view = {**card_view(row.facts["card"], "available"), "VpcId": row.facts["vpc"], "Attachment": None}
-        yield {**view, "TagSet": tag_list(row.tags)}
+        yield loose_interface(row)
     for row in call.records(NAT_GATEWAY):
         yield {
             "NetworkInterfaceId": row.outputs["networkInterfaceId"],

@@ -41,7 +41,7 @@ _INSTANCE_INPUTS: Mapping[str, str] = {
 
 
 FEWER = ("InsufficientInstanceCapacity", "VcpuLimitExceeded", "InsufficientFreeAddressesInSubnet")
-"""Refusals after which a request for some to many machines gives what there was."""
+"""Refusals after which a request for several machines gets those that were made, if they are enough."""
 
 
 def _create_placement_group(call: Call) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def _run_instances(call: Call) -> dict[str, Any]:
 
 
 def _as_many_as_there_are(call: Call, inputs: Properties, least: int, most: int) -> list[Record]:
-    """At most so many; fewer where there is no room for more, and none where there is none for the least."""
+    """At most `most` machines: fewer if there is no room for more, and none if there is no room for `least`."""
     rows: list[Record] = []
     for number in range(most):
         try:
@@ -127,9 +127,10 @@ def _delete_tags(call: Call) -> dict[str, Any]:
 
 def _retag_all(call: Call, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
     """One bad id, and nothing is changed."""
-    found = [_tagged_resource(call, id) for id in call.parameters["Resources"]]
-    for named, id in found:
-        row = call.region.store.get(named.token, named.id) or named
+    ids = call.parameters["Resources"]
+    found = [_tagged_resource(call, id) for id in ids]
+    for named, id in zip(found, ids, strict=True):
+        row = call.region.store.get(named.token, named.id) or named  # an id before may have changed it
         part = next((part for part in shown_tags(row) if part[0] == id), None)
         if part is None:
             retag(call, row, change(row.tags))
@@ -140,12 +141,12 @@ def _retag_all(call: Call, change: Callable[[dict[str, str]], dict[str, str]]) -
             change_card(call, row, id, {"tags": change(part[2])})
 
 
-def _tagged_resource(call: Call, id: str) -> tuple[Record, str]:
-    """What has the id, or the machine that it is a part of."""
+def _tagged_resource(call: Call, id: str) -> Record:
+    """What has the id, or the machine that it is a part of. Raises AwsError."""
     for row in call.region.store.live():
         ids = (row.id, row.outputs.get("placementGroupId"), row.outputs.get("keyPairId"))
         if row.region == call.region_name and (id in ids or any(part[0] == id for part in shown_tags(row))):
-            return row, id
+            return row
     raise AwsError("InvalidID", f"The ID '{id}' is not valid")
 
 

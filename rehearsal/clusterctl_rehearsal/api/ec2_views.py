@@ -205,7 +205,7 @@ def cidr_reservation(call: Call, row: Record) -> View:
 
 
 def default_groups(call: Call) -> Iterator[View]:
-    """The group that AWS makes with each VPC, and that ends with it; its own machines may speak with each other."""
+    """The group that AWS makes with each VPC, and that ends with it; its machines may talk to each other."""
     for vpc in call.records(VPC):
         id = vpc.outputs["defaultSecurityGroupId"]
         everything = {"IpProtocol": "-1", "IpRanges": [], "UserIdGroupPairs": []}

@@ -9,7 +9,7 @@ import dataclasses
 from typing import Any  # parameters and answers are JSON-like
 
 from clusterctl_rehearsal.api import ec2_compute_views as compute
-from clusterctl_rehearsal.api.call import Call, Handler, tag_list
+from clusterctl_rehearsal.api.call import Call, Handler
 from clusterctl_rehearsal.api.making import refuse_dry_run, tags_of
 from clusterctl_rehearsal.region.instances import loose_interface
 from clusterctl_rehearsal.region.record import Properties, Record
@@ -24,7 +24,6 @@ KINDS = ("interface", "efa", "efa-only")
 
 
 def _create(call: Call) -> Answer:
-    """CreateNetworkInterface."""
     refuse_dry_run(call)
     asked = call.parameters
     store, kind = call.region.store, str(asked.get("InterfaceType") or "interface")
@@ -55,13 +54,7 @@ def _create(call: Call) -> Answer:
         "description": asked.get("Description") or "",
     }
     row = store.put(loose_interface(card, region=call.region_name, vpc=subnet.inputs["vpcId"], now=call.region.clock()))
-    return {"NetworkInterface": _view(row)}
-
-
-def _view(row: Record) -> Answer:
-    """One that no machine has."""
-    view = {**compute.card_view(row.facts["card"], "available"), "VpcId": row.facts["vpc"], "Attachment": None}
-    return {**view, "TagSet": tag_list(row.tags)}
+    return {"NetworkInterface": compute.loose_interface(row)}
 
 
 def _attach(call: Call) -> Answer:

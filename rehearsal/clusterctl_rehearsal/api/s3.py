@@ -56,7 +56,7 @@ class S3Request:
 
 
 class Buckets:
-    """The folders of a home. `known`: the names that there are by the settings; none: every one that is spoken of."""
+    """The folders of a home. `known`: the buckets that the settings name; none: every name is one."""
 
     def __init__(self, folder: Path, known: Callable[[], tuple[str, ...]]) -> None:
         self._folder = folder
@@ -150,7 +150,7 @@ class Buckets:
         return S3Reply(body=b"" if request.method == "HEAD" else file.read_bytes(), headers=_described(file))
 
     def _drop(self, request: S3Request) -> S3Reply:
-        """S3 says so for a key that is not there, too."""
+        """S3 answers this for a key that is not there, too."""
         self._file(request).unlink(missing_ok=True)
         return S3Reply(status=204)
 

@@ -10,7 +10,7 @@ from tests.integration.hosts.foreign import Foreign
 IB_WRITE_BW = """\
 #!/usr/bin/python3
 import json, socket, sys, time
-# Simulated: prints in perftest's form what /run/simulated-gbps has for the device; the slower end's figure counts.
+# Simulated: prints in perftest's form what the file beside it has for the port; the slower end's figure counts.
 words, options = sys.argv[1:], {}
 while words and words[0].startswith("-"):
     word = words.pop(0)

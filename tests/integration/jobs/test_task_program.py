@@ -97,7 +97,7 @@ def test_an_expression_that_the_nodes_python_does_not_know_fails_the_task_before
     program = started(folder, ["touch", str(folder / "out" / "made")], outputs=[row])
     said, _ = program.communicate(timeout=30)
     assert program.returncode == task.OWN_FAILURE
-    assert said.startswith("clusterctl: regex '(a': this Python takes it for none: ")
+    assert said.startswith("clusterctl: regex '(a': not a regular expression for this node's Python: ")
     assert not made(folder)
 
 

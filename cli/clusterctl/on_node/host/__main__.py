@@ -158,7 +158,7 @@ def of_users(names: Iterable[str]) -> List[str]:
 
 
 def forget_done(files: Iterable[Dict[str, str]], state: Path) -> None:
-    """What a person changed runs again: a script with another text, and packages where the list is another.
+    """Has what a person changed run again: scripts whose text is another, and packages if their list is.
 
     Scripts and what tells that they ran lie where the agent has them (node/hooks.py).
     """

@@ -1,4 +1,4 @@
-"""Commands of a host's own, and the sentence where one does not do what it should."""
+"""Runs commands of the host, each within its time; a sentence says which one failed, and how."""
 
 import subprocess
 
@@ -18,7 +18,7 @@ def must(*argv: str) -> str:
 
 
 def run(*argv: str) -> "subprocess.CompletedProcess[str]":
-    """A command and what it said, within its time."""
+    """How a command ended, and what it said."""
     return subprocess.run(
         argv,
         stdin=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""Where the agent mounts on a host: nothing of the owner's may be there before, and nothing of ours afterwards."""
+"""Paths where the agent mounts on a host: nothing of the owner's is there before, and nothing of ours afterwards."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ MOUNTINFO = "/proc/self/mountinfo"
 
 
 def refuse_taken(paths: Iterable[str]) -> None:
-    """Raises Refused for a path where something is mounted, is about to be by a unit or fstab, or lies."""
+    """Raises Refused for a path where something is mounted, files lie, or systemd or fstab is to mount something."""
     for path in paths:
         if path in mounted_paths():
             raise Refused("%s: something is mounted there already: findmnt %s" % (path, path))
@@ -25,7 +25,7 @@ def refuse_taken(paths: Iterable[str]) -> None:
 
 
 def missing_folders(paths: Iterable[str]) -> List[str]:
-    """The folders that there are not yet on the way to these paths: systemd makes them when it mounts."""
+    """These paths and the folders above them, as far as they do not exist: systemd makes them when it mounts."""
     ways = [each for path in paths for each in (Path(path), *Path(path).parents)]
     return sorted({str(each) for each in ways if not os.path.lexists(str(each))})
 
@@ -36,14 +36,14 @@ def on_the_way(folders: Iterable[str], paths: Iterable[str]) -> List[str]:
 
 
 def remove_folders(paths: Iterable[str]) -> None:
-    """Those that are empty go, the innermost first; somebody may have put something there."""
+    """Removes those that are empty, the innermost first; somebody may have put something into others."""
     for path in sorted(paths, reverse=True):
         with contextlib.suppress(OSError):
             os.rmdir(path)
 
 
 def unmount(path: str) -> None:
-    """Takes back what the agent mounted, with its unit; a mount that is not of that unit stays. Raises Refused."""
+    """Unmounts what the agent mounted, and removes its unit; a mount without that unit stays. Raises Refused."""
     unit = unit_of(path)
     file = Path(UNITS, unit)
     if not file.exists():

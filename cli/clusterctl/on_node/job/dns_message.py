@@ -68,19 +68,22 @@ def read_question(packet: bytes) -> Question:
 
 
 def answered(question: Question, addresses: Sequence[str]) -> bytes:
-    """The answer with a name's addresses of the kind that is asked for, none where it has none of it."""
-    rows = [
-        RECORD.pack(POINTER_TO_QUESTION, kind, INTERNET, TTL_S, len(packed)) + packed
-        for packed in (ipaddress.ip_address(address).packed for address in addresses)
-        for kind in (ADDRESS if len(packed) == IPV4_BYTES else ADDRESS_6,)
-        if question.kind in (kind, ANY_KIND)
-    ]
+    """The answer with those of a name's addresses that are of the kind asked for, which may be none."""
+    every = [_record(address) for address in addresses]
+    rows = [row for kind, row in every if question.kind in (kind, ANY_KIND)]
     return _head(question, AUTHORITATIVE, len(rows)) + question.section + b"".join(rows)
 
 
 def failed(question: Question) -> bytes:
     """That nobody could be asked."""
     return _head(question, SERVER_FAILED, 0) + question.section
+
+
+def _record(address: str) -> tuple[int, bytes]:
+    """The kind of an address, and the row of an answer with it."""
+    packed = ipaddress.ip_address(address).packed
+    kind = ADDRESS if len(packed) == IPV4_BYTES else ADDRESS_6
+    return kind, RECORD.pack(POINTER_TO_QUESTION, kind, INTERNET, TTL_S, len(packed)) + packed
 
 
 def _head(question: Question, flags: int, answers: int) -> bytes:

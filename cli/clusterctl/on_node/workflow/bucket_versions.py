@@ -23,6 +23,7 @@ MARKS = "clusterctl-versions"
 MARK = re.compile(r"(\d{8}T\d{6}\.\d{6}Z)_([a-z0-9-]{1,100})")
 STAMP = "%Y%m%dT%H%M%S.%fZ"
 NUMBER = re.compile(r"[1-9]\d{0,8}")
+"""Of a version; on shared storage it is the folder's name."""
 
 
 class NoVersion(Exception):
@@ -48,7 +49,7 @@ def keep_version(
 
 
 def complete_versions(dataset: Path) -> List[str]:
-    """The names of the versions that are complete, the oldest first: the first one is number 1."""
+    """The names of the versions that are complete, the oldest first: that is number 1."""
     return [name for _, name in _marks(dataset)]
 
 

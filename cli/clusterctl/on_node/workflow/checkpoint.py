@@ -1,7 +1,7 @@
 """Copies of a task's folder in a bucket, made now and then while its command runs, and once more at its end.
 
-OSMO writes over the copy before; a mounted bucket takes nothing twice, so each copy is a version of its own. One that
-is written to while it is copied may be torn, as in OSMO.
+OSMO overwrites the last copy; in a mounted bucket nothing is overwritten, so each copy is a version of its own. A file
+that is written to while it is copied may be torn, as in OSMO.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Mapping, Tuple
 
 from clusterctl.on_node.workflow.bucket_versions import keep_version
-from clusterctl.on_node.workflow.upload import NotUploaded, entries, file_filter
+from clusterctl.on_node.workflow.upload import NotUploaded, entries, file_filter, files_in_words
 
 
 class Checkpoint:
@@ -32,7 +32,7 @@ class Checkpoint:
         self._thread.start()
 
     def finish(self) -> bool:
-        """The last copy, once that under way has ended; True if it failed."""
+        """Makes the last copy, once one that is under way has ended; True if that failed."""
         self._is_over.set()
         self._thread.join()
         if not self._source.exists():
@@ -68,11 +68,6 @@ class Checkpoint:
         else:
             found = list(entries(self._source))
         return {relative: _fingerprint(path) for path, relative in found if self._wanted(relative)}
-
-
-def files_in_words(count: int) -> str:
-    """`1 file`, `7 files`."""
-    return "1 file" if count == 1 else "%d files" % count
 
 
 def _fingerprint(path: Path) -> Tuple[int, int]:

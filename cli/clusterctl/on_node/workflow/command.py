@@ -12,15 +12,15 @@ from typing import Callable, Mapping, NamedTuple, Optional, Sequence
 
 POLL_S = 0.5
 STOP_S = 30.0
-"""From SIGTERM to SIGKILL; the task's own grace is longer, by what is left for its outputs."""
+"""From SIGTERM to SIGKILL; the task itself has more time, which is for its outputs."""
 RECLAIM_S = 125.0
-"""So long before its node ends a command is stopped: all of the two minutes that AWS gives, and a clock's slip."""
+"""How long before its node's end a command is stopped: AWS's two minutes, and 5 s by which clocks may differ."""
 WARNING_FILE = "CLUSTERCTL_WARNING_FILE"
 DEADLINE = "the cluster's deadline"
-"""Why a node ends that the job is stopped for in any case."""
+"""The reason of an end for which the job's supervisor stops the job anyway (`WHY` in job/warned.py)."""
 CANNOT_RUN, NOT_FOUND = 126, 127
 STOPPED = 128 + int(signal.SIGTERM)
-"""Of a command that was stopped for its node's end, and said that all is well."""
+"""The exit code of a command that was stopped because its node ends, and said 0 itself."""
 
 
 class Ended(NamedTuple):
@@ -29,7 +29,7 @@ class Ended(NamedTuple):
     code: int
     """Its exit code, or 128 + its signal."""
     why: str
-    """For which end of its node it was stopped; empty where it was not."""
+    """Why its node ends, if it was stopped for that; else empty."""
 
 
 class Command:

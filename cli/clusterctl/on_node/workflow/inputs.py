@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any, List, Mapping, Sequence
 
-from clusterctl.on_node.workflow.bucket_versions import NoVersion, has_versions, version_folder
+from clusterctl.on_node.workflow.bucket_versions import NUMBER, NoVersion, has_versions, version_folder
 from clusterctl.on_node.workflow.upload import entries, file_filter
-
-VERSION = re.compile(r"[1-9]\d{0,8}")
 
 
 class NoInput(Exception):
@@ -17,7 +14,7 @@ class NoInput(Exception):
 
 
 def link_inputs(inputs: Sequence[Mapping[str, Any]]) -> None:
-    """A link to each input; where a `regex` chooses, a folder with links to files. Raises NoInput, OSError."""
+    """Links each input, or, in a folder, the files that its `regex` chooses. Raises NoInput, OSError."""
     for each in inputs:
         link = Path(each["link"])
         link.parent.mkdir(parents=True, exist_ok=True)
@@ -58,7 +55,7 @@ def version_of(dataset: Path, version: str) -> Path:
 
 def versions(dataset: Path) -> List[int]:
     """The numbers of a dataset's versions on shared storage."""
-    return [int(path.name) for path in dataset.iterdir() if VERSION.fullmatch(path.name)]
+    return [int(path.name) for path in dataset.iterdir() if NUMBER.fullmatch(path.name)]
 
 
 def _source(each: Mapping[str, Any]) -> Path:

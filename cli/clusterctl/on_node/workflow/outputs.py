@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any, List, Mapping
 
 from clusterctl.on_node.workflow.bucket_versions import keep_version
-from clusterctl.on_node.workflow.checkpoint import files_in_words
 from clusterctl.on_node.workflow.inputs import versions
-from clusterctl.on_node.workflow.upload import FileFilter, NotUploaded, entries, file_filter, upload
+from clusterctl.on_node.workflow.upload import FileFilter, NotUploaded, entries, file_filter, files_in_words, upload
 
 MOST_TRIES = 1000
 MOST_SHOWN = 10

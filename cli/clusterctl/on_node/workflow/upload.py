@@ -19,7 +19,7 @@ FileFilter = Callable[[str], bool]
 
 
 class BadExpression(Exception):
-    """A regular expression that the computer of `submit` takes, and an older Python on the node does not."""
+    """A regular expression that the Python of `submit` takes, and the node's older one does not."""
 
 
 class NotUploaded(Exception):
@@ -36,12 +36,12 @@ def file_filter(regex: str) -> FileFilter:
     try:
         compiled = re.compile(regex)
     except re.error as e:
-        raise BadExpression("regex %r: this Python takes it for none: %s" % (regex, e)) from e
+        raise BadExpression("regex %r: not a regular expression for this node's Python: %s" % (regex, e)) from e
     return lambda path: compiled.match(path) is not None
 
 
 def upload(source: Path, target: Path, wanted: FileFilter) -> Tuple[int, List[str]]:
-    """How many files of the folder, or whether the one file, are there now, and what is neither a file nor a folder.
+    """Copies a folder's wanted files, or one file; how many, and what was left out: neither a file nor a folder.
 
     A link to a file goes there as that file; one to a folder does not. Raises OSError, NotUploaded.
     """
@@ -64,8 +64,13 @@ def upload(source: Path, target: Path, wanted: FileFilter) -> Tuple[int, List[st
     return count, left_out
 
 
+def files_in_words(count: int) -> str:
+    """`1 file`, `7 files`."""
+    return "1 file" if count == 1 else "%d files" % count
+
+
 def entries(source: Path) -> Iterator[Tuple[Path, str]]:
-    """All of a folder that is no folder, with its path relative to that; links are not followed."""
+    """Everything in a folder but folders, each with its path relative to that; links are not followed."""
     for folder, folders, names in os.walk(str(source)):
         for name in sorted([*names, *(each for each in folders if os.path.islink(os.path.join(folder, each)))]):
             path = Path(folder, name)

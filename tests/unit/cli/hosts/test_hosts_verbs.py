@@ -97,7 +97,7 @@ def test_flags_of_what_is_made_are_refused(screen: Screen, words: list[str], fla
         (["cost"], "cost is not for"),
         (["down", "--all"], "--all: does not apply to target: hosts"),
         (["down"], "not agreed, since there is no terminal to ask at"),
-        (["check", "--rounds", "2"], "--rounds is for --bandwidth alone"),
+        (["check", "--rounds", "2"], "--rounds 2 means nothing without --bandwidth"),
         (["up", str(FOLDER), "--reorder-ranks"], "--reorder-ranks: a rank is its slot's number here"),
         (["forget", HOSTS], "its hosts have the agent and its keys, which only down removes"),
     ],

@@ -209,7 +209,7 @@ def test_the_table_has_every_link_and_of_many_only_the_bad_ones(make_inventory: 
     lines = bandwidth_lines(inventory, rows, {"train-3": "not reached"}, rounds=3)
     assert lines[0] == "train-3: not measured: not reached"
     assert "train-0  train-2  mlx5_0:1          394.0   400  failed: no result in time" in lines[1]
-    assert lines[-1] == "3 pairs, 3 links, 3 rounds of ib_write_bw: 1 of the links not ok"
+    assert lines[-1] == "3 pairs, 3 links, 3 rounds of ib_write_bw: 1 link slow or failed"
     many: list[JudgedLink] = [*rows, *judged_links([measured(0, 1, 394.0)] * MOST_ROWS)]
     assert len(bandwidth_lines(inventory, many, {}, rounds=3)[0].splitlines()) == 2
     assert bandwidth_lines(inventory, (), {}, rounds=0) == [

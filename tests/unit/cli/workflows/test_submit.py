@@ -82,9 +82,9 @@ def test_a_registrys_password_is_for_all_images_of_it() -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (("NGC",), "--registry-secret NGC: the images are of docker.io, nvcr.io: say which one it is for"),
-        (("nvcr.i=NGC",), "no image is of 'nvcr.i' (did you mean nvcr.io?)"),
-        (("nvcr.io=NGC", "nvcr.io=HUB"), "two for nvcr.io"),
+        (("NGC",), "--registry-secret NGC: the images come from docker.io, nvcr.io: say which one it is for"),
+        (("nvcr.i=NGC",), "no image comes from 'nvcr.i' (did you mean nvcr.io?)"),
+        (("nvcr.io=NGC", "nvcr.io=HUB"), "--registry-secret nvcr.io=HUB: nvcr.io has a secret already"),
         (("nvcr.io=GONE",), "--registry-secret GONE: not in this computer's environment"),
         (("nvcr.io=BROKEN",), "--registry-secret BROKEN: its value is not USER:PASSWORD"),
     ],
@@ -110,5 +110,5 @@ def test_workflow_storage_is_a_folder_of_the_mount_that_has_it() -> None:
     assert workflow_bucket(make_inventory(), mounts) is None
     known = make_inventory(workflow_storage="s3://models/team/workflows")
     assert workflow_bucket(known, mounts) == "/models/workflows"
-    with pytest.raises(ConfigError, match="train: its nodes have no mount of workflow_storage s3://models/team"):
+    with pytest.raises(ConfigError, match="train: its nodes do not mount workflow_storage s3://models/team"):
         workflow_bucket(known, ())

@@ -89,7 +89,7 @@ def test_all_problems_are_told_at_once_with_their_lines_and_what_a_loop_repeats_
         (
             "[echo]",
             "[echo]\n    outputs: [{url: s3://words/c, regex: '*.pt'}]",
-            "line 7 workflow.tasks[0].outputs[0].regex: '*.pt': no regular expression: nothing to repeat",
+            "line 7 workflow.tasks[0].outputs[0].regex: '*.pt': not a regular expression: nothing to repeat",
         ),
         (
             "[echo]",
