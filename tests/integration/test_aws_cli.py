@@ -1,108 +1,30 @@
 """The rehearsed region as the AWS CLI sees it: each kind of resource that a cluster has is made, found, tagged, ended.
 
-A client that is not ours, with models of AWS's API of its own, and the exports that `clusterctl rehearse env` prints.
+It gets the exports that `clusterctl rehearse env` prints.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import select
-import shlex
-import signal
-import subprocess
-import sys
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any  # answers of AWS's API
 
 import pytest
-from clusterctl_bootstrap.kept_texts import cache_folder
-from clusterctl_rehearsal.home import rehearsal_home
-from clusterctl_rehearsal.region.client import RegionClient
-from clusterctl_rehearsal.region.ending import end_region
+
+from tests.integration.aws_cli import AwsCli, aws_cli
 
 pytestmark = pytest.mark.awscli
-ROOT = Path(__file__).parents[2]
-SERVICES = (
-    *("cloudwatch", "ec2", "efs", "fsx", "iam", "s3", "scheduler", "service-quotas", "ssm", "stepfunctions", "sts"),
-)
 IMAGE = "ami-0123456789abcdef0"
 TAGS = "{Key=clusterctl:id,Value=0123456789ab},{Key=Name,Value=by-hand}"
 RIGHTS = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:ListBucket", "Resource": "*"}]}
-ANSWER_S = 60.0
 MACHINE = {"StartAt": "Wait", "States": {"Wait": {"Type": "Wait", "Seconds": 1, "End": True}}}
-
-
-class AwsCli:
-    """The AWS CLI, which has the region's endpoint and keys."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
-
-    def run(self, *words: str) -> tuple[int, str, str]:
-        """Exit code, stdout and stderr."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(words) + "\n")
-        self._process.stdin.flush()
-        assert select.select([self._process.stdout], [], [], ANSWER_S)[0], (words, f"no answer in {ANSWER_S:.0f} s")
-        code, stdout, stderr = json.loads(self._process.stdout.readline())
-        return code, stdout, stderr
-
-    def __call__(self, *words: str) -> Any:
-        """What the command answers, read; None for nothing."""
-        code, stdout, stderr = self.run(*words)
-        assert code == 0, (words, stderr)
-        return json.loads(stdout) if stdout.strip() else None
-
-    def refusal(self, *words: str) -> str:
-        """What it says when AWS refuses."""
-        code, _, stderr = self.run(*words)
-        assert code != 0, words
-        return stderr
 
 
 @pytest.fixture(scope="module")
 def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AwsCli]:
-    python = installed_python()
-    folder = tmp_path_factory.mktemp("aws-cli")
-    plain = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
-    environ = {**plain, "CLUSTERCTL_HOME": str(folder / "home"), "HOME": str(folder)}
-    said = subprocess.run(
-        [sys.executable, "-m", "clusterctl", "rehearse", "env"],
-        env=environ,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    ).stdout
-    exports = dict(line.removeprefix("export ").partition("=")[::2] for line in said.splitlines())
-    exports = {name: shlex.split(value)[0] for name, value in exports.items()}
-    client = {"PATH": os.environ["PATH"], "HOME": str(folder), **exports, "AWS_PAGER": ""}
-    script = Path(__file__).with_name("aws_cli_session.py")
-    process = subprocess.Popen(
-        [python, "-I", script, *SERVICES],
-        env=client,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    home = rehearsal_home(environ)
-    try:
-        yield AwsCli(process)
-        with RegionClient(home) as region:
-            assert region.ask("list", {})["resources"] == [], "everything is ended"
-    finally:
-        assert process.stdin is not None
-        process.stdin.close()
-        os.killpg(process.pid, signal.SIGKILL)  # it has no more to answer, or a command that does not end
-        process.wait(timeout=10)
-        if process.stdout is not None:
-            process.stdout.close()
-        end_region(home)
+    with aws_cli(tmp_path_factory.mktemp("aws-cli")) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
@@ -139,15 +61,6 @@ def group(aws: AwsCli, vpc: str) -> Iterator[str]:
     id = aws("ec2", "create-security-group", *words)["GroupId"]
     yield id
     aws("ec2", "delete-security-group", "--group-id", id)
-
-
-def installed_python() -> Path:
-    """Where scripts/aws-cli puts it."""
-    version = str(tomllib.loads((ROOT / "scripts" / "versions.toml").read_text())["aws_cli"]["version"])
-    python = cache_folder(os.environ) / "aws-cli" / version / "bin" / "python"
-    if not python.exists():
-        pytest.fail("no AWS CLI: run scripts/aws-cli first")
-    return python
 
 
 def tagged(kind: str) -> str:
