@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from clusterctl_infra.config.hooks import LIMIT_S
+from clusterctl_infra.config.hooks import LIMIT_S, hooks_before_ready
 from clusterctl_infra.config.hosts import HostsConfig
 from clusterctl_infra.errors import HostsUnfit, SomeNodesFailed, UsageError
 from clusterctl_infra.names import HOSTS_SUFFIX
@@ -247,7 +247,7 @@ def _wait(
         # Who may log in is the owner's matter, so the membership says nothing of that.
         where = addresses(record.hosts)
         watch.settle(membership_file(inventory, slot_cidr=where, env=config.env, authorized_keys=None))
-        patience = _patience(request, config)
+        patience = patience_of_hosts(config, timeout_s=request.ready_timeout_s)
         watches = watch.wait(patience, on_tick=lambda: None)
     finally:
         watch.stop()
@@ -270,12 +270,17 @@ def _wait(
         )
 
 
-def _patience(request: HostsUp, config: HostsConfig) -> Patience:
-    """How long nodes may take: their start, mounts, and each hook before they are ready up to the hook's own limit."""
-    if request.ready_timeout_s is not None:
-        return Patience(usual_s=request.ready_timeout_s)
-    hooks = (1 if config.packages else 0) + sum(script.at != "after-ready" for script in config.scripts)
-    return Patience(usual_s=READY_S + (MOUNT_S if config.storage else 0), phase_s=PHASE_S, hooks_s=LIMIT_S * hooks)
+def patience_of_hosts(config: HostsConfig, *, timeout_s: float | None) -> Patience:
+    """How long nodes may take: their start, mounts, and each hook before they are ready up to the hook's own limit.
+
+    `timeout_s`: a person's own instead; None: there is none.
+    """
+    if timeout_s is not None:
+        return Patience(usual_s=timeout_s)
+    usual_s = READY_S + (MOUNT_S if config.storage else 0)
+    return Patience(
+        usual_s=usual_s, phase_s=PHASE_S, hooks_s=LIMIT_S * hooks_before_ready(config.packages, config.scripts)
+    )
 
 
 def _teller(output: Output) -> Callable[[NodeWatch], None]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from clusterctl_bootstrap.mount_clients import LIMIT_S as CLIENTS_LIMIT_S
-from clusterctl_infra.config.hooks import LIMIT_S
+from clusterctl_infra.config.hooks import LIMIT_S, hooks_before_ready
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.errors import CloudError, SomeNodesFailed
 from clusterctl_infra.outputs import Inventory, read_inventory
@@ -43,7 +43,7 @@ EVERY_S = 10.0
 
 def patience_of(config: ClusterConfig, *, is_rehearsal: bool) -> Patience:
     """How long nodes may take: their boot, and each hook before they are ready up to the hook's own limit."""
-    hooks = (1 if config.packages else 0) + sum(script.at != "after-ready" for script in config.scripts)
+    hooks = hooks_before_ready(config.packages, config.scripts)
     return Patience(
         usual_s=REHEARSAL_READY_S if is_rehearsal else AWS_READY_S,
         phase_s=REHEARSAL_PHASE_S if is_rehearsal else AWS_PHASE_S,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal  # Any: a script before it is checked, a JSON Schema
 
@@ -91,10 +91,15 @@ def repeated_names(scripts: tuple[ScriptConfig, ...]) -> Iterator[tuple[int, str
         seen.setdefault(script.name, script.run)
 
 
+def hooks_before_ready(packages: Sequence[str], scripts: Sequence[ScriptConfig]) -> int:
+    """How many hooks a node runs before it is ready; the packages are one."""
+    return (1 if packages else 0) + sum(script.at != "after-ready" for script in scripts)
+
+
 def with_texts(
     scripts: tuple[ScriptConfig, ...], folder: Path
 ) -> tuple[tuple[ScriptConfig, ...], list[tuple[int, str]]]:
-    """Those whose files could be read, with their texts; (index, sentence) of each other."""
+    """The scripts whose files could be read, with their texts; (index, sentence) of each whose file could not."""
     read, problems = [], []
     for index, script in enumerate(scripts):
         try:

@@ -43,7 +43,7 @@ def hosts_schema() -> dict[str, Any]:
 
 
 def _apart(definitions: dict[str, Any], prefix: str) -> dict[str, Any]:
-    """The definitions under names that those of the other target have not."""
+    """The definitions, under names that the other target's do not have."""
     return {f"{prefix}{name}": _renamed(each, prefix) for name, each in definitions.items()}
 
 

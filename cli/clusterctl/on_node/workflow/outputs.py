@@ -29,17 +29,22 @@ def keep_output(folder: Path, output: Mapping[str, Any], words: Mapping[str, Any
     try:
         wanted = file_filter(output.get("regex", ""))
         if "url" not in output:
-            _say("%s is kept as %s" % (output["path"] or WHOLE, _keep_dataset(folder, output, words, wanted)))
+            say("%s is kept as %s" % (output["path"] or WHOLE, _keep_dataset(folder, output, words, wanted)))
         elif words["begins_anew"]:
-            _say("%s: left to the task's next start" % output["url"])
+            say("%s: left to the task's next start" % output["url"])
         else:
             count, left_out = upload(folder, Path(output["folder"]), wanted)
-            _say("%s is in %s: %s%s" % (WHOLE, output["url"], files_in_words(count), _without(left_out)))
+            say("%s is in %s: %s%s" % (WHOLE, output["url"], files_in_words(count), _without(left_out)))
     except (OSError, NotKept, NotUploaded) as e:
         where = "%s: " % output["url"] if "url" in output else ""
-        _say("an output was not kept: %s%s" % (where, e))
+        say("an output was not kept: %s%s" % (where, e))
         return True
     return False
+
+
+def say(text: str) -> None:
+    """A line of ours in the task's output."""
+    print("clusterctl: %s" % text, flush=True)
 
 
 def keep(source: Path, dataset: Path, wanted: FileFilter) -> Path:
@@ -102,7 +107,3 @@ def _remove_empty_folders(top: Path) -> None:
 
 def _without(left_out: List[str]) -> str:
     return "; left out, for they are no files: %s" % ", ".join(left_out[:MOST_SHOWN]) if left_out else ""
-
-
-def _say(text: str) -> None:
-    print("clusterctl: %s" % text, flush=True)

@@ -16,7 +16,7 @@ from clusterctl.on_node.workflow import barrier
 from clusterctl.on_node.workflow.checkpoint import Checkpoint
 from clusterctl.on_node.workflow.command import Command
 from clusterctl.on_node.workflow.inputs import NoInput, link_inputs
-from clusterctl.on_node.workflow.outputs import keep_output
+from clusterctl.on_node.workflow.outputs import keep_output, say
 from clusterctl.on_node.workflow.upload import BadExpression, file_filter
 
 FOLDER = "clusterctl-task"
@@ -58,11 +58,6 @@ def main(folder: Path) -> int:
     failures = [keep_output(Path(words["output"]), output, how) for output in words["outputs"]]
     failures += [checkpoint.finish() for checkpoint in checkpoints]
     return ended.code or (OWN_FAILURE if any(failures) else 0)
-
-
-def say(text: str) -> None:
-    """A line of ours in the task's output."""
-    print("clusterctl: %s" % text, flush=True)
 
 
 def refuse_missing(mounts: List[str]) -> None:
