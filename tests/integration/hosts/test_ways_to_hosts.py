@@ -47,8 +47,10 @@ def test_hosts_by_ipv6_and_at_another_port_work_as_others_do(net: Foreign, tmp_p
         net.ok("sync", f"{stack}/", "all:synced/")
         assert net.ok("ssh", "--node", "all", "head -n 1 synced/cluster.yaml; rm -r synced").count("hosts") == 2
         assert "membership of generation 1: 2 nodes" in net.ok("logs", "--node", "1")
-        meet = "sudo -n clusterctl-node barrier met && echo rank $NODE_RANK of $NNODES by $JAX_COORDINATOR_ADDRESS"
-        job = net.ok("run", "--node", "all", "--yes", "--", "sh", "-c", meet)
+        met = net.ok("ssh", "--node", "all", "sudo -n clusterctl-node barrier met")
+        assert met.count('{"barrier": "met"') == 2
+        told = "echo rank $NODE_RANK of $NNODES by $JAX_COORDINATOR_ADDRESS"
+        job = net.ok("run", "--node", "all", "--yes", "--", "sh", "-c", told)
         assert all(f"rank {rank} of 2 by [{address_6(1)}]:" in job for rank in (0, 1))
         assert net.python(GROUP).stdout == "gpu-1 gpu-2\ngpu-2\n"
         net.ok("down", stack, "--yes")
