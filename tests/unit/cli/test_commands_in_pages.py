@@ -11,7 +11,10 @@ import pytest
 from clusterctl.program import cli
 
 ROOT = Path(__file__).parents[3]
-PAGES = ("README.md", "docs/first-cluster.md", "docs/example-clusters.md", "examples/first-cluster.md")
+PAGES = (
+    *("README.md", "docs/first-cluster.md", "docs/example-clusters.md", "examples/first-cluster.md"),
+    *("docs/adopted.md", "docs/hosts.md", "docs/workflows.md"),
+)
 COMMAND = re.compile(r"(?:^    |^ {7}|`)clusterctl ([^`\n]+)", re.MULTILINE)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import re
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from clusterctl_infra.keys import host_key
 
 KEYS = [host_key(bytes(32), slot).public for slot in range(3)]
 DECLARED = "".join(f"10.1.0.{slot} {key}\n" for slot, key in enumerate(KEYS))
+PAGE = Path(__file__).parents[4] / "docs" / "hosts.md"
 LEAST = "target: hosts\nname: lab\nhosts: [10.1.0.0, 10.1.0.1]\nssh: {user: ada, known_hosts: known_hosts}\n"
 
 
@@ -46,6 +48,16 @@ def test_a_name_needs_the_address_by_which_the_others_reach_it(tmp_path: Path) -
     assert "hosts[0].address: 'gpu-a.example.com': a name, so write private_ip" in problem
     named = text.replace("host_key", "private_ip: 10.1.0.7, host_key")
     assert loaded(tmp_path, named).private_ips == ("10.1.0.7",)
+
+
+def test_the_examples_of_the_page_are_one_file_that_is_valid(tmp_path: Path) -> None:
+    (tmp_path / "setup.sh").write_text("#!/bin/sh\n")
+    (tmp_path / "lab").write_text("a key")
+    text = "".join(re.findall(r"```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
+    text = text.replace("ssh-ed25519 AAAA…", KEYS[1]).replace("~/.ssh/", "")
+    config = loaded(tmp_path, text, f"10.1.0.5 {KEYS[0]}\n[203.0.113.9]:2203 {KEYS[2]}\n")
+    assert config.private_ips == ("10.1.0.5", "10.1.0.6", "10.1.0.7")
+    assert [row.mount for row in config.storage] == ["/shared", "/scratch"]
 
 
 def test_gpus_are_a_number_or_a_name_with_it(tmp_path: Path) -> None:
