@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Generator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Protocol
 
 from clusterctl_bootstrap.agent_source import later_sources
 from clusterctl_bootstrap.cloud_config import AGENT_FOLDER
@@ -135,6 +136,21 @@ def refusal_in(stdout: bytes, stderr: bytes, exit_code: int) -> str:
 
 CONNECT_S, BY_SESSION_MANAGER_S = 10.0, 20.0
 """A node that is asked in a hurry has to be one that answers."""
+
+
+class Delivery(Protocol):
+    """Takes a membership to nodes; `deliver` does it by SSH."""
+
+    def __call__(
+        self,
+        inventory: Inventory,
+        nodes: Sequence[InventoryNode],
+        content: bytes,
+        scripts: Sequence[ScriptConfig],
+        *,
+        home: Home,
+    ) -> Mapping[int, str]:
+        """Slot → why the node did not take the membership."""
 
 
 def deliver(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -20,7 +20,7 @@ from clusterctl.engine.events import Event
 from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.display import Display
 from clusterctl.lifecycle.failed_nodes import REPLACE_FAILED
-from clusterctl.lifecycle.membership import deliver, membership_of
+from clusterctl.lifecycle.membership import Delivery, deliver, membership_of
 from clusterctl.lifecycle.newer_membership import go_above, implausible, newer_membership
 from clusterctl.lifecycle.readiness import SCRIPT_PHASES, NodeWatch, Patience, ReadyWatch, Watches, why_not_ready
 from clusterctl.lifecycle.script_delivery import AWAITING, script_texts
@@ -81,11 +81,11 @@ class NodeStage:
         gone: Collection[str] = (),
         slots: frozenset[int] | None = None,
         watches: Watches | None = None,
-        deliver: Callable[..., Mapping[int, str]] = deliver,
+        deliver: Delivery = deliver,
     ) -> None:
         """`gone`: instances that are being replaced; what they still say does not count.
 
-        `slots`: whose nodes are waited for; None: all. `watches`: of them; None: by SSH.
+        `slots`: whose nodes are waited for; None: all. `watches`: how they are watched; None: by SSH.
         """
         self._change = change
         self._config = config
