@@ -71,7 +71,7 @@ class HostsRecord:
     ranks: tuple[int, ...] = ()
     """By slot, as they were ordered by switch; empty where they were not: then a rank is its slot."""
     work: str = ""
-    """A hash of what was agreed to: mounts, packages and scripts; empty for nothing of these."""
+    """A hash of the mounts, packages and scripts that were agreed to; empty if there are none."""
 
     @property
     def cluster(self) -> str:

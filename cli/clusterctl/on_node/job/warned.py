@@ -25,7 +25,7 @@ UPTIMES_END_AT = 1e9
 SAME_END_S = 30.0
 LOOK_S = 0.5
 OWN_WATCH_S = 3.0
-"""Within it each node's own watch, which looks once a second, tells its processes of the deadline that all nodes have."""
+"""Within this time each node's own watch, which looks once a second, has told its processes of the common deadline."""
 AWS = "AWS"
 WHY = {"guard": "the cluster's deadline", AWS: "AWS takes this spot machine back", "watch": "a rule of the cluster"}
 
