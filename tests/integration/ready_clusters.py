@@ -17,7 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any  # of a configuration
 
-from tests.integration.rehearsed import Rehearsed, new_stack, nothing_left
+from clusterctl_rehearsal.home import rehearsal_home
+from clusterctl_rehearsal.region.client import running_region
+
+from tests.integration.rehearsed import Rehearsed, new_stack, nothing_left, wait_until
 
 KEPT_S = 600.0
 """An older one is made anew: its hour counts from its birth, and no test is to see the end of it."""
@@ -64,9 +67,17 @@ class ReadyClusters:
         cluster = new_stack(place, machines="none", **config)
         try:
             cluster.up()
-            cluster.fault("stop-region")
+            stop_region(cluster)
         except BaseException:
             with nothing_left(cluster.name, env=cluster.env, folder=place):
                 raise
         place.rename(saved)
         return ReadyCluster(cluster=cluster, place=place, saved=saved, made_at=time.monotonic())
+
+
+def stop_region(cluster: Rehearsed) -> None:
+    """Until its process is gone: a copy of its home says that process's number, and would be taken for its own."""
+    found = running_region(rehearsal_home(cluster.env))
+    assert found is not None, "the `up` has used it"
+    cluster.fault("stop-region")
+    wait_until(lambda: not Path(f"/proc/{found['pid']}").exists(), what="the region has ended", timeout_s=30)
