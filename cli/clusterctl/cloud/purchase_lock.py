@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
@@ -76,10 +76,12 @@ def holds(clients: Clients, lock: PurchaseLock, *, now: datetime) -> bool:
     return held is not None and held.purchase_id == lock.purchase_id and now - held.asked_at < SHOWN_WITHIN / 2
 
 
-def give_back(clients: Clients, cluster: str) -> None:
-    """Ends the lock: nothing was bought. Raises CloudError."""
-    with aws_errors(f"letting others buy a capacity block for {cluster}"):
-        _end(clients, cluster)
+def give_back(clients: Clients, lock: PurchaseLock) -> None:
+    """Ends the lock, if it is still this purchase's: nothing was bought. Raises CloudError."""
+    with aws_errors(f"letting others buy a capacity block for {lock.cluster}"):
+        held = _found(clients, lock.cluster)
+        if held is not None and held.purchase_id == lock.purchase_id:
+            _end(clients, lock.cluster)
 
 
 def end_old_lock(clients: Clients, cluster: str, *, now: datetime) -> None:
@@ -141,6 +143,7 @@ def _found(clients: Clients, cluster: str) -> PurchaseLock | None:
             code="NoPurchaseLock",
             hint=f"aws ec2 delete-placement-group --region {clients.region} --group-name {name}",
         ) from e
+    asked_at = asked_at if asked_at.tzinfo is not None else asked_at.replace(tzinfo=UTC)  # by somebody's hand
     return PurchaseLock(cluster=cluster, purchase_id=purchase_id, owner=tags.get(OWNER_TAG, ""), asked_at=asked_at)
 
 

@@ -78,11 +78,61 @@ def test_a_refused_purchase_leaves_no_lock(tmp_path: Path) -> None:
     assert account.groups == {}
 
 
-def test_a_look_that_fails_once_the_lock_is_held_leaves_none(tmp_path: Path) -> None:
-    account = selling(fails={(4, "before"): refusal("RequestLimitExceeded", "DescribeCapacityReservations")})
+@pytest.mark.parametrize("call", [4, 5], ids=["the last look", "whose lock it is"])
+def test_an_answer_that_is_lost_once_the_lock_is_held_leaves_none(tmp_path: Path, call: int) -> None:
+    account = selling(fails={(call, "before"): refusal("RequestLimitExceeded", "DescribePlacementGroups")})
     with pytest.raises(CloudError, match="RequestLimitExceeded"):
         brought(tmp_path, account, buys=True)
     assert account.groups == {}
+
+
+def test_a_refused_purchase_is_told_though_its_lock_may_not_be_ended(tmp_path: Path) -> None:
+    fails: dict[tuple[int, str], BaseException] = {
+        (6, "before"): refusal("UnauthorizedOperation", "PurchaseCapacityBlock"),
+        (8, "before"): refusal("UnauthorizedOperation", "DeletePlacementGroup"),
+    }
+    account = selling(fails=fails)
+    with pytest.raises(CloudError, match="buying the capacity block cb-00000000"):
+        brought(tmp_path, account, buys=True)
+    assert LOCK in account.groups
+
+
+def test_a_block_that_was_bought_meanwhile_is_used_though_the_lock_may_not_be_ended(tmp_path: Path) -> None:
+    account = selling(fails={(6, "before"): refusal("UnauthorizedOperation", "DeletePlacementGroup")})
+    make = account.create_placement_group
+
+    def beside_another(**asked: Any) -> dict[str, Any]:
+        brought_there = selling()
+        (tmp_path / "there").mkdir()
+        brought(tmp_path / "there", brought_there, buys=True)
+        account.blocks += brought_there.blocks
+        return make(**asked)
+
+    account.create_placement_group = beside_another  # type: ignore[method-assign]
+    assert brought(tmp_path, account, buys=True) == "cr-00000001"
+    assert account.purchases == []
+
+
+def test_a_lock_that_another_has_taken_over_is_not_ended_for_him(tmp_path: Path) -> None:
+    account = selling(fails={(6, "before"): refusal("UnauthorizedOperation", "PurchaseCapacityBlock")})
+    buy = account.purchase_capacity_block
+
+    def taken_over(**asked: Any) -> dict[str, Any]:
+        account.groups[LOCK] = {"clusterctl:purchase": "another", PURCHASED_AT_TAG: utc_now().isoformat()}
+        return buy(**asked)
+
+    account.purchase_capacity_block = taken_over  # type: ignore[method-assign]
+    with pytest.raises(CloudError, match="UnauthorizedOperation"):
+        brought(tmp_path, account, buys=True)
+    assert account.groups[LOCK]["clusterctl:purchase"] == "another"
+
+
+def test_a_lock_whose_time_has_no_zone_is_read(tmp_path: Path) -> None:
+    """As after somebody edited the tag."""
+    tags = {"clusterctl:purchase": "0123456789ab", PURCHASED_AT_TAG: utc_now().replace(tzinfo=None).isoformat()}
+    account = selling(groups={LOCK: tags})
+    with pytest.raises(CloudError, match="is buying a capacity block for train"):
+        brought(tmp_path, account, buys=True)
 
 
 def test_whose_lock_was_taken_for_an_old_one_buys_nothing(tmp_path: Path) -> None:
