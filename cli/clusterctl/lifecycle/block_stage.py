@@ -22,7 +22,7 @@ from clusterctl.cloud.block_offerings import BlockOffering, BlockRequest, ask_of
 from clusterctl.cloud.block_purchase import SHOWN_WITHIN, blocks_of, buy, is_refused, purchase_tags
 from clusterctl.cloud.purchase_lock import (
     PurchaseLock,
-    end_old_lock,
+    end_old_locks,
     give_back,
     holds,
     lock_name,
@@ -100,7 +100,7 @@ def held_block(change: Change, intent: Intent, *, now: datetime) -> str | None:
     found = blocks_of(change.clients, change.name, ids={id for id in known if id is not None}, now=now)
     if found:
         id = found[0].reservation_id
-        _end_old_lock(change, now=now)
+        _end_old_locks(change, now=now)
         if purchase is not None and purchase.reservation_id is None:
             write_purchase(file, replace(purchase, reservation_id=id))
         return id
@@ -110,9 +110,9 @@ def held_block(change: Change, intent: Intent, *, now: datetime) -> str | None:
     return None
 
 
-def _end_old_lock(change: Change, *, now: datetime) -> None:
+def _end_old_locks(change: Change, *, now: datetime) -> None:
     with _said_to_stay(change):
-        end_old_lock(change.clients, change.name, now=now)
+        end_old_locks(change.clients, change.name, now=now)
 
 
 @contextmanager
@@ -286,7 +286,7 @@ def purchase_once(change: Change, offering: BlockOffering, planned: WithPlan) ->
     )
     owner = planned.plan.owner
     lock = PurchaseLock(cluster=change.name, purchase_id=purchase.purchase_id, owner=owner, asked_at=now)
-    take_lock(clients, lock, own_tags=planned.intent.config.tags)
+    lock = take_lock(clients, lock, own_tags=planned.intent.config.tags)
     try:
         meanwhile = blocks_of(clients, change.name, ids=(), now=now)
         is_held = bool(meanwhile) or holds(clients, lock, now=utc_now())
