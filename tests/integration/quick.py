@@ -32,6 +32,7 @@ QUICK = (
     "jobs/test_check_network.py",
     "jobs/test_measure_infiniband.py",
     "jobs/test_name_server.py",
+    "jobs/test_nslookup.py",
     "jobs/test_task_program.py",
     "cli/test_ssh_ways.py",
     "cli/test_standard_streams.py",

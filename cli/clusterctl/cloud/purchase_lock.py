@@ -1,15 +1,17 @@
 """Who may buy a capacity block for a cluster: one computer at a time, by a placement group that only one can make.
 
-AWS has no lock, and takes no token with a purchase. A placement group's name is unique in an account's region (EC2 API,
-CreatePlacementGroup; error code InvalidPlacementGroup.Duplicate; 2026-11-26), and an empty one costs nothing. It stays
-for a while after the purchase: lists may not show a new block at once.
+AWS has no lock, and takes no token with a purchase. A placement group's name is unique in an account's region, whoever
+asks first (EC2 API, CreatePlacementGroup; error code InvalidPlacementGroup.Duplicate; 2026-11-26), and an empty one
+costs nothing. It stays for a while after the purchase: lists may not show a new block at once. One that is too old is
+not ended by who takes its place, since a request to end it could arrive when somebody else has: the next number is made
+beside it, which only one can make, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
@@ -28,6 +30,8 @@ TAKEN = "InvalidPlacementGroup.Duplicate"
 GONE = "InvalidPlacementGroup.Unknown"
 TRIES = 3
 """How often the lock is asked for: another one may end between the attempt to make it and the look at who has it."""
+MOST_LOCKS = 20
+"""Each but the first is made after a purchase that was cut off, and all are ended once a block is bought."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,34 +42,36 @@ class PurchaseLock:
     purchase_id: str
     owner: str
     asked_at: datetime
+    number: int = 0
+    """One more than that of the lock in whose place it is."""
 
     @property
     def name(self) -> str:
         """Of the placement group."""
-        return lock_name(self.cluster)
+        return lock_name(self.cluster, self.number)
 
 
-def lock_name(cluster: str) -> str:
-    """The name of the placement group that stands for a purchase for the cluster."""
-    return f"clusterctl-buys-{cluster}"
+def lock_name(cluster: str, number: int = 0) -> str:
+    """The name of the placement group that stands for a purchase for the cluster; no cluster's name has a dot."""
+    return f"clusterctl-buys-{cluster}" + (f".{number}" if number else "")
 
 
-def take_lock(clients: Clients, lock: PurchaseLock, *, own_tags: Mapping[str, str]) -> None:
-    """Makes the lock, in place of one that is too old to be of a purchase under way. Raises CloudError.
+def take_lock(clients: Clients, lock: PurchaseLock, *, own_tags: Mapping[str, str]) -> PurchaseLock:
+    """Makes the lock, beside one that is too old to be of a purchase under way; it with its number. Raises CloudError.
 
     `own_tags`: a person's; an account may refuse what lacks some of them.
     """
     with aws_errors(f"keeping others from buying a capacity block for {lock.cluster} at the same time"):
         for _ in range(TRIES):
             if _is_made(clients, lock, own_tags):
-                return
-            held = _found(clients, lock.cluster)
+                return lock
+            held = _newest(clients, lock.cluster)
             if held is not None and held.purchase_id == lock.purchase_id:  # the answer was lost, and boto3 asked again
-                return
-            if held is not None and lock.asked_at - held.asked_at < SHOWN_WITHIN:
+                return held
+            if held is not None and not _is_old(held, lock.asked_at):
                 break
             if held is not None:
-                _end(clients, lock.cluster)
+                lock = replace(lock, number=held.number + 1)
     raise under_way(clients, lock.cluster, held)
 
 
@@ -75,33 +81,36 @@ def holds(clients: Clients, lock: PurchaseLock, *, now: datetime) -> bool:
     Half of the time after which it is old is left for the purchase itself.
     """
     with aws_errors(f"looking who is buying a capacity block for {lock.cluster}"):
-        held = _found(clients, lock.cluster)
+        held = _newest(clients, lock.cluster)
     return held is not None and held.purchase_id == lock.purchase_id and now - held.asked_at < SHOWN_WITHIN / 2
 
 
-def give_back(clients: Clients, cluster: str) -> None:
-    """Ends the lock: nothing was bought. Raises CloudError."""
-    with aws_errors(f"letting others buy a capacity block for {cluster}"):
-        _end(clients, cluster)
+def give_back(clients: Clients, lock: PurchaseLock) -> None:
+    """Ends the lock, if it is still this purchase's: nothing was bought. Raises CloudError."""
+    with aws_errors(f"letting others buy a capacity block for {lock.cluster}"):
+        if any(held.purchase_id == lock.purchase_id for held in _found(clients, lock.cluster)):
+            _end(clients, lock)
 
 
-def end_old_lock(clients: Clients, cluster: str, *, now: datetime) -> None:
-    """Ends a lock that no purchase under way can have; a block that was bought is shown by now. Raises CloudError."""
+def end_old_locks(clients: Clients, cluster: str, *, now: datetime) -> None:
+    """Ends locks that no purchase under way can have; a block that was bought is shown by now. Raises CloudError."""
     with aws_errors(f"looking who is buying a capacity block for {cluster}"):
-        held = _found(clients, cluster)
-        if held is not None and now - held.asked_at >= SHOWN_WITHIN:
-            _end(clients, cluster)
+        found = _found(clients, cluster)
+        if all(_is_old(held, now) for held in found):
+            for held in reversed(found):  # the first one last: who makes it would not see the others
+                _end(clients, held)
 
 
 def under_way(clients: Clients, cluster: str, held: PurchaseLock | None) -> CloudError:
     """The error for whoever comes second."""
     who = "somebody" if held is None else f"{held.owner or 'somebody'} (since {held.asked_at:%H:%M} UTC)"
+    name = lock_name(cluster, 0 if held is None else held.number)
     until = "" if held is None else f" Nothing else is bought before {held.asked_at + SHOWN_WITHIN:%H:%M} UTC."
     return CloudError(
         f"{who} is buying a capacity block for {cluster}, perhaps on another computer, so none is bought here.{until} "
         "Run the same command again: it uses the block as soon as AWS shows it",
         code="PurchaseUnderWay",
-        hint=f"aws ec2 describe-placement-groups --region {clients.region} --group-names {lock_name(cluster)}",
+        hint=f"aws ec2 describe-placement-groups --region {clients.region} --group-names {name}",
     )
 
 
@@ -126,30 +135,46 @@ def _tagged(lock: PurchaseLock, own_tags: Mapping[str, str]) -> list[TagSpecific
     return [{"ResourceType": "placement-group", "Tags": rows}]  # type: ignore[typeddict-item]
 
 
-def _found(clients: Clients, cluster: str) -> PurchaseLock | None:
-    """The lock, if there is one. Raises CloudError for a placement group of that name that is no lock."""
-    name = lock_name(cluster)
-    answer = clients.ec2.describe_placement_groups(Filters=[{"Name": "group-name", "Values": [name]}])
-    rows = [row for row in answer["PlacementGroups"] if row.get("GroupName") == name and row.get("State") != "deleted"]
-    if not rows:
-        return None
-    tags = tags_of(rows[0].get("Tags"))
+def _newest(clients: Clients, cluster: str) -> PurchaseLock | None:
+    return next(iter(reversed(_found(clients, cluster))), None)
+
+
+def _is_old(held: PurchaseLock, now: datetime) -> bool:
+    return now - held.asked_at >= SHOWN_WITHIN
+
+
+def _found(clients: Clients, cluster: str) -> list[PurchaseLock]:
+    """The locks there are, by number. Raises CloudError for a placement group of such a name that is none."""
+    names = {lock_name(cluster, number): number for number in range(MOST_LOCKS)}
+    answer = clients.ec2.describe_placement_groups(Filters=[{"Name": "group-name", "Values": list(names)}])
+    rows = {row["GroupName"]: row for row in answer["PlacementGroups"] if row.get("State") != "deleted"}
+    return [
+        _lock_of(clients, cluster, number, tags_of(rows[name].get("Tags")))
+        for name, number in names.items()
+        if name in rows
+    ]
+
+
+def _lock_of(clients: Clients, cluster: str, number: int, tags: Mapping[str, str]) -> PurchaseLock:
     try:
         asked_at = datetime.fromisoformat(tags[PURCHASED_AT_TAG])
         purchase_id = tags[PURCHASE_TAG]
     except (KeyError, ValueError) as e:
+        name = lock_name(cluster, number)
         raise CloudError(
             f"the placement group {name} does not have the tags of a purchase for {cluster}: whoever made it, no "
             "capacity block is bought while it is there",
             code="NoPurchaseLock",
             hint=f"aws ec2 delete-placement-group --region {clients.region} --group-name {name}",
         ) from e
-    return PurchaseLock(cluster=cluster, purchase_id=purchase_id, owner=tags.get(OWNER_TAG, ""), asked_at=asked_at)
+    asked_at = asked_at if asked_at.tzinfo is not None else asked_at.replace(tzinfo=UTC)  # by somebody's hand
+    owner = tags.get(OWNER_TAG, "")
+    return PurchaseLock(cluster=cluster, purchase_id=purchase_id, owner=owner, asked_at=asked_at, number=number)
 
 
-def _end(clients: Clients, cluster: str) -> None:
+def _end(clients: Clients, lock: PurchaseLock) -> None:
     try:
-        clients.ec2.delete_placement_group(GroupName=lock_name(cluster))
+        clients.ec2.delete_placement_group(GroupName=lock.name)
     except ClientError as e:
         if code_of(e) != GONE:
             raise

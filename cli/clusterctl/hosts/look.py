@@ -26,6 +26,7 @@ TITLES = {"nfs": "NFS", "lustre": "Lustre"}
 NOT_FREE = {
     "mounted": "something is mounted there already; unmount it, take it out of storage:, or mount elsewhere",
     "unit": "systemd has a unit for it, or /etc/fstab a line; remove that, or the entry in storage:",
+    "link": "there is a symbolic link in it, and systemd mounts at no link; write the path that readlink -f prints",
     "files": "something lies there, which a mount would hide; move it away, or mount elsewhere",
 }
 """Why nothing can be mounted at a path, by what is there."""
@@ -65,6 +66,7 @@ while [ $# -gt 1 ]; do
   shift 2
   [ -e "/sbin/mount.$kind" ] || say lacks "$kind"
   if grep -qsF "\"$place\"" $receipt; then state=ours
+  elif [ "$(readlink -m "$place")" != "$place" ]; then state=link
   elif awk -v place="$place" '$5 == place { found = 1 } END { exit !found }' /proc/self/mountinfo; then state=mounted
   elif [ "$(systemctl show --property=LoadState --value "$unit" 2>/dev/null)" != not-found ]; then state=unit
   elif [ -e "$place" ] && { ! [ -d "$place" ] || [ -n "$(sudo -n ls -A "$place" 2>&1)" ]; }; then state=files
@@ -114,7 +116,7 @@ class HostLook:
     lacking_clients: tuple[str, ...] = ()
     """Kinds of storage, `nfs` and `lustre`, without a /sbin/mount.KIND."""
     places: Mapping[str, str] = field(default_factory=dict)
-    """Path → what is there now: `free`, `ours`, `mounted`, `unit` (of systemd, or a line of fstab) or `files`."""
+    """Path → what is there now: `free`, `ours`, `mounted`, `unit` (of systemd, or in fstab), `link` or `files`."""
 
 
 def parse_look(text: str) -> HostLook:
@@ -147,7 +149,7 @@ def parse_look(text: str) -> HostLook:
             adapters=tuple(sorted({words[3].lower() for words in infiniband if len(words) == 4})),
             has_ibnetdiscover=said.get("ibnetdiscover") == "yes",
             lacking_clients=tuple(sorted({value for key, value in rows if key == "lacks"})),
-            places={words[1]: words[0] for key, value in rows if key == "place" for words in [value.split(" ", 1)]},
+            places={path: state for key, value in rows if key == "place" for state, _, path in [value.partition(" ")]},
         )
     except (KeyError, ValueError) as e:
         raise ProbeUnreadable(f"the look at the host cannot be read ({e}): {first_words(text)}") from e

@@ -22,6 +22,7 @@ from clusterctl.ssh.command import Command
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.fanout.fan_out import run_on_nodes
 from clusterctl.ssh.keys.login_keys import LoginKeys
+from clusterctl.ssh.results import NodeResult
 from clusterctl.text.next_commands import edit
 from clusterctl.text.quantities import count
 
@@ -112,13 +113,19 @@ def _discovered(inventory: Inventory, looks: Mapping[int, HostLook], keys: Login
                 return Discovered(name=node.name, fabric=parse_fabric(result.stdout.decode(errors="replace")))
             except ProbeUnreadable as e:
                 refusals.append(f"ibnetdiscover on {node.name}: {e}")
-        elif result.failure is not None:
-            refusals.append(f"ibnetdiscover on {node.name}: {result.failure.told_under(result.name)}")
         else:
-            said = result.stderr.decode(errors="replace").strip().splitlines()
-            why = first_words(said[-1]) if said else f"it ended with {result.exit_code}"
-            refusals.append(f"ibnetdiscover on {node.name}: {why}")
+            refusals.append(f"ibnetdiscover on {node.name}: {no_subnet(result)}")
     return refusals[0]
+
+
+def no_subnet(result: NodeResult) -> str:
+    """Why a host's answer is no subnet."""
+    if result.failure is not None:
+        return result.failure.told_under(result.name)
+    if result.is_ok:
+        return f"it prints more than the {count(len(result.stdout), 'byte')} that are read"
+    said = result.stderr.decode(errors="replace").strip().splitlines()
+    return first_words(said[-1]) if said else f"it ended with {result.exit_code}"
 
 
 def discovery_line(look: HostLook) -> str:

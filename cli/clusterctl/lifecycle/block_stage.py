@@ -7,6 +7,8 @@ nothing else is bought before AWS has shown what became of it (docs/adr/0057).
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -20,7 +22,7 @@ from clusterctl.cloud.block_offerings import BlockOffering, BlockRequest, ask_of
 from clusterctl.cloud.block_purchase import SHOWN_WITHIN, blocks_of, buy, is_refused, purchase_tags
 from clusterctl.cloud.purchase_lock import (
     PurchaseLock,
-    end_old_lock,
+    end_old_locks,
     give_back,
     holds,
     lock_name,
@@ -98,7 +100,7 @@ def held_block(change: Change, intent: Intent, *, now: datetime) -> str | None:
     found = blocks_of(change.clients, change.name, ids={id for id in known if id is not None}, now=now)
     if found:
         id = found[0].reservation_id
-        _end_old_lock(change, now=now)
+        _end_old_locks(change, now=now)
         if purchase is not None and purchase.reservation_id is None:
             write_purchase(file, replace(purchase, reservation_id=id))
         return id
@@ -108,10 +110,16 @@ def held_block(change: Change, intent: Intent, *, now: datetime) -> str | None:
     return None
 
 
-def _end_old_lock(change: Change, *, now: datetime) -> None:
-    """Where it may not be ended, that is said, and all goes on: it costs nothing."""
+def _end_old_locks(change: Change, *, now: datetime) -> None:
+    with _said_to_stay(change):
+        end_old_locks(change.clients, change.name, now=now)
+
+
+@contextmanager
+def _said_to_stay(change: Change) -> Iterator[None]:
+    """Where a lock may not be ended, that is said, and all goes on: it costs nothing."""
     try:
-        end_old_lock(change.clients, change.name, now=now)
+        yield
     except CloudError as e:
         change.output.note(f"  block    the placement group {lock_name(change.name)} stays: {e.message}")
 
@@ -278,26 +286,29 @@ def purchase_once(change: Change, offering: BlockOffering, planned: WithPlan) ->
     )
     owner = planned.plan.owner
     lock = PurchaseLock(cluster=change.name, purchase_id=purchase.purchase_id, owner=owner, asked_at=now)
-    take_lock(clients, lock, own_tags=planned.intent.config.tags)
+    lock = take_lock(clients, lock, own_tags=planned.intent.config.tags)
     try:
         meanwhile = blocks_of(clients, change.name, ids=(), now=now)
+        is_held = bool(meanwhile) or holds(clients, lock, now=utc_now())
     except (CloudError, KeyboardInterrupt):
-        give_back(clients, change.name)
+        with _said_to_stay(change):
+            give_back(clients, lock)
         raise
     if meanwhile:
         id = meanwhile[0].reservation_id
-        give_back(clients, change.name)
+        with _said_to_stay(change):
+            give_back(clients, lock)
         change.output.note(f"  block    {id} was bought meanwhile: it is used, and nothing is bought")
         return id
-    if not holds(clients, lock, now=utc_now()):
+    if not is_held:
         raise under_way(clients, change.name, None)
-    id = _bought(change, offering, planned, purchase)
+    id = _bought(change, offering, planned, purchase, lock)
     paid = "rehearsed, nothing is paid" if change.is_rehearsal else "clusterctl never cancels it"
     change.output.note(f"  bought   {id}: {words_of(offering)}; {paid}")
     return id
 
 
-def _bought(change: Change, offering: BlockOffering, planned: WithPlan, purchase: Purchase) -> str:
+def _bought(change: Change, offering: BlockOffering, planned: WithPlan, purchase: Purchase, lock: PurchaseLock) -> str:
     """The id of the block, which the disk knows; the lock stays, unless AWS refused."""
     clients, file = change.clients, change.home.purchase_file(change.cluster)
     own_tags = planned.intent.config.tags
@@ -310,7 +321,8 @@ def _bought(change: Change, offering: BlockOffering, planned: WithPlan, purchase
         if not is_refused(e.__cause__):
             raise unanswered(purchase) from e
         file.unlink(missing_ok=True)
-        give_back(clients, change.name)
+        with _said_to_stay(change):
+            give_back(clients, lock)
         raise
     write_purchase(file, replace(purchase, reservation_id=id))
     return id

@@ -57,8 +57,12 @@ def impostor(*answers: bytes) -> Iterator[None]:
                 connection.sendall(answer + b"\n")
 
 
-def test_a_group_passes_the_barrier_together_whoever_comes_first() -> None:
-    assert ends(*(barrier("--rank", str(rank), "--connect", "127.0.0.1") for rank in (2, 0, 1))) == [("", 0)] * 3
+@pytest.mark.parametrize("place", ["127.0.0.1", "::1"])
+@pytest.mark.parametrize("leads_by", ["", "127.0.0.1", "::1", "localhost"])
+def test_a_group_passes_the_barrier_together_whoever_comes_first(place: str, leads_by: str) -> None:
+    """Rank 0 is given no address, or a name, which tells nothing of how its guests come: by IPv4 or by IPv6."""
+    ways = {2: place, 0: leads_by, 1: place}
+    assert ends(*(barrier("--rank", str(rank), "--connect", way) for rank, way in ways.items())) == [("", 0)] * 3
 
 
 def test_a_barrier_names_who_is_missing_and_takes_nobody_without_proof() -> None:

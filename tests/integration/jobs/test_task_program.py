@@ -47,6 +47,7 @@ def started(folder: Path, command: Sequence[str], **more: Any) -> subprocess.Pop
     }
     (folder / task.WORDS).write_text(json.dumps(words))
     env = {**os.environ, "PYTHONPATH": str(ROOT / "cli"), "CLUSTERCTL_WARNING_FILE": str(folder / "warning.json")}
+    env["PYTHONIOENCODING"] = "utf-8:strict"  # as where a locale is set
     argv = [sys.executable, "-c", MAIN % str(folder)]
     return subprocess.Popen(argv, env=env, cwd=folder, stdout=subprocess.PIPE, text=True)
 
@@ -70,6 +71,14 @@ def test_aws_takes_the_machine_back_and_outputs_and_checkpoint_are_kept_before(f
     (mark,) = (folder / "bucket" / "clusterctl-versions").iterdir()
     assert json.loads(mark.read_text())["node_ends"] == WHY[AWS]
     assert complete_versions(folder / "ck") == ["w-1-0-0"]
+
+
+def test_outputs_are_kept_beside_what_is_no_file_and_has_a_name_that_is_no_text(folder: Path) -> None:
+    os.mkfifo(os.fsencode(folder / "out") + b"/pipe-\xff")
+    child = started(folder, ["sh", "-c", "echo 1 >$0/made", str(folder / "out")])
+    said = child.communicate(timeout=30)[0]
+    assert (child.returncode, len(complete_versions(folder / "bucket"))) == (0, 1)
+    assert "left out, for they are no files: pipe-\\udcff" in said
 
 
 def test_a_cancelled_command_and_what_it_started_hear_of_it_and_outputs_are_kept(folder: Path) -> None:

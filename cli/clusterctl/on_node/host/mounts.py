@@ -2,10 +2,11 @@
 
 import contextlib
 import os
+import subprocess
 from pathlib import Path
 from typing import Iterable, List, Set
 
-from clusterctl.on_node.host.commands import Refused, must, run
+from clusterctl.on_node.host.commands import COMMAND_S, Refused, must, run
 
 UNITS = "/etc/systemd/system"
 """Where the agent writes the units of its mounts (node/mounts.py)."""
@@ -13,8 +14,15 @@ MOUNTINFO = "/proc/self/mountinfo"
 
 
 def refuse_taken(paths: Iterable[str]) -> None:
-    """Raises Refused for a path where something is mounted, files lie, or systemd or fstab is to mount something."""
+    """Raises Refused for a path where something is mounted, files lie, or systemd or fstab is to mount something.
+
+    A path with a symbolic link in it is refused, as by systemd (systemd.mount(5), Where=): what is mounted at its end
+    would be told by another name.
+    """
     for path in paths:
+        if os.path.realpath(path) != path:
+            told = "%s: a symbolic link makes that %s, and systemd mounts at no link: write that path"
+            raise Refused(told % (path, os.path.realpath(path)))
         if path in mounted_paths():
             raise Refused("%s: something is mounted there already: findmnt %s" % (path, path))
         unit = unit_of(path)
@@ -48,7 +56,11 @@ def unmount(path: str) -> None:
     file = Path(UNITS, unit)
     if not file.exists():
         return
-    said = run("systemctl", "stop", unit).stdout.strip()
+    try:
+        said = run("systemctl", "stop", unit).stdout.strip()
+    except subprocess.TimeoutExpired as e:
+        told = "%s cannot be unmounted in %d s; does its server answer? If it never will: umount -f -l %s, and again"
+        raise Refused(told % (path, COMMAND_S, path)) from e
     if path in mounted_paths():
         raise Refused("%s cannot be unmounted, something uses it: fuser -vm %s (%s)" % (path, path, said[-200:]))
     file.unlink()

@@ -40,7 +40,7 @@ class Failed(Exception):
 def wait(num_nodes: int, rank: int, connect: str, port: int, timeout_s: float, key: str, names: Sequence[str]) -> None:
     """Returns once all ranks are there. Raises Failed. `names`: of the ranks' tasks; empty where nobody knows."""
     if rank == 0:
-        _lead(num_nodes, connect, port, timeout_s, key, names)
+        _lead(num_nodes, port, timeout_s, key, names)
     else:
         _join(num_nodes, rank, connect, port, timeout_s, key)
 
@@ -57,18 +57,11 @@ class _Guest:
         self.rank: Optional[int] = None
 
 
-def _lead(num_nodes: int, connect: str, port: int, timeout_s: float, key: str, names: Sequence[str]) -> None:
+def _lead(num_nodes: int, port: int, timeout_s: float, key: str, names: Sequence[str]) -> None:
     until_s = time.monotonic() + timeout_s
     guests: List[_Guest] = []
     present: Dict[int, _Guest] = {}
-    family = socket.AF_INET6 if ":" in connect else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind(("", port))
-        except OSError as e:
-            raise Failed("port %d: %s" % (port, e.strerror)) from e
-        listener.listen(128)
+    with _listener(port) as listener:
         listener.setblocking(False)
         while len(present) < num_nodes - 1:
             left_s = until_s - time.monotonic()
@@ -90,6 +83,16 @@ def _lead(num_nodes: int, connect: str, port: int, timeout_s: float, key: str, n
             _send(guest, {"go": _proof(key, "go", guest.its_nonce, guest.nonce)})
         for guest in guests:
             guest.connection.close()
+
+
+def _listener(port: int) -> socket.socket:
+    """Listens by IPv4, and by IPv6 where the node has it: a name does not tell by which its guests come."""
+    has_both = socket.has_dualstack_ipv6()
+    family = socket.AF_INET6 if has_both else socket.AF_INET
+    try:
+        return socket.create_server(("", port), family=family, backlog=128, dualstack_ipv6=has_both)
+    except OSError as e:
+        raise Failed("port %d: %s" % (port, os.strerror(e.errno or 0))) from e
 
 
 def missing(num_nodes: int, present: Dict[int, Any], names: Sequence[str]) -> str:

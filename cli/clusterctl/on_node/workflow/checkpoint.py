@@ -73,6 +73,6 @@ class Checkpoint:
 def _fingerprint(path: Path) -> Tuple[int, int]:
     try:
         found = path.stat()
-    except FileNotFoundError:  # a link to nothing, or gone meanwhile
+    except OSError:  # a link to nothing or to itself, or gone meanwhile
         return -1, 0
     return found.st_size, found.st_mtime_ns

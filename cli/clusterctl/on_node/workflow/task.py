@@ -5,6 +5,7 @@ It is a job's only rank, as the login user, in a /tmp of the job's own.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -37,6 +38,8 @@ class TaskFailed(Exception):
 def main(folder: Path) -> int:
     """The exit code of the task's command, or `OWN_FAILURE`. `folder` holds `task.json` and the task's files."""
     words = json.loads((folder / WORDS).read_text())
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a file's name may be no text
     try:
         refuse_missing(words["mounts"])
         for each in (*words["inputs"], *words["outputs"], *words["checkpoints"]):

@@ -15,12 +15,14 @@ from clusterctl.hosts.rank_order import (
     Discovered,
     discovery_line,
     is_order_wanted,
+    no_subnet,
     order_by_switch,
     ordered_hosts,
     refuse_host_reorder,
 )
 from clusterctl.probes.probe import ProbeUnreadable
 from clusterctl.ssh.keys.login_keys import LoginKeys
+from clusterctl.ssh.results import NodeResult
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.ranks import topology_ranks
 from hypothesis import given
@@ -179,6 +181,21 @@ def test_hosts_without_the_program_or_adapters_stay_in_their_order_and_nobody_is
         (0, 1),
         f"as they were: {why}; later: clusterctl up lab --reorder-ranks",
     )
+
+
+@pytest.mark.parametrize(
+    ("code", "stderr", "told"),
+    [
+        (0, b"", "it prints more than the 4 bytes that are read"),
+        (1, b"ibwarn: no port\nfailed to open it\n", "failed to open it"),
+        (7, b"", "it ended with 7"),
+    ],
+)
+def test_why_a_host_shows_no_subnet_is_told(code: int, stderr: bytes, told: str) -> None:
+    answer = NodeResult(
+        slot=0, name="lab-0", exit_code=code, signal=None, failure=None, stdout=b"Swit", stderr=stderr, duration_s=1.0
+    )
+    assert no_subnet(replace(answer, is_truncated=code == 0)) == told
 
 
 def test_the_order_is_made_once_and_when_a_person_asks() -> None:

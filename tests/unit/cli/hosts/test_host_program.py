@@ -24,7 +24,7 @@ from clusterctl.on_node.host.__main__ import (
     written_anew,
 )
 from clusterctl.on_node.host.commands import Refused
-from clusterctl.on_node.host.mounts import missing_folders, on_the_way, remove_folders
+from clusterctl.on_node.host.mounts import missing_folders, on_the_way, refuse_taken, remove_folders
 from clusterctl_bootstrap.node import writing
 from clusterctl_bootstrap.node.writing import hosts_text
 
@@ -212,3 +212,12 @@ def test_the_program_is_whole_in_one_argument() -> None:
     names = {path.name.removesuffix(".py") for path in files("clusterctl.on_node.host").iterdir()} - {"__pycache__"}
     assert names == {"__init__", "__main__", *MODULES}
     ast.parse(host_program())
+
+
+@pytest.mark.parametrize("place", ["link", "link/deep"])
+def test_nothing_is_mounted_by_a_path_with_a_symbolic_link_in_it(tmp_path: Path, place: str) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there")
+    told = f"{tmp_path}/{place}: a symbolic link makes that {tmp_path}/{place.replace('link', 'there')}, "
+    with pytest.raises(Refused, match=told):
+        refuse_taken([f"{tmp_path}/{place}"])

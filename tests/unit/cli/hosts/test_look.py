@@ -138,12 +138,17 @@ STORAGE = CONFIG.model_copy(
         ("ours", None),
         ("mounted", "/data: something is mounted there already"),
         ("unit", "/data: systemd has a unit for it, or /etc/fstab a line"),
+        ("link", "/data: there is a symbolic link in it"),
         ("files", "/data: something lies there, which a mount would hide"),
     ],
 )
 def test_nothing_of_the_owner_s_is_hidden_by_a_mount(state: str, told: str | None) -> None:
     found = why(parse_look(SAID.replace("end yes", f"place {state} /data\nplace free /fast\nend yes")), STORAGE)
     assert (found == []) if told is None else (told in found[0] and len(found) == 1)
+
+
+def test_a_line_that_a_login_prints_is_no_place() -> None:
+    assert why(parse_look("place orders at the desk\nplace orders\n" + SAID), STORAGE) == []
 
 
 def test_a_client_that_is_not_there_is_named_with_its_package_unless_something_may_bring_it() -> None:

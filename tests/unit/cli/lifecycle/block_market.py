@@ -86,8 +86,10 @@ class Account(FakeClients):
         return {}
 
     def describe_placement_groups(self, **asked: Any) -> dict[str, Any]:
-        (wanted,) = asked["Filters"][0]["Values"]
-        return self._call(lambda: {"PlacementGroups": [group_view(wanted, self.groups)] * (wanted in self.groups)})
+        wanted = asked["Filters"][0]["Values"]
+        return self._call(
+            lambda: {"PlacementGroups": [group_view(name, self.groups) for name in wanted if name in self.groups]}
+        )
 
     def delete_placement_group(self, **asked: Any) -> dict[str, Any]:
         return self._call(lambda: {"Return": self.groups.pop(asked["GroupName"])})

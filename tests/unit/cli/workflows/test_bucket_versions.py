@@ -137,6 +137,15 @@ def test_a_checkpoint_is_copied_now_and_then_and_what_has_not_changed_is_not(tmp
     assert (tmp_path / "0" / "step").read_text() == "22"
 
 
+def test_a_checkpoint_is_copied_without_a_link_that_leads_to_itself(tmp_path: Path) -> None:
+    said = Said()
+    (made(tmp_path / "ck", step="1") / "loop").symlink_to("loop")
+    checkpoint = Checkpoint(words(tmp_path), said)
+    checkpoint.start()
+    assert not checkpoint.finish(), said.lines
+    assert complete_versions(tmp_path / "bucket") == ["w-1-0-0"]
+
+
 def test_the_last_checkpoint_is_copied_at_the_end_and_one_that_is_not_there_fails(tmp_path: Path) -> None:
     said = Said()
     checkpoint = Checkpoint(words(tmp_path), said)
