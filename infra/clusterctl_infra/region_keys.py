@@ -45,13 +45,14 @@ def own_keys(file: Path) -> KeyPair:
     try:
         return read_keys(file)
     except (FileNotFoundError, ValueError):
-        made = _new_keys()
+        made = new_keys()
     row = {"access_key_id": made.access_key_id, "secret_access_key": made.secret_access_key}
     put_in_place(file, json.dumps(row))
     return made
 
 
-def _new_keys() -> KeyPair:
+def new_keys() -> KeyPair:
+    """A pair that nobody has."""
     letters = string.ascii_uppercase + string.digits
     tail = "".join(secrets.choice(letters) for _ in range(_ID_LENGTH - len(_PREFIX)))
     return KeyPair(access_key_id=_PREFIX + tail, secret_access_key=secrets.token_urlsafe(30))

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from clusterctl.engine.run_file import new_record, only_run, write_record
 from clusterctl.home import Home
 from clusterctl_infra.names import SLOT_TAG
+from clusterctl_rehearsal.home import rehearsal_home
+from clusterctl_rehearsal.region.client import RegionClient
 
 from tests.integration.kill_campaign import assert_gone, victims_of
 from tests.integration.recorded_stack import INSTANCE, PUBLIC, instances, made, places
@@ -128,3 +130,37 @@ def test_machines_of_a_large_up_that_was_cut_off_are_found_without_the_state(rec
     assert not set(cut_off) & set(ids.values())
     recorded.down()
     assert_gone(recorded)
+
+
+def test_credentials_that_end_half_way_are_told_and_nothing_is_lost(recorded: Rehearsed) -> None:
+    """What was made is AWS's until the person has credentials again; the next `up` and `down` know all of it."""
+    recorded.write(machines="none", settings={"latency_ms": 500}, access=PUBLIC)
+    quiet = subprocess.DEVNULL
+    argv = [CLUSTERCTL, "up", str(recorded.folder)]
+    with subprocess.Popen(
+        argv, env=recorded.env, stdin=quiet, stdout=quiet, stderr=subprocess.PIPE, text=True
+    ) as child:
+        wait_until(lambda: bool(reservations(recorded)), what="a place is paid for", timeout_s=150)
+        with RegionClient(rehearsal_home(recorded.env)) as region:  # the verb would come when all is made
+            region.ask("fault", {"verb": "expire-credentials", "args": []})
+        _, said = child.communicate(timeout=180)
+    assert child.returncode == 1, said
+    assert "ExpiredToken" in said
+    assert len(reservations(recorded)) == 1, "nobody may end it meanwhile"
+    assert not instances(recorded), said
+    assert "what was made is still there, and bills, also places that are reserved and empty" in said
+    refused = recorded.run("extend", "1h")
+    assert refused.exit_code == 1, refused.text
+    assert (
+        "The security token included in the request is expired: log in again\n  next: aws sso login\n" in refused.stderr
+    )
+    recorded.fault("expire-credentials", "off")
+    recorded.up()
+    assert len(instances(recorded)) == 2
+    recorded.down()
+    assert_gone(recorded)
+
+
+def reservations(cluster: Rehearsed) -> list[str]:
+    """The ids of those that the region has, whatever the state says."""
+    return [row.id for row in cluster.resources() if row.token.endswith(":CapacityReservation")]

@@ -48,6 +48,8 @@ _HINTS: tuple[tuple[type[BotoCoreError], str], ...] = (
 """What helps where the credentials were none before AWS was asked (botocore 1.44.5's errors, 2026-11-22)."""
 _REHEARSED = "http://127.0.0.1:"
 _WHO_IS_ASKING = "aws sts get-caller-identity"
+_ENDED = frozenset({"ExpiredToken", "ExpiredTokenException"})
+"""Of a session whose time is over (IAM, common errors; 2026-11-26). EC2's RequestExpired may be this or a wrong clock."""
 
 
 @contextlib.contextmanager
@@ -58,6 +60,8 @@ def aws_errors(doing: str) -> Iterator[None]:
     except ClientError as e:
         code = code_of(e)
         told = f"{code}: {doing}: {e.response.get('Error', {}).get('Message', '')}"
+        if code in _ENDED:
+            raise CloudError(f"{told}: log in again", code=code, hint="aws sso login") from e
         raise CloudError(told, code=code, hint=_WHO_IS_ASKING if code in _OF_CREDENTIALS else None) from e
     except NoCredentialsError as e:
         told = f"no AWS credentials on this computer ({doing}): set AWS_PROFILE, or log in, as by aws sso login"

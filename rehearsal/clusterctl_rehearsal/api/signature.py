@@ -51,8 +51,8 @@ class Authorization:
     signature: str
 
 
-def known_authorization(headers: Message, keys: KeyPair) -> Authorization:
-    """The request's authorization, if it names the region's key; its signature is not looked at yet.
+def known_authorization(headers: Message, *known: KeyPair) -> Authorization:
+    """The request's authorization, if it names one of the region's keys; its signature is not looked at yet.
 
     Raises AwsError.
     """
@@ -62,7 +62,7 @@ def known_authorization(headers: Message, keys: KeyPair) -> Authorization:
     found = _AUTHORIZATION.fullmatch(text.strip())
     if found is None:
         raise AwsError("IncompleteSignature", "The Authorization header is none of Signature Version 4", status=400)
-    if not hmac.compare_digest(found["key_id"].encode(), keys.access_key_id.encode()):
+    if not any(hmac.compare_digest(found["key_id"].encode(), keys.access_key_id.encode()) for keys in known):
         told = "The security token included in the request is invalid."
         raise AwsError("InvalidClientTokenId", told, status=_FORBIDDEN)
     return Authorization(

@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any  # JSON values
 
 from clusterctl_rehearsal.put_in_place import put_in_place
+from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.settings import Settings, settings_from_rows
+
+CREDENTIALS_ENDED = "credentials_ended"
 
 
 class Behaviour:
@@ -45,6 +48,11 @@ class Behaviour:
     def faults(self) -> dict[str, Any]:
         """What faults have changed."""
         return dict(self._faults)
+
+    def check_credentials(self) -> None:
+        """Raises AwsError where those of the person have ended (EC2 and IAM, common errors: ExpiredToken)."""
+        if self._faults.get(CREDENTIALS_ENDED):
+            raise AwsError("ExpiredToken", "The security token included in the request is expired", status=403)
 
     def set_fault(self, key: str, value: Any) -> None:
         """Lays a value over the settings; None takes it away again."""

@@ -56,6 +56,13 @@ def check_quota(args: Sequence[str], _: Catalog) -> None:
         raise FaultError(unknown_quota(name))
 
 
+def parse_off(args: Sequence[str], _: Catalog) -> bool:
+    """Whether the fault is to go away: `off`, where nothing does it. Raises FaultError."""
+    if args and args[0] not in OFF:
+        raise FaultError(f"{args[0]!r}: write off, or nothing")
+    return bool(args)
+
+
 def parse_milliseconds(args: Sequence[str], _: Catalog) -> int | None:
     """How long each answer takes; None for `off`. Raises FaultError."""
     return None if args[0] in OFF else parse_count(args[0].removesuffix("ms"))

@@ -9,7 +9,7 @@ from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.nearest import did_you_mean
 
 from clusterctl_rehearsal.machines.driver import MachineDriver, MachineError
-from clusterctl_rehearsal.region.behaviour import Behaviour
+from clusterctl_rehearsal.region.behaviour import CREDENTIALS_ENDED, Behaviour
 from clusterctl_rehearsal.region.fault_arguments import (
     OFF,
     FaultError,
@@ -20,6 +20,7 @@ from clusterctl_rehearsal.region.fault_arguments import (
     parse_milliseconds,
     parse_named_count,
     parse_notice,
+    parse_off,
     parse_rate,
     refuse_node,
 )
@@ -176,6 +177,12 @@ def _new_images(faults: Faults, args: Sequence[str]) -> str:
     return "images as the settings say" if dated is None else f"newer images came out: {dated}"
 
 
+def _expire_credentials(faults: Faults, args: Sequence[str]) -> str:
+    off = parse_off(args, faults.catalog)
+    faults.behaviour.set_fault(CREDENTIALS_ENDED, None if off else True)
+    return "your credentials are good again" if off else "your credentials have ended: AWS refuses what you ask"
+
+
 def _stop(faults: Faults, args: Sequence[str]) -> str:
     faults.stop()
     return "the region's server stops; machines live on, and the next command starts it again"
@@ -260,6 +267,13 @@ FAULTS = {
     ),
     "new-images": Fault(
         usage="DATE | off", meaning="newer machine images come out", do=_new_images, arguments=(1, 1), check=parse_date
+    ),
+    "expire-credentials": Fault(
+        usage="[off]",
+        meaning="AWS refuses the person's calls; those of roles go on",
+        do=_expire_credentials,
+        arguments=(0, 1),
+        check=parse_off,
     ),
     "stop-region": Fault(usage="", meaning="the region's server ends; machines live on", do=_stop, arguments=(0, 0)),
 }

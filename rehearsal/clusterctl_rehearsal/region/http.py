@@ -42,12 +42,15 @@ class RegionServer(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 512  # 256 nodes are made at once
 
-    def __init__(self, port: int, *, requests: PrivateRequests, api: Api, token: str, keys: KeyPair) -> None:
+    def __init__(
+        self, port: int, *, requests: PrivateRequests, api: Api, token: str, keys: KeyPair, role_keys: KeyPair
+    ) -> None:
+        """`keys`: of whoever has the home; `role_keys`: of the region's own roles, such as a state machine's."""
         super().__init__(("127.0.0.1", port), _Handler)
         self.requests = requests
         self.api = api
         self.token = token
-        self.keys = keys
+        self.keys, self.role_keys = keys, role_keys
         self.unproven = UnprovenConnections()
         self.busy = 0
         self.last_request = time.monotonic()
@@ -132,7 +135,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _authorization(self) -> Authorization | None:
         """What a call of AWS says of its signature; None for a private request with the token. Raises AwsError."""
         if not self.path.startswith(REGION_PRIVATE):
-            return known_authorization(self.headers, self.server.keys)
+            return known_authorization(self.headers, self.server.keys, self.server.role_keys)
         if not hmac.compare_digest(self.headers.get(REGION_TOKEN_HEADER, "").encode(), self.server.token.encode()):
             raise AwsError("InvalidClientTokenId", "The token is not the region's", status=403)
         return None
@@ -141,8 +144,12 @@ class _Handler(BaseHTTPRequestHandler):
         if authorization is None:
             return self._private(self.path.removeprefix(REGION_PRIVATE), body)
         request = Request(method=self.command, target=self.path, headers=self.headers, body=body)
+        is_person = authorization.key_id == self.server.keys.access_key_id
+        keys = self.server.keys if is_person else self.server.role_keys
         try:
-            check_signature(request, authorization, self.server.keys, now=time.time())
+            check_signature(request, authorization, keys, now=time.time())
+            if is_person:
+                self.server.requests.check_credentials()
         except AwsError as e:
             return self._turn_away(self._refusal(e), 0)
         self._reply(self.server.api.answer(dict(self.headers.items()), body, method=self.command, path=self.path))

@@ -41,6 +41,15 @@ class PrivateRequests:
             "list": lambda asked, progress: self._list(),
         }
 
+    def check_credentials(self) -> None:
+        """Raises AwsError where the person's credentials have ended."""
+        self._behaviour.check_credentials()
+
+    def _as_person(self) -> None:
+        """What the provider's requests go through, which asks by the person's credentials. Raises AwsError."""
+        self.check_credentials()
+        self.as_aws()
+
     def as_aws(self) -> None:
         """What every request to AWS goes through: its latency and its request limit. Raises AwsError."""
         settings = self._behaviour.settings()
@@ -61,7 +70,7 @@ class PrivateRequests:
         return {}
 
     def _create(self, asked: Properties, progress: Progress) -> Properties:
-        self.as_aws()
+        self._as_person()
         self._check_machines(asked)
         record = self._region.create(
             asked["type"],
@@ -81,17 +90,17 @@ class PrivateRequests:
             room.check_name(asked["machines"], name)
 
     def _update(self, asked: Properties, progress: Progress) -> Properties:
-        self.as_aws()
+        self._as_person()
         record = self._region.update(asked["type"], asked["id"], asked["inputs"])
         return {"outputs": self._region.read(record.token, record.id) or record.outputs}
 
     def _read(self, asked: Properties, progress: Progress) -> Properties:
-        self.as_aws()
+        self._as_person()
         outputs = self._region.read(asked["type"], asked["id"])
         return {"outputs": outputs, "inputs": self._region.inputs(asked["type"], asked["id"])}
 
     def _delete(self, asked: Properties, progress: Progress) -> Properties:
-        self.as_aws()
+        self._as_person()
         if asked["type"] == ROLE:
             self._detach_policies(asked["id"])
         self._region.delete(asked["type"], asked["id"])
@@ -106,7 +115,7 @@ class PrivateRequests:
                     self._region.delete(token, policy.id)
 
     def _look_up(self, asked: Properties, progress: Progress) -> Properties:
-        self.as_aws()
+        self._as_person()
         region = self._region
         settings = self._behaviour.settings()
         answer = look_up(

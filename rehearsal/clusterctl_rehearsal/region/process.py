@@ -19,7 +19,7 @@ from typing import TextIO
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.names import CHECKS_SIGNATURES
 from clusterctl_infra.private_home import private_opener
-from clusterctl_infra.region_keys import KeyPair, own_keys
+from clusterctl_infra.region_keys import KeyPair, new_keys, own_keys
 
 from clusterctl_rehearsal.api.front import Api
 from clusterctl_rehearsal.api.node_calls import NodeCalls
@@ -108,8 +108,8 @@ class _Process:
             instances=self._instances, behaviour=self._behaviour, catalog=self._catalog, stop=self._stopped.set
         )
         self._requests = PrivateRequests(region=region, behaviour=self._behaviour, faults=faults, throttle=Throttle())
-        self._keys = own_keys(home.keys_file)
-        executions = Executions(calls=lambda name: calls_of_ec2(self._endpoint(), name, self._keys))
+        self._keys, self._role_keys = own_keys(home.keys_file), new_keys()
+        executions = Executions(calls=lambda name: calls_of_ec2(self._endpoint(), name, self._role_keys))
         self._schedules = Schedules(region=region, executions=executions)
         as_aws = self._requests.as_aws
         api = Api(region=region, before=as_aws, executions=executions, buckets=home.buckets)
@@ -148,11 +148,16 @@ class _Process:
     def _listen(self, api: Api) -> RegionServer:
         token = secrets.token_hex(16)
         put_in_place(self._home.token_file, token)
+
+        def server(port: int) -> RegionServer:
+            return RegionServer(
+                port, requests=self._requests, api=api, token=token, keys=self._keys, role_keys=self._role_keys
+            )
+
         try:  # the port of before: whoever was told the endpoint still finds it
-            port = int(json.loads(self._home.endpoint_file.read_bytes())["endpoint"].rpartition(":")[2])
-            return RegionServer(port, requests=self._requests, api=api, token=token, keys=self._keys)
+            return server(int(json.loads(self._home.endpoint_file.read_bytes())["endpoint"].rpartition(":")[2]))
         except (FileNotFoundError, ValueError, KeyError, OSError):
-            return RegionServer(0, requests=self._requests, api=api, token=token, keys=self._keys)
+            return server(0)
 
     def _announce(self) -> None:
         row = {"endpoint": self._endpoint(), "pid": os.getpid(), "started_at": time.time(), CHECKS_SIGNATURES: True}

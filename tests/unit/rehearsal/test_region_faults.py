@@ -6,6 +6,7 @@ import pytest
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_rehearsal.region.fault_arguments import FaultError
 from clusterctl_rehearsal.region.faults import FAULTS, Faults
+from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types import network
 
 from tests.unit.rehearsal.small_region import SmallRegion
@@ -26,7 +27,7 @@ def faults(world: SmallRegion) -> Faults:
 
 def test_every_verb_that_is_promised_is_there() -> None:
     promised = "kill freeze thaw unplug plug partition reboot fail-bootstrap slow capacity quota latency stop-region"
-    promised += " interrupt rebalance"
+    promised += " interrupt rebalance expire-credentials"
     assert set(promised.split()) <= set(FAULTS)
 
 
@@ -37,6 +38,14 @@ def test_a_killed_node_is_a_terminated_instance(world: SmallRegion, faults: Faul
     assert ended is not None
     told = "Server.InternalError: hardware failure (simulated)"
     assert (ended.state, *ended.facts["reason"]) == ("terminated", "Server.InternalError", told)
+
+
+def test_credentials_end_until_they_are_good_again(world: SmallRegion, faults: Faults) -> None:
+    assert faults.do("expire-credentials", []) == "your credentials have ended: AWS refuses what you ask"
+    with pytest.raises(AwsError, match="The security token included in the request is expired"):
+        world.behaviour.check_credentials()
+    assert faults.do("expire-credentials", ["off"]) == "your credentials are good again"
+    world.behaviour.check_credentials()
 
 
 def test_a_node_is_named_by_its_instance_id_too(world: SmallRegion, faults: Faults) -> None:
@@ -52,6 +61,7 @@ def test_a_node_is_named_by_its_instance_id_too(world: SmallRegion, faults: Faul
         ("interrupt", ["train-2", "121"], "121 s: AWS gives 120 s at most"),
         ("rebalance", ["train-2"], "train-2 is no spot machine: AWS takes back no others"),
         ("rebalance", ["train-2", "off"], "rebalance wants: rebalance NODE"),
+        ("expire-credentials", ["soon"], "'soon': write off, or nothing"),
         ("kil", [], "no fault is called 'kil' (did you mean kill?)"),
         ("kill", [], "kill wants: kill NODE"),
         ("kill", ["train-3"], "no node train-3 (did you mean train-2?)"),

@@ -97,7 +97,7 @@ def test_credentials_that_aws_does_not_take_are_an_error() -> None:
     clients = clients_of(WELL)
     vars(clients)["sts"] = Sts()
     found, rest = ask_all(clients, NEEDS, now=NOW)
-    assert (found.about, found.level, found.helps) == ("credentials", "error", "aws sts get-caller-identity")
+    assert (found.about, found.level, found.helps) == ("credentials", "error", "aws sso login")
     assert rest == NOT_ASKED, "what nobody may ask is not well"
 
 

@@ -9,6 +9,7 @@ import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.exceptions import (
     BotoCoreError,
+    ClientError,
     ConnectTimeoutError,
     CredentialRetrievalError,
     EndpointConnectionError,
@@ -34,6 +35,7 @@ STS = "https://sts.us-west-2.amazonaws.com/"
     [
         (NoCredentialsError(), "aws configure"),
         (ProfileNotFound(profile="work"), "aws configure list-profiles"),
+        (ClientError({"Error": {"Code": "ExpiredToken", "Message": "ended"}}, "GetCallerIdentity"), "aws sso login"),
         (UnauthorizedSSOTokenError(), "aws sso login"),
         (SSOTokenLoadError(error_msg="Token for work does not exist"), "aws sso login"),
         (TokenRetrievalError(provider="sso", error_msg="Token has expired and refresh failed"), "aws sso login"),
@@ -45,7 +47,7 @@ STS = "https://sts.us-west-2.amazonaws.com/"
     ],
 )
 def test_what_kept_the_question_from_aws_has_the_command_that_shows_or_mends_it(
-    error: BotoCoreError, hint: str | None
+    error: BotoCoreError | ClientError, hint: str | None
 ) -> None:
     with (
         pytest.raises(CloudError, match=r"asking AWS for the time(: |\): )") as said,
