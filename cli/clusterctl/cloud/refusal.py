@@ -49,7 +49,7 @@ _HINTS: tuple[tuple[type[BotoCoreError], str], ...] = (
 _REHEARSED = "http://127.0.0.1:"
 _WHO_IS_ASKING = "aws sts get-caller-identity"
 _ENDED = frozenset({"ExpiredToken", "ExpiredTokenException"})
-"""Of a session whose time is over (IAM, common errors; 2026-11-26). EC2's RequestExpired may be this or a wrong clock."""
+"""Of a session whose time is over (IAM, common errors; 2026-11-26). RequestExpired of EC2 may also be a wrong clock."""
 
 
 @contextlib.contextmanager
