@@ -232,11 +232,18 @@ def test_nodes_find_the_leader_by_saturn_s_names(cluster: Rehearsed) -> None:
 
 
 @pytest.mark.torch
-def test_pytorch_s_training_runs_by_one_command(cluster: Rehearsed) -> None:
-    folder = str(ROOT / "examples" / "guides" / "pytorch")
-    done = cluster.run("run", "--nproc", "1", "--workdir", folder, "--", "train.py")
+@pytest.mark.parametrize(
+    ("guide", "training", "said"),
+    [
+        ("pytorch", "train.py", "2 ranks: the weight is 0.000 off"),
+        ("saturn", "fsdp.py", "2 ranks hold [32, 32] weights: they are 0.000 off"),
+    ],
+)
+def test_a_guides_training_runs_by_one_command(cluster: Rehearsed, guide: str, training: str, said: str) -> None:
+    folder = str(ROOT / "examples" / "guides" / guide)
+    done = cluster.run("run", "--nproc", "1", "--workdir", folder, "--", training)
     assert done.exit_code == 0, done.text
-    assert "2 ranks: the weight is 0.000 off" in done.stdout
+    assert said in done.stdout
 
 
 @pytest.mark.torch
