@@ -1,4 +1,4 @@
-"""A regression whose weights FSDP shards over all ranks: by NCCL where there are GPUs, else by gloo. Run by torchrun."""
+"""A regression whose weights FSDP shards over ranks, by NCCL where there are GPUs, else by gloo. Run by torchrun."""
 
 from __future__ import annotations
 
