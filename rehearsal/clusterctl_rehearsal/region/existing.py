@@ -102,7 +102,11 @@ def _network(row: Mapping[str, Any], now: float) -> Iterator[Record]:
         network.VPC,
         vpc_id,
         {"cidrBlock": vpc_cidr, "enableDnsSupport": row.get("dns", True)},
-        {"mainRouteTableId": table_id, "dhcpOptionsId": f"dopt-{random_hex(17)}", "instanceTenancy": "default"},
+        {
+            **network.vpc_defaults(),
+            "dhcpOptionsId": f"dopt-{random_hex(17)}",
+            "instanceTenancy": "default",
+        },
     )
     yield record(network.ROUTE_TABLE, table_id, {"vpcId": vpc_id}, {}, vpc_id)
     for id, cidr in subnets.items():

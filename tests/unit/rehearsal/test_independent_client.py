@@ -351,3 +351,18 @@ def test_objects_lie_where_nodes_find_them_when_they_first_look(world: SmallRegi
     client.call("s3", "DeleteBucket", Bucket="new-data")
     assert client.call("s3", "HeadBucket", Bucket="new-data") == "404"
     assert json.dumps([row["Name"] for row in client.call("s3", "ListBuckets")["Buckets"]]) == '["ours"]'
+
+
+def test_an_existing_network_has_what_aws_makes_with_each(world: SmallRegion, client: Client) -> None:
+    """As any other, so that lists of a region with one are answered."""
+    vpc = {"vpc_id": "vpc-0a1b2c3d4e5f67890", "vpc_cidr": "172.31.0.0/16", "zone": "us-west-2c"}
+    subnet = {"subnet_id": "subnet-0a1b2c3d4e5f67890", "subnet_cidr": "172.31.16.0/26"}
+    world.behaviour.register({"existing": {"networks": [{**vpc, **subnet}]}})
+    world.region.add_existing()
+    (group,) = client.ec2("DescribeSecurityGroups")["SecurityGroups"]
+    assert (group["GroupName"], group["VpcId"]) == ("default", vpc["vpc_id"])
+    (acl,) = client.ec2("DescribeNetworkAcls")["NetworkAcls"]
+    assert [tie["SubnetId"] for tie in acl["Associations"]] == [subnet["subnet_id"]]
+    tables = client.ec2("DescribeRouteTables")["RouteTables"]
+    assert len({row["RouteTableId"] for row in tables}) == len(tables) == 2
+    assert client.ec2("DeleteSecurityGroup", GroupId=group["GroupId"]) == "CannotDelete"

@@ -34,6 +34,16 @@ def _check_vpc(request: Request) -> None:
         raise AwsError("VpcLimitExceeded", "The maximum number of VPCs has been reached.")
 
 
+def vpc_defaults() -> Properties:
+    """The ids of what AWS makes with each VPC."""
+    return {
+        "defaultSecurityGroupId": f"sg-{random_hex(17)}",
+        "defaultNetworkAclId": f"acl-{random_hex(17)}",
+        "defaultRouteTableId": (table := f"rtb-{random_hex(17)}"),
+        "mainRouteTableId": table,
+    }
+
+
 def _vpc(request: Request) -> Properties:
     return {
         "arn": request.arn("vpc"),
@@ -41,10 +51,7 @@ def _vpc(request: Request) -> Properties:
         "instanceTenancy": "default",
         "enableDnsSupport": True,
         "enableDnsHostnames": False,
-        "defaultSecurityGroupId": f"sg-{random_hex(17)}",
-        "defaultNetworkAclId": f"acl-{random_hex(17)}",
-        "defaultRouteTableId": (table := f"rtb-{random_hex(17)}"),
-        "mainRouteTableId": table,
+        **vpc_defaults(),
         "dhcpOptionsId": f"dopt-{random_hex(17)}",
     }
 
