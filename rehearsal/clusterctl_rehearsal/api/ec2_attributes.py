@@ -240,6 +240,7 @@ ATTRIBUTES: dict[str, Handler] = {
             "event.instance-event-id": "Events.InstanceEventId",
             "event.not-before": "Events.NotBefore",
             "event.not-after": "Events.NotAfter",
+            "event.not-before-deadline": "Events.NotBeforeDeadline",
         },
     ),
     "DescribeAddressesAttribute": listed("Addresses", "AllocationIds", "AllocationId", _address_names),

@@ -91,7 +91,13 @@ def test_a_retirement_is_told_two_weeks_before_and_has_no_latest_end(
 
 @pytest.mark.parametrize(
     ("name", "value", "count"),
-    [("event.code", "instance-stop", 1), ("event.code", "instance-reboot", 0), ("event.description", "*degraded*", 1)],
+    [
+        ("event.code", "instance-stop", 1),
+        ("event.code", "instance-reboot", 0),
+        ("event.description", "*degraded*", 1),
+        ("event.not-before", "2027-01-29T08:00:05.000Z", 1),
+        ("event.not-before-deadline", "2027-01-29T08:00:05.000Z", 0),
+    ],
 )
 def test_machines_are_found_by_their_events(
     world: SmallRegion, node: Record, faults: Faults, client: Client, name: str, value: str, count: int

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any  # what boto3 gives and takes
 
 import pytest
 from clusterctl.cloud.scheduled_events import IDS_A_CALL, ScheduledEvent, events_in, scheduled_events_of
+from clusterctl_rehearsal.region.faults import Faults
 
 from tests.unit.cli.cloud.fake_clients import FakeClients
+from tests.unit.rehearsal.api_client import Client
+from tests.unit.rehearsal.small_region import SmallRegion
 
 AT, END, LATEST = (datetime(2026, 12, day, 10, tzinfo=UTC) for day in (1, 2, 3))
 WHOLE = {
@@ -54,6 +58,21 @@ def test_events_that_are_over_are_left_out_and_what_aws_does_not_say_is_no_error
     row: dict[str, Any], codes: list[str]
 ) -> None:
     assert [event.code for event in events_in({"InstanceId": "i-1", **row})] == codes
+
+
+def test_what_a_rehearsed_region_answers_is_read_as_awss_answer(tmp_path: Path) -> None:
+    world = SmallRegion(tmp_path)
+    node = world.node(2)
+    faults = Faults(
+        instances=world.instances, behaviour=world.behaviour, catalog=world.region.catalog, stop=lambda: None
+    )
+    faults.do("event", ["train-2", "system-reboot", "600"])
+    faults.do("event", ["train-2", "system-reboot", "off"])
+    faults.do("event", ["train-2", "instance-retirement", "3600"])
+    (row,) = Client(world).ec2("DescribeInstanceStatus", InstanceIds=[node.id])["InstanceStatuses"]
+    (event,) = events_in(row)
+    at = datetime.fromtimestamp(world.now + 3600, UTC)
+    assert (event.instance_id, event.code, event.not_before) == (node.id, "instance-retirement", at)
 
 
 class Statuses:

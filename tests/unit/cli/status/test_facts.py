@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any  # what boto3 gives and takes
 
-from clusterctl.cloud.instances import InstanceState
-from clusterctl.status.cloud_answers import Asked, ask_events
+from clusterctl.status.cloud_answers import Asked, Instances, ask_events
 from clusterctl.status.facts import _unless_heard
 from clusterctl_infra.errors import CloudError
 
@@ -43,16 +42,17 @@ class Statuses:
 
 def test_aws_is_asked_what_it_plans_for_the_machines_that_run() -> None:
     statuses, running = Statuses(), machine(0)
-    api = Asked(lambda: (running, machine(1, "terminated"), machine(2, "pending")))
-    found = ask_events(api, [FakeClients(ec2=statuses)])
+    machines: Instances = (running, machine(1, "terminated"), machine(2, "pending"))
+    found = ask_events(Asked(lambda: machines), [FakeClients(ec2=statuses)])
     assert statuses.asked == [running.instance_id]
     assert [event.code for event in found or ()] == ["instance-stop"]
 
 
 def test_where_nothing_runs_or_aws_is_silent_it_is_not_asked_what_it_plans() -> None:
-    assert ask_events(Asked(lambda: (machine(0, "terminated"),)), [FakeClients()]) == ()
+    ended: Instances = (machine(0, "terminated"),)
+    assert ask_events(Asked(lambda: ended), [FakeClients()]) == ()
 
-    def silent() -> tuple[InstanceState, ...]:
+    def silent() -> Instances:
         raise CloudError("no", code="RequestLimitExceeded")
 
     assert ask_events(Asked(silent), []) is None
