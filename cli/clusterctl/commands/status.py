@@ -29,9 +29,9 @@ from clusterctl.status.view import status_json, status_text
 def command(output: Output, cluster: str | None, connect_timeout: float | None, as_json: bool) -> int:
     """Shows what every node does, what the cluster has cost, and when it ends.
 
-    AWS and all nodes are asked at once. A node that does not answer is `unknown` or `unreachable`, not gone. The cost
-    is an estimate from list prices. If several clusters are known here and none is named, each has a line. The exit
-    code is 4 when a node is not ready.
+    AWS and all nodes are asked at once. A node that does not answer is `unknown` or `unreachable`, not gone. What AWS
+    plans for its machine, such as a reboot or a retirement, is in its row. The cost is an estimate from list prices. If
+    several clusters are known here and none is named, each has a line. The exit code is 4 when a node is not ready.
 
     \b
     Examples:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Generic, TypeVar
 
 from clusterctl_infra.errors import ClusterctlError
@@ -20,6 +20,7 @@ from clusterctl.cloud.early_end import EarlyEnd, early_end
 from clusterctl.cloud.instances import InstanceState
 from clusterctl.cloud.look import look
 from clusterctl.cloud.resource_types import KINDS
+from clusterctl.cloud.scheduled_events import ScheduledEvent, scheduled_events_of
 from clusterctl.cloud.spot_history import SpotPriceChange, spot_history
 from clusterctl.cost.reconcile import all_gone_at
 from clusterctl.cost.sighting import Observed
@@ -45,16 +46,18 @@ class Asked(Generic[T]):
         self._said: queue.SimpleQueue[tuple[T | None, str | None]] = queue.SimpleQueue()
         self._known: tuple[T | None, str | None] | None = None
         self._give_up = time.monotonic() + timeout_s
+        self._reading = threading.Lock()
         threading.Thread(target=self._work, daemon=True, name="ask AWS").start()
 
     def answer(self) -> tuple[T | None, str | None]:
         """The answer, or None and why; waits no longer than its time since it was asked."""
-        if self._known is None:
-            try:
-                self._known = self._said.get(timeout=max(0.0, self._give_up - time.monotonic()))
-            except queue.Empty:
-                self._known = None, f"no answer in {self._timeout_s:g} s"
-        return self._known
+        with self._reading:
+            if self._known is None:
+                try:
+                    self._known = self._said.get(timeout=max(0.0, self._give_up - time.monotonic()))
+                except queue.Empty:
+                    self._known = None, f"no answer in {self._timeout_s:g} s"
+            return self._known
 
     def _work(self) -> None:
         try:
@@ -140,19 +143,28 @@ def ask_api(
     home: Home,
     environ: Mapping[str, str],
     *,
-    note_wrong_clock: Callable[[timedelta], None] = lambda wrong_by: None,
+    note_clients: Callable[[AwsClients], None] = lambda clients: None,
 ) -> Instances:
     """The cluster's instances; what is new about them is written down. Raises ClusterctlError.
 
-    `note_wrong_clock` is told by how much this computer is ahead of AWS, also where AWS refused the question for it.
+    `note_clients` is given what asks: it learns AWS's clock, also where AWS refuses the question for ours.
     """
     id, clients = inventory.cluster_id, _new_clients(inventory, home, environ)
-    try:
-        _refuse_other_account(inventory, clients)
-        return look_at_instances(clients, home.observed_file(id), id)
-    finally:
-        if clients.wrong_by is not None:
-            note_wrong_clock(clients.wrong_by)
+    note_clients(clients)
+    _refuse_other_account(inventory, clients)
+    return look_at_instances(clients, home.observed_file(id), id)
+
+
+def ask_events(api: Asked[Instances], clients: Sequence[Clients]) -> tuple[ScheduledEvent, ...] | None:
+    """What AWS plans for the machines that run, asked by the first of the clients; None: `api` has no answer.
+
+    Raises ClusterctlError.
+    """
+    instances, _ = api.answer()
+    if instances is None:
+        return None
+    ids = [row.instance_id for row in instances if row.state == "running"]
+    return scheduled_events_of(clients[0], ids) if ids else ()
 
 
 def ask_reserved(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> bool:

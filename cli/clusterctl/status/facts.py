@@ -11,13 +11,23 @@ from clusterctl_infra.ledger import Ledger, StandingKind
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cloud.alarms import Alarm
+from clusterctl.cloud.clients import AwsClients
 from clusterctl.cloud.early_end import EarlyEnd
 from clusterctl.cloud.instances import InstanceState
+from clusterctl.cloud.scheduled_events import ScheduledEvent
 from clusterctl.cost.sighting import NOTHING_OBSERVED, Observed
 from clusterctl.cost.sighting_file import read_observed
 from clusterctl.home import Home
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.status.cloud_answers import Asked, ask_alarms, ask_api, ask_reserved, asked_early_end, asked_ways_out
+from clusterctl.status.cloud_answers import (
+    Asked,
+    ask_alarms,
+    ask_api,
+    ask_events,
+    ask_reserved,
+    asked_early_end,
+    asked_ways_out,
+)
 from clusterctl.status.ledger import read_ledger
 from clusterctl.status.node_answers import asked_nodes, nodes_with_ways
 from clusterctl.status.node_report import NodeReport
@@ -40,6 +50,10 @@ class Facts:
     """Whether places are held for machines; None: not known."""
     reserved_trouble: str | None = None
     """Why not."""
+    events: tuple[ScheduledEvent, ...] | None = None
+    """What AWS plans for machines that run; None: not known."""
+    events_trouble: str | None = None
+    """Why not, where the instances are known."""
     alarms: tuple[Alarm, ...] | None = None
     """Those that are on; None: not asked, as the deadline has not come, or no answer."""
     answers: Mapping[int, NodeReport | NodeFailure] = field(default_factory=dict)
@@ -70,15 +84,17 @@ def gather(
     """The facts about the cluster; never raises for what does not answer."""
     if inventory.is_hosts:
         return _of_hosts(inventory, home, now=now, connect_timeout_s=connect_timeout_s, ssh_dir=ssh_dir)
-    clocks: list[timedelta] = []
-    api = Asked(lambda: ask_api(inventory, home, environ, note_wrong_clock=clocks.append))
+    clients: list[AwsClients] = []
+    api = Asked(lambda: ask_api(inventory, home, environ, note_clients=clients.append))
+    plans = Asked(lambda: ask_events(api, clients))
     held = Asked(lambda: ask_reserved(inventory, home, environ))
     alarms = Asked(lambda: ask_alarms(inventory, home, environ) if _is_over(inventory, now) else None)
     nodes = nodes_with_ways(inventory, api)
     answers, ssh_trouble = asked_nodes(inventory, nodes, home, ssh_dir=ssh_dir, connect_timeout_s=connect_timeout_s)
     instances, trouble = api.answer()
-    now -= (wrong_by := next(iter(clocks), None)) or timedelta(0)
-    ledger, observed = _known_here(inventory, home)
+    events, events_trouble = plans.answer()
+    wrong_by = clients[0].wrong_by if clients else None
+    now -= wrong_by or timedelta(0)
     is_reserved, reserved_trouble = held.answer()
     facts = Facts(
         now=now,
@@ -87,15 +103,13 @@ def gather(
         cloud_trouble=trouble,
         is_reserved=is_reserved,
         reserved_trouble=reserved_trouble,
+        events=events,
+        events_trouble=events_trouble if instances is not None else None,
         alarms=alarms.answer()[0],
         answers=answers,
         ssh_trouble=ssh_trouble,
-        ledger=ledger,
-        observed=observed,
-        half_extend=half_extend(inventory, home),
-        unfinished=unfinished(inventory.cluster, home),
-        size_note=size_note_here(inventory, home),
     )
+    facts = _with_what_is_known_here(facts, inventory, home)
     gone = _unless_heard(instances, answers)
     return _with_ends(facts, gone, inventory, home=home, environ=environ)
 
@@ -135,9 +149,16 @@ def _is_over(inventory: Inventory, now: datetime) -> bool:
     return datetime.fromisoformat(inventory.deadline) <= now
 
 
-def _known_here(inventory: Inventory, home: Home) -> tuple[Ledger | None, Observed]:
+def _with_what_is_known_here(facts: Facts, inventory: Inventory, home: Home) -> Facts:
     ledger = read_ledger(home.ledger_file(inventory.cluster_id))
-    return ledger, read_observed(home, ledger, cluster_id=inventory.cluster_id, region=inventory.region)
+    return replace(
+        facts,
+        ledger=ledger,
+        observed=read_observed(home, ledger, cluster_id=inventory.cluster_id, region=inventory.region),
+        half_extend=half_extend(inventory, home),
+        unfinished=unfinished(inventory.cluster, home),
+        size_note=size_note_here(inventory, home),
+    )
 
 
 def _unless_heard(

@@ -12,8 +12,10 @@ from clusterctl_infra.outputs import Inventory, InventoryNode
 from clusterctl_infra.replaceable import late_facts
 
 from clusterctl.cloud.instances import InstanceState
+from clusterctl.cloud.scheduled_events import ScheduledEvent
 from clusterctl.ssh.failure_hints import told_in_a_row
 from clusterctl.ssh.failures import NodeFailure
+from clusterctl.status.event_words import event_words
 from clusterctl.status.facts import Facts
 from clusterctl.status.ledger import replaced
 from clusterctl.status.node_report import FAILED, READY, NodeCheck, NodeReport, SpotNotice
@@ -52,6 +54,8 @@ class NodeStatus:
     """What AWS told it, where it is a spot machine."""
     jobs: tuple[str, ...] = ()
     """Those that run on it."""
+    events: tuple[ScheduledEvent, ...] | None = None
+    """What AWS plans for its machine; None: not known."""
 
     @property
     def is_ready(self) -> bool:
@@ -118,7 +122,9 @@ def _judged(inventory: Inventory, node: InventoryNode, facts: Facts, *, is_split
         verdict = _alive(machine, answer, facts.now)
     if isinstance(answer, NodeFailure) and verdict.note == answer.message:
         verdict = replace(verdict, note=told_in_a_row(answer, inventory, node))
+    events = _events(machine, facts)
     notes = [verdict.note, *_notes(inventory, node, answer, facts)]
+    notes += [event_words(event, inventory, node, facts.now) for event in events or ()]
     if is_split:
         notes.append(f"split: another membership {inventory.generation} than the others have or this computer knows")
     if machine is not None and (waiting := late_facts(machine.birth, inventory.birth)):
@@ -139,7 +145,14 @@ def _judged(inventory: Inventory, node: InventoryNode, facts: Facts, *, is_split
         is_split=is_split,
         notice=answer.notice if isinstance(answer, NodeReport) else None,
         jobs=answer.jobs if isinstance(answer, NodeReport) else (),
+        events=events,
     )
+
+
+def _events(machine: InstanceState | None, facts: Facts) -> tuple[ScheduledEvent, ...] | None:
+    if facts.events is None:
+        return None
+    return tuple(event for event in facts.events if machine is not None and event.instance_id == machine.instance_id)
 
 
 def _machine(node: InventoryNode, facts: Facts) -> InstanceState | None:

@@ -10,6 +10,7 @@ from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cost.after_deadline import bills_on_now
 from clusterctl.cost.sources import cloud_name, reserved_unknown
+from clusterctl.status.event_words import event_json
 from clusterctl.status.idle import idle_json, idle_line
 from clusterctl.status.judge import NodeStatus
 from clusterctl.status.node_report import SpotNotice
@@ -53,6 +54,7 @@ def status_json(seen: Overview) -> dict[str, object]:
         "ssh_trouble": facts.ssh_trouble,
         "reserved": facts.is_reserved,
         "reserved_trouble": facts.reserved_trouble,
+        "events_trouble": facts.events_trouble,
         "extend_cut_off": facts.half_extend is not None,
         "unfinished": None if facts.unfinished is None else dataclasses.asdict(facts.unfinished),
         "ended_early": None if facts.early_end is None else facts.early_end.at.isoformat(),
@@ -90,8 +92,7 @@ def remarks(seen: Overview) -> list[str]:
         whose = f"{cloud_name(inventory)}'s"
         by = f"this computer's clock is {duration(abs(facts.wrong_by))} {way} {whose}; the times shown follow {whose}"
         told.append(f"{by}; next: timedatectl set-ntp true")
-    if facts.instances is not None and facts.reserved_trouble is not None:
-        told.append(reserved_unknown(inventory, facts.reserved_trouble))
+    told += _what_aws_did_not_say(seen)
     told += [
         f"{alarm.means}, at {clock(alarm.since, facts.now)} (alarm {alarm.name}); next: {down_again(inventory)}"
         for alarm in facts.alarms or ()
@@ -115,6 +116,16 @@ def remarks(seen: Overview) -> list[str]:
     if failed := {node.slot: node.name for node in seen.nodes if node.state == "failed"}:
         again = up_again(inventory) if inventory.is_hosts else replace_again(inventory.cluster, failed)
         told.append(f"{count(len(failed), 'node')} failed; next: {again}")
+    return told
+
+
+def _what_aws_did_not_say(seen: Overview) -> list[str]:
+    """What is not known although the machines are, as where a right is missing."""
+    inventory, facts, told = seen.inventory, seen.facts, []
+    if facts.instances is not None and facts.reserved_trouble is not None:
+        told.append(reserved_unknown(inventory, facts.reserved_trouble))
+    if facts.events_trouble is not None:
+        told.append(f"{cloud_name(inventory)} did not say what it plans for the machines ({facts.events_trouble})")
     return told
 
 
@@ -214,6 +225,7 @@ def _node_json(inventory: Inventory, node: NodeStatus) -> dict[str, object]:
         "note": node.note,
         "membership": _membership_word(node),
         "notice": None if node.notice is None else _notice_json(node.notice),
+        "events": None if node.events is None else [event_json(event) for event in node.events],
         "jobs": list(node.jobs),
         "checks": None if node.checks is None else [dataclasses.asdict(check) for check in node.checks],
     }

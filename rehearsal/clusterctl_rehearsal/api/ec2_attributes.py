@@ -9,8 +9,10 @@ from clusterctl_rehearsal.api.call import Call, Handler
 from clusterctl_rehearsal.api.ec2_compute_views import STATE_CODES
 from clusterctl_rehearsal.api.ec2_describe import check_all_found
 from clusterctl_rehearsal.api.filters import matching, page
+from clusterctl_rehearsal.region.instances import instant
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Record
 from clusterctl_rehearsal.region.refusal import AwsError
+from clusterctl_rehearsal.region.scheduled_events import description, events_of
 from clusterctl_rehearsal.region.types.identity import INSTANCE_PROFILE
 from clusterctl_rehearsal.region.types.network import EIP, INSTANCE, SUBNET, VPC
 
@@ -144,8 +146,21 @@ def _statuses(call: Call) -> Iterator[View]:
                 "InstanceState": {"Code": STATE_CODES[row.state], "Name": row.state},
                 "InstanceStatus": {"Status": said, "Details": details},
                 "SystemStatus": {"Status": said, "Details": details},
-                "Events": [],
+                "Events": _events(row),
             }
+
+
+def _events(row: Record) -> list[View]:
+    return [
+        {
+            "InstanceEventId": event["id"],
+            "Code": event["code"],
+            "Description": description(event),
+            "NotBefore": instant(event["not_before"]),
+            **({} if event["not_after"] is None else {"NotAfter": instant(event["not_after"])}),
+        }
+        for event in events_of(row)
+    ]
 
 
 def _address_names(call: Call) -> Iterator[View]:
@@ -220,6 +235,12 @@ ATTRIBUTES: dict[str, Handler] = {
             "instance-state-name": "InstanceState.Name",
             "instance-status.status": "InstanceStatus.Status",
             "system-status.status": "SystemStatus.Status",
+            "event.code": "Events.Code",
+            "event.description": "Events.Description",
+            "event.instance-event-id": "Events.InstanceEventId",
+            "event.not-before": "Events.NotBefore",
+            "event.not-after": "Events.NotAfter",
+            "event.not-before-deadline": "Events.NotBeforeDeadline",
         },
     ),
     "DescribeAddressesAttribute": listed("Addresses", "AllocationIds", "AllocationId", _address_names),

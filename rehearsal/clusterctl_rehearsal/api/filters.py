@@ -38,6 +38,10 @@ _FIVE = ("DescribeInstances", "DescribeTags", "DescribeVolumes")
 """Their model bounds no page, their documentation does: from 5 to 1000 (EC2 API reference; 2026-11-26)."""
 
 
+_PAGES_OR_IDS = ("DescribeInstances", "DescribeInstanceStatus")
+"""They take the size of a page or ids, not both (same)."""
+
+
 def check_page_size(operation: str, parameters: Mapping[str, Any], bounds: Bounds) -> None:
     """Raises AWS's refusal of a page that is smaller or larger than the operation takes.
 
@@ -52,7 +56,7 @@ def check_page_size(operation: str, parameters: Mapping[str, Any], bounds: Bound
             raise _page_error(name, asked, f"greater than {least}")
         if most is not None and asked > most:
             raise _page_error(name, asked, f"less than {most}")
-    if operation == "DescribeInstances" and parameters.get("MaxResults") and parameters.get("InstanceIds"):
+    if operation in _PAGES_OR_IDS and parameters.get("MaxResults") and parameters.get("InstanceIds"):
         said = "The parameter instancesSet cannot be used with the parameter maxResults"
         raise AwsError("InvalidParameterCombination", said)
 

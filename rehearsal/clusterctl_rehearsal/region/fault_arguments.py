@@ -10,11 +10,14 @@ from typing import NoReturn
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.nearest import did_you_mean
 
+from clusterctl_rehearsal.region.scheduled_events import DESCRIPTIONS
 from clusterctl_rehearsal.region.settings import QUOTAS, capacity_problem, unknown_quota
 from clusterctl_rehearsal.region.spot_notices import NOTICE_S
 
 OFF = ("off", "none", "all")
 """Takes a lasting fault away again."""
+EVENT_IN_S = 14 * 86400
+"""From the news of an event to its time: ours; AWS promises none."""
 _NODE = re.compile(r"[a-z][a-z0-9-]*-\d+")
 
 
@@ -94,6 +97,17 @@ def parse_notice(args: Sequence[str], _: Catalog) -> int | None:
     if notice_s is not None and notice_s > NOTICE_S:
         raise FaultError(f"{notice_s} s: AWS gives {NOTICE_S} s at most")
     return notice_s
+
+
+def parse_event(args: Sequence[str], _: Catalog) -> tuple[str, int | None]:
+    """An event's code, and in how many seconds it is to come; None for `off`. Raises FaultError."""
+    code, typed = args[1], args[2] if len(args) > 2 else None
+    if code not in DESCRIPTIONS:
+        there = f"; there are {', '.join(DESCRIPTIONS)}"
+        raise FaultError(f"AWS has no event {code!r}{did_you_mean(code, DESCRIPTIONS) or there}")
+    if typed is None:
+        return code, EVENT_IN_S
+    return code, None if typed in OFF else parse_count(typed.removesuffix("s"))
 
 
 def check_node_name(args: Sequence[str], _: Catalog) -> None:

@@ -10,6 +10,7 @@ from clusterctl_infra.nearest import did_you_mean
 
 from clusterctl_rehearsal.machines.driver import MachineDriver, MachineError
 from clusterctl_rehearsal.region.behaviour import CREDENTIALS_ENDED, Behaviour
+from clusterctl_rehearsal.region.event_faults import plan_event
 from clusterctl_rehearsal.region.fault_arguments import (
     OFF,
     FaultError,
@@ -17,6 +18,7 @@ from clusterctl_rehearsal.region.fault_arguments import (
     check_node_name,
     check_quota,
     parse_date,
+    parse_event,
     parse_milliseconds,
     parse_named_count,
     parse_notice,
@@ -26,6 +28,7 @@ from clusterctl_rehearsal.region.fault_arguments import (
 )
 from clusterctl_rehearsal.region.instances import HOST_FAILED, Instances
 from clusterctl_rehearsal.region.record import Record
+from clusterctl_rehearsal.region.scheduled_events import DESCRIPTIONS
 from clusterctl_rehearsal.region.settings import QUOTAS
 from clusterctl_rehearsal.region.spot_faults import interrupt, rebalance
 from clusterctl_rehearsal.region.types.network import INSTANCE
@@ -119,6 +122,10 @@ def _interrupt(faults: Faults, args: Sequence[str]) -> str:
 
 def _rebalance(faults: Faults, args: Sequence[str]) -> str:
     return rebalance(faults.instances, faults.node(args[0]))
+
+
+def _event(faults: Faults, args: Sequence[str]) -> str:
+    return plan_event(faults.instances, faults.node(args[0]), *parse_event(args, faults.catalog))
 
 
 def _partition(faults: Faults, args: Sequence[str]) -> str:
@@ -233,6 +240,13 @@ FAULTS = {
         meaning="AWS recommends to leave a spot machine, which lives on",
         do=_rebalance,
         arguments=(1, 1),
+    ),
+    "event": Fault(
+        usage="NODE CODE [SECONDS | off]",
+        meaning=f"AWS plans an event for it, in 14 days or so many seconds: {', '.join(DESCRIPTIONS)}",
+        do=_event,
+        arguments=(2, 3),
+        check=parse_event,
     ),
     "fail-bootstrap": Fault(
         usage="NODE [MESSAGE… | off]",

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any  # facts are JSON-like
 
 from clusterctl_infra.names import NAME_TAG
 
@@ -19,6 +20,7 @@ from clusterctl_rehearsal.region.machine_room import MachineRoom
 from clusterctl_rehearsal.region.placement import network_name
 from clusterctl_rehearsal.region.record import Properties, Record
 from clusterctl_rehearsal.region.refusal import StandInRefusal
+from clusterctl_rehearsal.region.scheduled_events import COMPLETED, ENDS, EVENTS, REBOOTS, due, turned
 from clusterctl_rehearsal.region.spot_notices import TAKEN_BACK_AT, taken_back_at
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.types.addresses import EIP_ASSOCIATION, elastic_address_of
@@ -38,6 +40,8 @@ SPOT_INTERRUPTED: Reason = (
 HOST_FAILED: Reason = ("Server.InternalError", "Server.InternalError: hardware failure (simulated)")
 """AWS has this code for a launch that failed, and none for a machine that dies later (EC2 API, StateReason;
 2026-11-22): so the words are ours."""
+RETIRED: Reason = ("Server.ScheduledStop", "Server.ScheduledStop: Stopped due to a scheduled retirement")
+"""AWS says so of a machine that it stopped (EC2 API, StateReason; 2026-11-26). None is stopped here: it ends."""
 _INITIATED = {USER_INITIATED[0]: "User", SPOT_INTERRUPTED[0]: "Service"}
 _STOPS = ("instanceType", "userData", "userDataBase64")
 """Changed in place by stopping and starting (the provider's ec2_instance.go)."""
@@ -117,11 +121,13 @@ class Instances:
     def watch(self) -> None:
         """One look at every machine: those that ended by themselves become terminated instances.
 
-        A spot machine whose notice is over ends, also when no region ran at that moment.
+        A spot machine whose notice is over ends, also when no region ran at that moment; so do scheduled events come.
         """
         for record in list(self.store.live(INSTANCE)):
             if taken_back_at(record) is not None and self.clock() >= record.facts[TAKEN_BACK_AT]:
                 self.terminate(record, SPOT_INTERRUPTED)
+        for record in list(self.store.live(INSTANCE)):
+            self._carry_out_event(record)
         for record in list(self.store.live(INSTANCE)):
             if record.state == "running" and self.room.state(record) is MachineState.GONE:
                 self._end(record.id, INSTANCE_INITIATED)
@@ -131,10 +137,22 @@ class Instances:
                 with self.lock:
                     self.store.forget(record)
 
-    def note(self, record: Record, **facts: float | None) -> Record:
+    def note(self, record: Record, **facts: Any) -> Record:  # JSON values
         """The instance with other facts; its state is what it is by now."""
         with self.lock:
             return self.store.put((self.store.get(INSTANCE, record.id) or record).changed(**facts))
+
+    def _carry_out_event(self, record: Record) -> None:
+        event = due(record, self.clock())
+        if event is None or record.state != "running":
+            return
+        code = event["code"]
+        now = self.note(record, **{EVENTS: turned(record, code, COMPLETED)})
+        if code in ENDS:
+            self.terminate(now, RETIRED)
+        elif code in REBOOTS:
+            with contextlib.suppress(MachineError):  # a machine that is not up far enough boots anyway
+                self.room.driver(now.facts["machines"]).reboot(now.facts["network"], now.facts["node"])
 
     def adopt(self) -> None:
         """After a restart: machines that still run are taken over, what was under way is finished."""

@@ -15,6 +15,7 @@ from typing import Any  # what the handler's base class takes
 from clusterctl_infra.names import REHEARSAL_CREDENTIAL
 
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Record
+from clusterctl_rehearsal.region.scheduled_events import event_pages
 from clusterctl_rehearsal.region.spot_notices import notice_pages
 
 Lookup = Callable[[str, str], Record | None]
@@ -112,8 +113,13 @@ def _tree(record: Record) -> dict[str, Any]:
         "reservation-id": "r-" + record.id.removeprefix("i-"),
         "services": {"domain": "amazonaws.com", "partition": "aws"},
         **({"tags": {"instance": tags}} if shown else {}),
-        **notice_pages(record),
+        **_notices(record),
     }
+
+
+def _notices(record: Record) -> dict[str, Any]:
+    pages, maintenance = notice_pages(record), event_pages(record)
+    return {**pages, "events": {**pages.get("events", {}), "maintenance": maintenance}} if maintenance else pages
 
 
 def identity_document(record: Record) -> str:

@@ -7,6 +7,7 @@ from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_rehearsal.region.fault_arguments import FaultError
 from clusterctl_rehearsal.region.faults import FAULTS, Faults
 from clusterctl_rehearsal.region.refusal import AwsError
+from clusterctl_rehearsal.region.scheduled_events import DESCRIPTIONS
 from clusterctl_rehearsal.region.types import network
 
 from tests.unit.rehearsal.small_region import SmallRegion
@@ -27,7 +28,7 @@ def faults(world: SmallRegion) -> Faults:
 
 def test_every_verb_that_is_promised_is_there() -> None:
     promised = "kill freeze thaw unplug plug partition reboot fail-bootstrap slow capacity quota latency stop-region"
-    promised += " interrupt rebalance expire-credentials"
+    promised += " interrupt rebalance event expire-credentials"
     assert set(promised.split()) <= set(FAULTS)
 
 
@@ -62,6 +63,11 @@ def test_a_node_is_named_by_its_instance_id_too(world: SmallRegion, faults: Faul
         ("rebalance", ["train-2"], "train-2 is no spot machine: AWS takes back no others"),
         ("rebalance", ["train-2", "off"], "rebalance wants: rebalance NODE"),
         ("expire-credentials", ["soon"], "'soon': write off, or nothing"),
+        ("event", ["train-2"], "event wants: event NODE CODE [SECONDS | off]"),
+        ("event", ["train-2", "instance-stop", "soon"], "'soon' is not a count"),
+        ("event", ["train-2", "instance-stopp"], "AWS has no event 'instance-stopp' (did you mean instance-stop?)"),
+        ("event", ["train-2", "x"], f"AWS has no event 'x'; there are {', '.join(DESCRIPTIONS)}"),
+        ("event", ["train-3", "instance-stop"], "no node train-3 (did you mean train-2?)"),
         ("kil", [], "no fault is called 'kil' (did you mean kill?)"),
         ("kill", [], "kill wants: kill NODE"),
         ("kill", ["train-3"], "no node train-3 (did you mean train-2?)"),
