@@ -11,7 +11,7 @@ from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.components.refusal import PlanRefused
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.rules import is_zone_of
-from clusterctl_infra.plan.storage_model import BucketPlan, StoragePlan
+from clusterctl_infra.plan.storage_model import StoragePlan, buckets_of, repositories
 
 BUCKET_LOOKUP = "aws:s3/getBucket:getBucket"
 AMI_PREFIX = "ami-"
@@ -36,13 +36,29 @@ def image_candidate(
 
 
 def bucket_regions(
-    storage: Sequence[StoragePlan], opts: pulumi.InvokeOutputOptions
+    storage: Sequence[StoragePlan], *, region: str, opts: pulumi.InvokeOutputOptions
 ) -> Mapping[str, pulumi.Output[str]]:
-    """Where each bucket is; asking fails for one that is not there, or that the caller may not see."""
-    names = dict.fromkeys(row.bucket for row in storage if isinstance(row, BucketPlan))
+    """Where each bucket is; asking fails for one that is not there, or that the caller may not see.
+
+    Also for one elsewhere than in `region` from which FSx is to import, which AWS cannot (FSx for Lustre User Guide,
+    "Linking your file system to an Amazon S3 bucket"; read 2026-11).
+    """
+    imported = {link.bucket for link in repositories(storage) if link.imports}
+
+    def checked(name: str, found: str) -> str:
+        if name in imported and found != region:
+            raise PlanRefused(
+                f"data_repository: the bucket {name} is in {found}, and FSx imports only from one in {region}: write "
+                "imports: [], or take a bucket there"
+            )
+        return found
+
     # By its token: touching `aws.s3` imports 60 modules, and each of its old ones warns that it is old.
-    found = {name: pulumi.runtime.invoke_output(BUCKET_LOOKUP, {"bucket": name}, opts) for name in names}
-    return {name: answer.apply(lambda row: str(row["bucketRegion"])) for name, answer in found.items()}
+    found = {name: pulumi.runtime.invoke_output(BUCKET_LOOKUP, {"bucket": name}, opts) for name in buckets_of(storage)}
+    return {
+        name: answer.apply(lambda row, name=name: checked(name, str(row["bucketRegion"])))
+        for name, answer in found.items()
+    }
 
 
 def zone_candidate(
