@@ -58,9 +58,12 @@ def _links(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
     for page in clients.fsx.get_paginator("describe_data_repository_associations").paginate():
         for row in page["Associations"]:
             if (tags := _ours(row, cluster_id)) is not None:
-                created, parent = row.get("CreationTime"), row["FileSystemId"]
                 yield CloudResource(
-                    kind="link to a bucket", id=row["AssociationId"], parent=parent, created_at=created, tags=tags
+                    kind="FSx data repository association",
+                    id=row["AssociationId"],
+                    parent=row["FileSystemId"],
+                    created_at=row.get("CreationTime"),
+                    tags=tags,
                 )
 
 
@@ -103,7 +106,7 @@ STORAGE_KINDS = (
         is_data=True,
     ),
     ResourceType(
-        name="link to a bucket",
+        name="FSx data repository association",
         types=("aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation",),
         find=_links,
         delete=_delete_link,

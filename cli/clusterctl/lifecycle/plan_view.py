@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from clusterctl_bootstrap.render import USER_DATA_LIMIT_BYTES

@@ -53,7 +53,7 @@ class DataRepositoryConfig(BaseModel):
     imports: Events = Field(
         default=EVENTS,
         description="Which changes in the bucket FSx brings into the file system, after all that is there at first; "
-        "`[]`: nothing. The bucket has to be in the cluster's region.",
+        "`[]`: nothing. With any, the bucket has to be in the cluster's region.",
     )
     exports: Events = Field(
         default=(),

@@ -27,24 +27,24 @@ TAKEN = {
 }
 """Folders that neither are a mount nor hold one."""
 _NO_EFS_HELPER = (
-    "not built yet: nodes would need AWS's mount helper, amazon-efs-utils, and AWS has no package of it for Ubuntu, only "
-    "the sources; leave it out"
+    "not built yet: nodes would need AWS's mount helper, amazon-efs-utils, of which AWS has no package for Ubuntu; "
+    "leave it out"
 )
 NOT_BUILT = {
     ("efs", "access_point"): _NO_EFS_HELPER,
     ("efs", "encryption_in_transit"): _NO_EFS_HELPER,
     ("fsx-lustre", "efa"): (
-        "not built yet: at every boot, before the mount, nodes would have to load Lustre's module for EFA and give it some "
-        "of the EFA devices; leave it out"
+        "not built yet: at every boot, before the mount, nodes would have to load Lustre's module for EFA and give it "
+        "EFA devices; leave it out"
     ),
 }
 """Kind and key → why nodes cannot have what AWS has.
 
-EFS: mounts by access point or with TLS go through the helper (EFS User Guide, "Mounting with EFS access points",
-"Encrypting data in transit"); packages for Ubuntu are asked for since 2021 (github.com/aws/efs-utils/issues/111, /341).
-EFA: `modprobe kefalnd`, `lnetctl net add --net efa` for each device, and rules of preference, all before `mount` and not
-kept over a boot (Amazon EKS User Guide, "Optimize Amazon FSx for Lustre performance on nodes (EFA)"); the file system
-needs a metadata configuration, and a security group open to all traffic with the nodes' (FSx User Guide, "Creating an FSx
+EFS: access points and TLS are options of the helper, mount.efs(8), and not of the kernel's NFS client. On Ubuntu it is
+built from its sources with Rust; packages are asked for since 2021 (github.com/aws/efs-utils, issues 111, 204, 341).
+EFA: before `mount` come `modprobe kefalnd`, `lnetctl net add --net efa` for each device, and a rule that prefers them
+(Amazon EKS User Guide, "Optimize Amazon FSx for Lustre performance on nodes (EFA)"). The file system needs a metadata
+configuration, and a security group that lets in all traffic of the nodes' (FSx for Lustre User Guide, "Creating an FSx
 for Lustre file system fails"; pulumi_aws, LustreFileSystem.efa_enabled). All read on 2026-11-26.
 """
 _BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"

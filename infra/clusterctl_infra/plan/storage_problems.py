@@ -72,8 +72,8 @@ def links_are_roots_own(case: Case) -> Iterator[Problem]:
             if row.writable:
                 yield warning(
                     "storage",
-                    f"{row.mount}: linked to {link.address} when it is made, so it is not empty when nodes mount it, and "
-                    f"only root may write at its top: a script can open it (chmod 1777 {row.mount})",
+                    f"{row.mount}: linked to {link.address}, it is not empty when nodes first mount it, so only root "
+                    f"may write at its top: a script can open it (chmod 1777 {row.mount})",
                 )
             if "DELETED" in link.exports:
                 yield warning("storage", f"{row.mount}: who deletes a file there deletes it in {link.address}, too")

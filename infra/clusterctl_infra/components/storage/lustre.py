@@ -16,8 +16,8 @@ from clusterctl_infra.plan.storage import lustre_source
 from clusterctl_infra.plan.storage_model import LustrePlan, RepositoryPlan
 
 LINK_PATIENCE = pulumi.CustomTimeouts(create="30m", update="30m", delete="30m")
-"""The provider waits 10 minutes (terraform-provider-aws, data_repository_association.go; read 2026-11). FSx works on one
-link of a file system at a time, and a link that was given up is a failed `up` whose file system bills."""
+"""The provider waits 10 minutes (terraform-provider-aws, data_repository_association.go; read 2026-11), after which an
+`up` has failed whose file system bills."""
 LUSTRE_VERSION = "2.15"
 """AWS's own default is 2.10 or 2.12 (FSx API, CreateFileSystem; read 2026-11), which newer kernels' clients left."""
 

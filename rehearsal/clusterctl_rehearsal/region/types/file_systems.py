@@ -100,8 +100,8 @@ def _check_link(request: Request) -> None:
             raise AwsError("BadRequest", f"{inputs[key]} overlaps with that of another data repository association.")
 
 
-def _overlap(one: str, other: str) -> bool:
-    shorter, longer = sorted((f"{path.rstrip('/')}/" for path in (one, other)), key=len)
+def _overlap(path: str, other_path: str) -> bool:
+    shorter, longer = sorted((f"{each.rstrip('/')}/" for each in (path, other_path)), key=len)
     return longer.startswith(shorter)
 
 
