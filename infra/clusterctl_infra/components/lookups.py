@@ -45,20 +45,23 @@ def bucket_regions(
     """
     imported = {link.bucket for link in repositories(storage) if link.imports}
 
-    def checked(name: str, found: str) -> str:
-        if name in imported and found != region:
-            raise PlanRefused(
-                f"data_repository: the bucket {name} is in {found}, and FSx imports only from one in {region}: write "
-                "imports: [], or take a bucket there"
-            )
-        return found
+    def place_of(name: str) -> pulumi.Output[str]:
+        # By its token: touching `aws.s3` imports 60 modules, and each of its old ones warns that it is old.
+        answer = pulumi.runtime.invoke_output(BUCKET_LOOKUP, {"bucket": name}, opts)
+        needed = region if name in imported else None
+        return answer.apply(lambda row: _checked_region(name, str(row["bucketRegion"]), needed))
 
-    # By its token: touching `aws.s3` imports 60 modules, and each of its old ones warns that it is old.
-    found = {name: pulumi.runtime.invoke_output(BUCKET_LOOKUP, {"bucket": name}, opts) for name in buckets_of(storage)}
-    return {
-        name: answer.apply(lambda row, name=name: checked(name, str(row["bucketRegion"])))
-        for name, answer in found.items()
-    }
+    return {name: place_of(name) for name in buckets_of(storage)}
+
+
+def _checked_region(bucket: str, found: str, needed: str | None) -> str:
+    """Where it is. Raises PlanRefused when that is not where it is `needed`."""
+    if needed not in (None, found):
+        raise PlanRefused(
+            f"data_repository: the bucket {bucket} is in {found}, and FSx imports only from one in {needed}: write "
+            "imports: [], or take a bucket there"
+        )
+    return found
 
 
 def zone_candidate(
