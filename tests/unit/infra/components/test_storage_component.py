@@ -11,6 +11,7 @@ from typing import Any  # configurations as YAML gives them
 import pulumi
 import pytest
 from clusterctl_bootstrap.node_plan import MountPlan
+from clusterctl_infra.components.lookups import bucket_regions
 from clusterctl_infra.components.refusal import PlanRefused
 from clusterctl_infra.components.storage.buckets import policy_of
 from clusterctl_infra.components.storage.storage import Storage, StorageArgs
@@ -299,8 +300,13 @@ def test_a_bucket_elsewhere_is_linked_for_exports_alone() -> None:
         cluster_program(nodes=1, storage=[{**LINKED, "fsx-lustre": {**lustre, "data_repository": exporting}}])
     )
     assert len(made.of_type(LINK)) == 1
+    plans = storage_plans(a_config(storage=[LINKED]), CATALOG)
+
+    def asked() -> pulumi.Output[str]:
+        return bucket_regions(plans, region="us-west-2", opts=pulumi.InvokeOutputOptions())["ml-datasets"]
+
     with pytest.raises(PlanRefused, match="ml-datasets is in eu-west-1, and FSx imports only from one in us-west-2"):
-        record(cluster_program(nodes=1, storage=[LINKED]))
+        record(asked)
 
 
 def test_a_bucket_that_is_gone_does_not_keep_a_cluster_from_its_end() -> None:
