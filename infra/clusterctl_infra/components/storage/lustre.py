@@ -73,7 +73,8 @@ class Lustre(pulumi.ComponentResource):
         """The link to the bucket. Another bucket, folder or direction is another link, never another file system.
 
         Two links may not overlap, so the old one goes first, and the files stay (FSx API,
-        CreateDataRepositoryAssociation and DeleteDataRepositoryAssociation; read 2026-11). By an update the provider
+        CreateDataRepositoryAssociation and DeleteDataRepositoryAssociation; read 2026-11: all types but SCRATCH_1 have
+        links, while the provider's page still speaks of PERSISTENT_2 alone). By an update the provider
         may not end a direction: to it, events that are left out are those of before (`Optional` and `Computed` in its
         data_repository_association.go).
         """
