@@ -1,4 +1,4 @@
-"""Kinds of shared storage: file systems, which hold data, and the mount targets that lead to them."""
+"""Kinds of shared storage: file systems, which hold data, and what leads to them: mount targets, links to buckets."""
 
 from __future__ import annotations
 
@@ -54,6 +54,24 @@ def _delete_lustre(clients: Clients, found: CloudResource) -> None:
     clients.fsx.delete_file_system(FileSystemId=found.id)
 
 
+def _links(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
+    for page in clients.fsx.get_paginator("describe_data_repository_associations").paginate():
+        for row in page["Associations"]:
+            if (tags := _ours(row, cluster_id)) is not None:
+                yield CloudResource(
+                    kind="FSx data repository association",
+                    id=row["AssociationId"],
+                    parent=row["FileSystemId"],
+                    created_at=row.get("CreationTime"),
+                    tags=tags,
+                )
+
+
+def _delete_link(clients: Clients, found: CloudResource) -> None:
+    """The files stay in both, as with a link that cluster.yaml has no more."""
+    clients.fsx.delete_data_repository_association(AssociationId=found.id, DeleteDataInFileSystem=False)
+
+
 def _ours(row: Mapping[str, Any], cluster_id: str | None) -> dict[str, str] | None:
     """The tags of what belongs to the cluster (None: to any); neither service filters by tag."""
     tags = tags_of(row.get("Tags"))
@@ -86,6 +104,14 @@ STORAGE_KINDS = (
         delete=_delete_elastic,
         bills="what it holds",
         is_data=True,
+    ),
+    ResourceType(
+        name="FSx data repository association",
+        types=("aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation",),
+        find=_links,
+        delete=_delete_link,
+        bills=None,
+        leads_to_data=True,
     ),
     ResourceType(
         name="FSx file system",

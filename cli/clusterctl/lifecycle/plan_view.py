@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from clusterctl_bootstrap.render import USER_DATA_LIMIT_BYTES
@@ -58,6 +59,7 @@ def plan_text(stack_plan: StackPlan, found: NextUp | None = None, *, now: dateti
         *([("scripts", scripts_line(plan))] if plan.delivered_scripts else []),
     ]
     going = ends_line(stack_plan.ends, nodes=len(plan.slots), said_in=stack_plan.size_said_in)
+    facts += [("linked", line) for line in linked_lines(plan)]
     facts += [] if going is None or found is not None else [("ends", going)]
     facts += [] if stack_plan.size_note is None else [("size", stack_plan.size_note)]
     facts += [("warning", _told(problem)) for problem in plan.problems if problem.level == "warning"]
@@ -102,6 +104,15 @@ def scripts_line(plan: ClusterPlan) -> str:
     sent = "it" if len(plan.delivered_scripts) == 1 else "them"
     named = ", ".join(plan.delivered_scripts)
     return f"{named}: no room in user-data; clusterctl up sends {sent} to each node over SSH"
+
+
+def linked_lines(plan: ClusterPlan) -> Iterator[str]:
+    """`/shared/imagenet with s3://ml-datasets/imagenet/: imports new, changed; exports nothing` for each link."""
+    for row in plan.storage:
+        if isinstance(row, LustrePlan) and (link := row.repository) is not None:
+            imports, exports = (", ".join(events).lower() or "nothing" for events in (link.imports, link.exports))
+            folder = f"{row.mount}{link.path}".rstrip("/")
+            yield f"{folder} with {link.address}: imports {imports}; exports {exports}"
 
 
 def storage_json(storage: StoragePlan) -> dict[str, object]:

@@ -9,7 +9,7 @@ from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.errors import CloudError
 from clusterctl_infra.plan.model import ClusterPlan
-from clusterctl_infra.plan.storage_model import BucketPlan
+from clusterctl_infra.plan.storage_model import buckets_of
 
 from clusterctl.cloud.clients import AwsClients
 from clusterctl.cloud.preflight import ask_all
@@ -53,7 +53,7 @@ def needs_of(
         vpc_id=None if adopt is None else adopt.vpc_id,
         subnet_id=None if adopt is None else adopt.node_subnet_id,
         is_public=config.access.mode == "public",
-        buckets=tuple(dict.fromkeys(row.bucket for row in cluster_plan.storage if isinstance(row, BucketPlan))),
+        buckets=buckets_of(cluster_plan.storage),
         own_id=own_id,
         source=source,
         tags=cluster_plan.tags,

@@ -91,7 +91,9 @@ class Cluster(pulumi.ComponentResource):
         super().__init__("clusterctl:infra:Cluster", name, None, opts)
         self._aws: pulumi.ProviderResource = self._aws_provider()
         self._account_id = lookups.account_id(self._invoke_options())
-        self._bucket_regions = lookups.bucket_regions(self._draft.storage, self._invoke_options())
+        # Not at an end: a bucket that is gone by then must not keep what is to be ended.
+        mounted = () if self._birth.settings.down else self._draft.storage
+        self._bucket_regions = lookups.bucket_regions(mounted, region=self._draft.region, opts=self._invoke_options())
         self._identity = self._make_identity()
         # The seed is a secret, so all that is made from the facts is one, until it is said not to be.
         facts = pulumi.Output.all(**{fact: getattr(self._identity, fact) for fact in FACTS})

@@ -11,7 +11,7 @@ from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.components.refusal import PlanRefused
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.rules import is_zone_of
-from clusterctl_infra.plan.storage_model import BucketPlan, StoragePlan
+from clusterctl_infra.plan.storage_model import StoragePlan, buckets_of, repositories
 
 BUCKET_LOOKUP = "aws:s3/getBucket:getBucket"
 AMI_PREFIX = "ami-"
@@ -36,13 +36,32 @@ def image_candidate(
 
 
 def bucket_regions(
-    storage: Sequence[StoragePlan], opts: pulumi.InvokeOutputOptions
+    storage: Sequence[StoragePlan], *, region: str, opts: pulumi.InvokeOutputOptions
 ) -> Mapping[str, pulumi.Output[str]]:
-    """Where each bucket is; asking fails for one that is not there, or that the caller may not see."""
-    names = dict.fromkeys(row.bucket for row in storage if isinstance(row, BucketPlan))
-    # By its token: touching `aws.s3` imports 60 modules, and each of its old ones warns that it is old.
-    found = {name: pulumi.runtime.invoke_output(BUCKET_LOOKUP, {"bucket": name}, opts) for name in names}
-    return {name: answer.apply(lambda row: str(row["bucketRegion"])) for name, answer in found.items()}
+    """Where each bucket is; asking fails for one that is not there, or that the caller may not see.
+
+    Also for one elsewhere than in `region` from which FSx is to import, which AWS cannot (FSx for Lustre User Guide,
+    "Linking your file system to an Amazon S3 bucket"; read 2026-11).
+    """
+    imported = {link.bucket for link in repositories(storage) if link.imports}
+
+    def place_of(name: str) -> pulumi.Output[str]:
+        # By its token: touching `aws.s3` imports 60 modules, and each of its old ones warns that it is old.
+        answer = pulumi.runtime.invoke_output(BUCKET_LOOKUP, {"bucket": name}, opts)
+        needed = region if name in imported else None
+        return answer.apply(lambda row: _checked_region(name, str(row["bucketRegion"]), needed))
+
+    return {name: place_of(name) for name in buckets_of(storage)}
+
+
+def _checked_region(bucket: str, found: str, needed: str | None) -> str:
+    """Where it is. Raises PlanRefused when that is not where it is `needed`."""
+    if needed not in (None, found):
+        raise PlanRefused(
+            f"data_repository: the bucket {bucket} is in {found}, and FSx imports only from one in {needed}: write "
+            "imports: [], or take a bucket there"
+        )
+    return found
 
 
 def zone_candidate(

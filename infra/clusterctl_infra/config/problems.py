@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 
 from clusterctl_infra.config.document import Path
 from clusterctl_infra.config.ssh_keys import SecretPasted
+from clusterctl_infra.config.storage_fields import NOT_BUILT
 from clusterctl_infra.nearest import did_you_mean
 
 VALUE_LENGTH = 60
@@ -78,6 +79,8 @@ def _value_error(details: ErrorDetails, model: type[BaseModel]) -> str:
 
 def _unknown_key(details: ErrorDetails, model: type[BaseModel]) -> str:
     key, around = str(details["loc"][-1]), details["loc"][:-1]
+    if around and (why := NOT_BUILT.get((str(around[-1]), key))) is not None:
+        return why
     places = [] if around else _places_inside(key, model)
     if places:
         return f"unknown key (did you mean {' or '.join(places)}?)"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Iterator
+from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
@@ -10,7 +11,9 @@ from clusterctl_infra.config.fields import KMS_EXAMPLE, KmsKeyArn, SizeGib, Swit
 from clusterctl_infra.config.storage_fields import (
     THROUGHPUTS,
     check_bucket,
+    check_events,
     check_file_system_id,
+    check_folder,
     check_lustre_size,
     check_mount,
     check_prefix,
@@ -21,6 +24,9 @@ STRICT = ConfigDict(extra="forbid", frozen=True)
 Throughput = Annotated[int, BeforeValidator(check_throughput), WithJsonSchema({"enum": list(THROUGHPUTS)})]
 FileSystemId = Annotated[str, BeforeValidator(check_file_system_id)]
 OnDelete = Literal["retain", "delete"]
+Event = Literal["new", "changed", "deleted"]
+Events = Annotated[tuple[Event, ...], BeforeValidator(check_events)]
+EVENTS: tuple[Event, ...] = get_args(Event)
 LEAST_THROUGHPUT = THROUGHPUTS[0]
 
 ADOPTED = "Use this one, which exists; clusterctl never deletes it. Without it, the cluster gets its own."
@@ -29,6 +35,37 @@ KEPT = (
     "`delete`: it ends with the nodes."
 )
 WRITABLE = "Whether nodes may write."
+
+
+class DataRepositoryConfig(BaseModel):
+    """An existing bucket that FSx itself links to a folder of the file system."""
+
+    model_config = STRICT
+    bucket: Annotated[Text, BeforeValidator(check_bucket)] = Field(
+        description="The bucket's name.", examples=["ml-datasets"]
+    )
+    prefix: Annotated[Text, BeforeValidator(check_prefix)] = Field(
+        default="", description="Only keys below it are linked. Ends in a slash.", examples=["imagenet/"]
+    )
+    path: Annotated[str, BeforeValidator(check_folder)] = Field(
+        default="/", description="The folder of the file system; `/`: all of it.", examples=["/imagenet"]
+    )
+    imports: Events = Field(
+        default=EVENTS,
+        description="Which changes in the bucket FSx brings into the file system, after all that is there at first; "
+        "`[]`: nothing. With any, the bucket has to be in the cluster's region.",
+    )
+    exports: Events = Field(
+        default=(),
+        description="Which changes in the file system FSx takes to the bucket, some time after a file was closed. "
+        "`deleted` deletes objects.",
+    )
+
+    @model_validator(mode="after")
+    def _does_something(self) -> DataRepositoryConfig:
+        if not self.imports and not self.exports:
+            raise ValueError("imports and exports are both empty, so the link would do nothing: leave it out")
+        return self
 
 
 class FsxLustreConfig(BaseModel):
@@ -47,19 +84,32 @@ class FsxLustreConfig(BaseModel):
         default=None,
         description=f"MB/s per TiB of persistent ones; left out, {LEAST_THROUGHPUT}, the cheapest. Scratch has 200.",
     )
+    data_repository: DataRepositoryConfig | None = Field(
+        default=None,
+        description="A bucket that FSx links to the file system, for one of the cluster's own. Changing or removing it "
+        "later keeps the files.",
+    )
     on_delete: OnDelete = Field(default="retain", description=KEPT)
     writable: Switch = Field(default=True, description=WRITABLE)
     file_system_id: FileSystemId | None = Field(default=None, description=ADOPTED, examples=["fs-0a1b2c3d4e5f67890"])
 
     @model_validator(mode="after")
     def _own_or_adopted(self) -> FsxLustreConfig:
-        if self.file_system_id is None and self.size is None:
-            raise ValueError("size is missing: write size: 1200GiB, or file_system_id of one that exists")
-        if self.file_system_id is not None:
-            _refuse_beside_adopted(self, ("size", "type", "throughput", "on_delete"))
-        if self.type == "scratch" and self.throughput is not None:
-            raise ValueError("throughput: scratch file systems all have 200 MB/s per TiB; leave it out")
+        if problems := "; ".join(self._problems()):
+            raise ValueError(problems)
         return self
+
+    def _problems(self) -> Iterator[str]:
+        if self.file_system_id is None and self.size is None:
+            yield "size is missing: write size: 1200GiB, or file_system_id of one that exists"
+        if self.file_system_id is not None:
+            yield from _asked_beside_adopted(self, ("size", "type", "throughput", "on_delete"))
+            if self.data_repository is not None:
+                yield "data_repository: nothing of a file system that exists is changed; whoever made it links it"
+        if self.type == "scratch" and self.throughput is not None:
+            yield "throughput: scratch file systems all have 200 MB/s per TiB; leave it out"
+        if self.data_repository is not None and self.data_repository.exports and not self.writable:
+            yield "data_repository.exports: with writable: false nodes change nothing that could be exported"
 
 
 class EfsConfig(BaseModel):
@@ -74,7 +124,8 @@ class EfsConfig(BaseModel):
     @model_validator(mode="after")
     def _own_or_adopted(self) -> EfsConfig:
         if self.file_system_id is not None:
-            _refuse_beside_adopted(self, ("encrypted", "on_delete"))
+            for problem in _asked_beside_adopted(self, ("encrypted", "on_delete")):
+                raise ValueError(problem)
         return self
 
 
@@ -125,8 +176,8 @@ class StorageConfig(BaseModel):
         return self
 
 
-def _refuse_beside_adopted(given: BaseModel, keys: tuple[str, ...]) -> None:
-    """Raises ValueError when something is asked of a file system that is what it is."""
+def _asked_beside_adopted(given: BaseModel, keys: tuple[str, ...]) -> Iterator[str]:
+    """What is asked of a file system that is what it is."""
     asked = [key for key in keys if key in given.model_fields_set]
     if asked:
-        raise ValueError(f"file_system_id names one that exists: leave out {', '.join(asked)}")
+        yield f"file_system_id names one that exists: leave out {', '.join(asked)}"

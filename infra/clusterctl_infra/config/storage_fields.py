@@ -26,8 +26,30 @@ TAKEN = {
     "/opt/torch": "the image's torch may be there",
 }
 """Folders that neither are a mount nor hold one."""
+_NO_EFS_HELPER = (
+    "not built yet: nodes would need AWS's mount helper, amazon-efs-utils, of which AWS has no package for Ubuntu; "
+    "leave it out"
+)
+NOT_BUILT = {
+    ("efs", "access_point"): _NO_EFS_HELPER,
+    ("efs", "encryption_in_transit"): _NO_EFS_HELPER,
+    ("fsx-lustre", "efa"): (
+        "not built yet: at every boot, before the mount, nodes would have to load Lustre's module for EFA and give it "
+        "EFA devices; leave it out"
+    ),
+}
+"""Kind and key → why nodes cannot have what AWS has.
+
+EFS: access points and TLS are options of the helper, mount.efs(8), and not of the kernel's NFS client. On Ubuntu it is
+built from its sources with Rust; packages are asked for since 2021 (github.com/aws/efs-utils, issues 111, 204, 341).
+EFA: before `mount` come `modprobe kefalnd`, `lnetctl net add --net efa` for each device, and a rule that prefers them
+(Amazon EKS User Guide, "Optimize Amazon FSx for Lustre performance on nodes (EFA)"). The file system needs a metadata
+configuration, and a security group that lets in all traffic of the nodes' (FSx for Lustre User Guide, "Creating an FSx
+for Lustre file system fails"; pulumi_aws, LustreFileSystem.efa_enabled). All read on 2026-11-26.
+"""
 _BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
 """General purpose buckets (S3 User Guide, "General purpose bucket naming rules"; read 2026-11)."""
+_FOLDER = r"(/[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?)+"
 _PREFIX = r"[A-Za-z0-9!_.=@+-]+(/[A-Za-z0-9!_.=@+-]+)*/"
 
 
@@ -73,6 +95,26 @@ def check_mount(value: object) -> str:
     if taken is not None:
         raise ValueError(f"{taken}; mount elsewhere, such as /shared")
     return text
+
+
+def check_folder(value: object) -> str:
+    """A folder of a file system, as AWS takes it: `/`, or a path without a slash at its end. Raises ValueError."""
+    text = check_text(value)
+    if len(text) > MOUNT_LENGTH:
+        raise ValueError(f"{len(text)} characters; the most is {MOUNT_LENGTH}")
+    if text == "/" or re.fullmatch(_FOLDER, text, re.ASCII):
+        return text
+    wish = "/" + text.strip("/")
+    if re.fullmatch(_FOLDER, wish, re.ASCII):
+        raise ValueError(f"begins with a slash and ends without one (did you mean {wish}?)")
+    raise ValueError("letters, digits, dots, underscores and inner hyphens between single slashes, as in /imagenet")
+
+
+def check_events(value: object) -> object:
+    """Kinds of changes, each once. Raises ValueError."""
+    if isinstance(value, list | tuple) and len(set(map(str, value))) < len(value):
+        raise ValueError("each of new, changed, deleted at most once")
+    return value
 
 
 def check_file_system_id(value: object) -> str:

@@ -10,7 +10,9 @@ from clusterctl_bootstrap.node_plan import MountPlan
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.storage import (
+    EVENTS,
     LEAST_THROUGHPUT,
+    DataRepositoryConfig,
     EfsConfig,
     FsxLustreConfig,
     S3Config,
@@ -21,6 +23,7 @@ from clusterctl_infra.plan.storage_model import (
     DisksPlan,
     EfsPlan,
     LustrePlan,
+    RepositoryPlan,
     StoragePlan,
     is_retained,
 )
@@ -47,7 +50,7 @@ def storage_usd_per_hour(storage: Sequence[StoragePlan]) -> float | None:
 
 def mount_facts(config: ClusterConfig) -> list[Mapping[str, object]]:
     """What of `storage:` a node is born with: all but how much, how fast and for how long."""
-    later = {"size", "throughput", "on_delete", "encrypted", "kms_key"}
+    later = {"size", "throughput", "data_repository", "on_delete", "encrypted", "kms_key"}
     rows = (storage.model_dump(mode="json", exclude_none=True) for storage in config.storage)
     return [
         {
@@ -115,7 +118,19 @@ def _lustre_plan(
         throughput=throughput,
         is_retained=is_own and given.on_delete == "retain",
         kms_key=kms_key if is_own and given.type == "persistent" else None,
+        repository=None if given.data_repository is None else _repository_plan(given.data_repository),
         usd_per_hour=price,
+    )
+
+
+def _repository_plan(given: DataRepositoryConfig) -> RepositoryPlan:
+    """Events in one order, whatever the file's: another order is no change."""
+    return RepositoryPlan(
+        bucket=given.bucket,
+        prefix=given.prefix,
+        path=given.path,
+        imports=tuple(event.upper() for event in EVENTS if event in given.imports),
+        exports=tuple(event.upper() for event in EVENTS if event in given.exports),
     )
 
 

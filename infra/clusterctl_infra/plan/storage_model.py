@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,6 +21,25 @@ class StoragePlan:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RepositoryPlan:
+    """The bucket that FSx links to a folder of a file system."""
+
+    bucket: str
+    prefix: str
+    """Empty, or with a slash at its end."""
+    path: str
+    """Of the file system; `/`: all of it."""
+    imports: tuple[str, ...]
+    """Of `NEW`, `CHANGED`, `DELETED`, in this order."""
+    exports: tuple[str, ...]
+
+    @property
+    def address(self) -> str:
+        """`s3://ml-datasets/imagenet/`; of a whole bucket `s3://ml-datasets`."""
+        return f"s3://{self.bucket}" + (f"/{self.prefix}" if self.prefix else "")
+
+
+@dataclass(frozen=True, kw_only=True)
 class LustrePlan(StoragePlan):
     """FSx for Lustre: one of the cluster's own, or an adopted one, of which nothing but the id is known."""
 
@@ -33,6 +53,8 @@ class LustrePlan(StoragePlan):
     """Kept at `down`; never said of an adopted one."""
     kms_key: str | None
     """The ARN of the key that encrypts it; None: AWS's own. Scratch ones have no other (FSx API, KmsKeyId; 2026-11)."""
+    repository: RepositoryPlan | None
+    """None: it is linked to no bucket; never said of an adopted one."""
     usd_per_hour: float | None
     """Full or empty; None: unknown. An adopted one costs this cluster nothing."""
 
@@ -64,6 +86,17 @@ class DisksPlan(StoragePlan):
     """The node's own disks."""
 
     level: Literal["stripe", "single"]
+
+
+def repositories(storage: Sequence[StoragePlan]) -> list[RepositoryPlan]:
+    """The links of its file systems to buckets."""
+    return [row.repository for row in storage if isinstance(row, LustrePlan) and row.repository is not None]
+
+
+def buckets_of(storage: Sequence[StoragePlan]) -> tuple[str, ...]:
+    """The buckets that are mounted or linked, each once."""
+    mounted = (row.bucket for row in storage if isinstance(row, BucketPlan))
+    return tuple(dict.fromkeys([*mounted, *(link.bucket for link in repositories(storage))]))
 
 
 def is_retained(storage: StoragePlan) -> bool:

@@ -65,6 +65,20 @@ def adopted_file_systems_are_reached(case: Case) -> Iterator[Problem]:
             )
 
 
+def links_are_roots_own(case: Case) -> Iterator[Problem]:
+    """A node opens a file system to all users while it is empty, which a linked one is not."""
+    for row in case.plan.storage:
+        if isinstance(row, LustrePlan) and (link := row.repository) is not None:
+            if row.writable:
+                yield warning(
+                    "storage",
+                    f"{row.mount}: linked to {link.address}, it is not empty when nodes first mount it, so only root "
+                    f"may write at its top: a script can open it (chmod 1777 {row.mount})",
+                )
+            if "DELETED" in link.exports:
+                yield warning("storage", f"{row.mount}: who deletes a file there deletes it in {link.address}, too")
+
+
 def unknown_price(case: Case) -> str:
     """Why the storage's part of the price is unknown."""
     where = f"FSx for Lustre in {case.plan.region}"
@@ -91,6 +105,7 @@ STORAGE_RULES = (
     storage_outlives_the_deadline,
     adopted_file_systems_are_reached,
     made_file_systems_have_a_subnet,
+    links_are_roots_own,
 )
 
 

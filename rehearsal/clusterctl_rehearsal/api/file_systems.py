@@ -10,7 +10,7 @@ from clusterctl_rehearsal.api.call import Call, Handler, tag_list
 from clusterctl_rehearsal.api.making import made, named_tags, retag
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Record
 from clusterctl_rehearsal.region.refusal import AwsError
-from clusterctl_rehearsal.region.types.network import EFS, LUSTRE, MOUNT_TARGET
+from clusterctl_rehearsal.region.types.network import EFS, LUSTRE, LUSTRE_LINK, MOUNT_TARGET
 
 
 def _lustre_views(call: Call) -> dict[str, Any]:
@@ -60,7 +60,8 @@ def _create_lustre(call: Call) -> dict[str, Any]:
 
 def _by_arn(call: Call) -> Record:
     arn = call.parameters["ResourceARN"]
-    found = next((row for row in call.records(LUSTRE) if row.outputs["arn"] == arn), None)
+    known = (row for token in (LUSTRE, LUSTRE_LINK) for row in call.records(token))
+    found = next((row for row in known if row.outputs["arn"] == arn), None)
     if found is None:
         raise AwsError("ResourceNotFound", f"Resource '{arn}' does not exist.")
     return found
@@ -94,6 +95,81 @@ def _untag_lustre(call: Call) -> dict[str, Any]:
     row = _by_arn(call)
     retag(call, row, {key: value for key, value in row.tags.items() if key not in call.parameters["TagKeys"]})
     return {}
+
+
+def _create_link(call: Call) -> dict[str, Any]:
+    asked = call.parameters
+    _check_found([asked["FileSystemId"]], [row for row in call.records(LUSTRE) if row.id == asked["FileSystemId"]])
+    inputs = {
+        "fileSystemId": asked["FileSystemId"],
+        "fileSystemPath": asked.get("FileSystemPath") or "/",
+        "dataRepositoryPath": asked["DataRepositoryPath"],
+        "batchImportMetaDataOnCreate": asked.get("BatchImportMetaDataOnCreate"),
+        "s3": _events_given(asked.get("S3")),
+        "tags": named_tags(asked.get("Tags")),
+    }
+    return {"Association": _link_view(made(call, LUSTRE_LINK, inputs))}
+
+
+def _link_views(call: Call) -> dict[str, Any]:
+    wanted = call.parameters.get("AssociationIds") or []
+    rows = [row for row in call.records(LUSTRE_LINK) if not wanted or row.id in wanted]
+    for id in set(wanted) - {row.id for row in rows}:
+        raise _no_link(id)
+    for rule in call.parameters.get("Filters") or []:
+        if rule.get("Name") == "file-system-id":
+            rows = [row for row in rows if row.inputs["fileSystemId"] in rule["Values"]]
+    return {"Associations": [_link_view(row) for row in rows]}
+
+
+def _link_view(row: Record) -> dict[str, Any]:
+    events = row.inputs.get("s3") or {}
+    policies = {f"{key[0].upper()}{key[1:]}": {"Events": list(policy["events"])} for key, policy in events.items()}
+    return {
+        "AssociationId": row.id,
+        "ResourceARN": row.outputs["arn"],
+        "FileSystemId": row.inputs["fileSystemId"],
+        "FileSystemPath": row.inputs["fileSystemPath"],
+        "DataRepositoryPath": row.inputs["dataRepositoryPath"],
+        "BatchImportMetaDataOnCreate": bool(row.inputs.get("batchImportMetaDataOnCreate")),
+        "ImportedFileChunkSize": row.outputs["importedFileChunkSize"],
+        "Lifecycle": "AVAILABLE",
+        "S3": policies,
+        "Tags": tag_list(row.tags),
+        "CreationTime": row.created_at,
+    }
+
+
+def _update_link(call: Call) -> dict[str, Any]:
+    """What it brings and takes; where it leads never changes."""
+    row = _found_link(call)
+    events = {**(row.inputs.get("s3") or {}), **_events_given(call.parameters.get("S3"))}
+    return {"Association": _link_view(call.region.update(LUSTRE_LINK, row.id, {**row.inputs, "s3": events}))}
+
+
+def _end_link(call: Call) -> dict[str, Any]:
+    row = _found_link(call)
+    call.region.delete(LUSTRE_LINK, row.id)
+    is_emptied = bool(call.parameters.get("DeleteDataInFileSystem"))
+    return {"AssociationId": row.id, "Lifecycle": "DELETING", "DeleteDataInFileSystem": is_emptied}
+
+
+def _found_link(call: Call) -> Record:
+    id = call.parameters["AssociationId"]
+    found = call.region.store.get(LUSTRE_LINK, id)
+    if found is None:
+        raise _no_link(id)
+    return found
+
+
+def _no_link(id: str) -> AwsError:
+    return AwsError("DataRepositoryAssociationNotFound", f"Data repository association '{id}' does not exist.")
+
+
+def _events_given(s3: dict[str, Any] | None) -> dict[str, Any]:
+    keys = {"AutoImportPolicy": "autoImportPolicy", "AutoExportPolicy": "autoExportPolicy"}
+    given = {key: (s3 or {}).get(name) for name, key in keys.items()}
+    return {key: {"events": policy.get("Events") or []} for key, policy in given.items() if policy is not None}
 
 
 def _create_efs(call: Call) -> dict[str, Any]:
@@ -258,6 +334,10 @@ FSX: dict[str, Handler] = {
     "UntagResource": _untag_lustre,
     "ListTagsForResource": _tags_of_lustre,
     "UpdateFileSystem": _update_lustre,
+    "CreateDataRepositoryAssociation": _create_link,
+    "DescribeDataRepositoryAssociations": _link_views,
+    "UpdateDataRepositoryAssociation": _update_link,
+    "DeleteDataRepositoryAssociation": _end_link,
 }
 _EFS_ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("POST", r"/2015-02-01/file-systems/?", _create_efs),

@@ -9,6 +9,7 @@ from typing import Any  # parsed JSON
 from tests.integration.rehearsed import CLUSTERCTL, Done, Rehearsed, wait_until
 
 SHARED: dict[str, Any] = {"mount": "/shared", "fsx-lustre": {"size": "2400GiB"}}
+LINK = "DataRepositoryAssociation"
 WORK: dict[str, Any] = {"mount": "/work", "efs": {}}
 SCRATCH: dict[str, Any] = {
     "mount": "/scratch",
@@ -90,24 +91,32 @@ def refuses_to_lose_data(cluster: Rehearsed) -> None:
     cluster.write(machines="nspawn", storage=written)
 
 
-def test_storage_is_kept_without_room_for_nodes_and_may_be_mounted_twice(recorded: Rehearsed) -> None:
+def linked(**repository: Any) -> dict[str, Any]:
+    """The shared file system, with a bucket behind it."""
+    return {**SHARED, "fsx-lustre": {**SHARED["fsx-lustre"], "data_repository": {"bucket": "sets", **repository}}}
+
+
+def test_storage_is_kept_without_room_for_nodes_linked_anew_and_mounted_twice(recorded: Rehearsed) -> None:
     recorded.write(machines="none", settings={"capacity": {"p5.48xlarge": 1}}, storage=[WORK])
     refused = recorded.run("up", str(recorded.folder))
     ended(refused, exit_code=1, told="InsufficientInstanceCapacity")
     assert "No node runs; storage and network are kept: /work (EFS, " in refused.text
     assert len(in_region(recorded)["FileSystem"]) == 1
 
-    recorded.write(machines="none", storage=[WORK, SHARED])
+    recorded.write(machines="none", storage=[WORK, linked()])
     recorded.down()
     assert "LustreFileSystem" not in in_region(recorded)
 
     recorded.up()
-    (own,) = in_region(recorded)["LustreFileSystem"]
+    (own,), (link,) = (in_region(recorded)[kind] for kind in ("LustreFileSystem", LINK))
     before = recorded.instance_ids()
+    assert recorded.pulumi("preview", "--expect-no-changes", "--refresh").exit_code == 0
     adopted = {"mount": "/again", "fsx-lustre": {"file_system_id": own, "writable": False}}
-    recorded.write(machines="none", storage=[WORK, SHARED, adopted])
+    recorded.write(machines="none", storage=[WORK, linked(exports=["new"]), adopted])
     recorded.up()
     assert in_region(recorded)["LustreFileSystem"] == [own]
+    (second,) = in_region(recorded)[LINK]
+    assert second != link, "a direction that is begun makes another link, of the same file system"
     assert not set(recorded.instance_ids().values()) & set(before.values()), "what a node mounts is decided at birth"
     recorded.ok("down", str(recorded.folder), "--all")
     assert in_region(recorded) == {}

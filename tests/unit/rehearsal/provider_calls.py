@@ -56,6 +56,10 @@ def sfn(operation: str, code: str, **unknown: Any) -> Asked:
     return other("stepfunctions", operation, code, **unknown)
 
 
+def link(operation: str, **unknown: Any) -> Asked:
+    return other("fsx", operation, "DataRepositoryAssociationNotFound", **unknown)
+
+
 def by(name: str) -> list[dict[str, Any]]:
     return [{"Name": name, "Values": ["none"]}]
 
@@ -322,6 +326,24 @@ CALLS: dict[str, tuple[Asked, ...]] = {
             TagKeys=["purpose"],
         ),
         other("fsx", "DeleteFileSystem", "FileSystemNotFound", **EFS_ID),
+    ),
+    network.LUSTRE_LINK: (
+        other(
+            *("fsx", "CreateDataRepositoryAssociation", "FileSystemNotFound"),
+            **EFS_ID,
+            FileSystemPath="/",
+            DataRepositoryPath="s3://ours",
+        ),
+        link("DescribeDataRepositoryAssociations", AssociationIds=[f"dra-{HEX}"]),
+        link("UpdateDataRepositoryAssociation", AssociationId=f"dra-{HEX}"),
+        other("fsx", "ListTagsForResource", "ResourceNotFound", ResourceARN=ARN.format(service="fsx", what="y")),
+        other("fsx", "TagResource", "ResourceNotFound", ResourceARN=ARN.format(service="fsx", what="y"), Tags=TAG),
+        other(
+            *("fsx", "UntagResource", "ResourceNotFound"),
+            ResourceARN=ARN.format(service="fsx", what="y"),
+            TagKeys=["purpose"],
+        ),
+        link("DeleteDataRepositoryAssociation", AssociationId=f"dra-{HEX}"),
     ),
     network.EFS: (
         other(

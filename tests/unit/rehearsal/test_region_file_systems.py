@@ -10,7 +10,15 @@ from clusterctl_rehearsal.region.lookups import look_up
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.settings import settings_from_rows
-from clusterctl_rehearsal.region.types.network import EFS, LUSTRE, MOUNT_TARGET, SECURITY_GROUP, SUBNET, VPC
+from clusterctl_rehearsal.region.types.network import (
+    EFS,
+    LUSTRE,
+    LUSTRE_LINK,
+    MOUNT_TARGET,
+    SECURITY_GROUP,
+    SUBNET,
+    VPC,
+)
 from clusterctl_rehearsal.region.types.security import EGRESS_RULE, INGRESS_RULE
 
 from tests.unit.rehearsal.api_client import Client
@@ -92,6 +100,73 @@ def test_a_file_system_grows_and_never_shrinks(world: SmallRegion) -> None:
     assert grown.outputs["storageCapacity"] == 4800
     with pytest.raises(AwsError, match="cannot be decreased"):
         world.region.update(LUSTRE, made.id, {**made.inputs, "storageCapacity": 1200})
+
+
+def linked(world: SmallRegion, system: Record, path: str, address: str) -> Record:
+    inputs: dict[str, Any] = {"fileSystemId": system.id, "fileSystemPath": path, "dataRepositoryPath": address}
+    return world.make(LUSTRE_LINK, tags=TAGS, s3={"autoImportPolicy": {"events": ["NEW"]}}, **inputs)
+
+
+def test_no_two_links_of_a_file_system_overlap_and_it_has_eight(world: SmallRegion) -> None:
+    made = lustre(world)
+    for number in range(8):
+        linked(world, made, f"/a{number}", f"s3://ours/{number}/")
+    with pytest.raises(AwsError, match="at most 8"):
+        linked(world, made, "/b", "s3://ours/b/")
+    second = lustre(world, deploymentType="SCRATCH_2", perUnitStorageThroughput=None)
+    linked(world, second, "/a", "s3://ours/a/")
+    for path, address in (
+        ("/", "s3://ours/b/"),
+        ("/a/b", "s3://ours/b/"),
+        ("/b", "s3://ours"),
+        ("/b", "s3://ours/a/c/"),
+    ):
+        with pytest.raises(AwsError, match="overlaps"):
+            linked(world, second, path, address)
+    linked(world, second, "/ab", "s3://ours/ab/")
+
+
+@pytest.mark.parametrize(
+    ("changes", "bucket", "code"),
+    [
+        ({"deploymentType": "SCRATCH_1", "storageCapacity": 3600, "perUnitStorageThroughput": None}, "ours", "Unsupp"),
+        ({}, "theirs", "BadRequest"),
+    ],
+)
+def test_what_fsx_does_not_link_is_refused(world: SmallRegion, changes: dict[str, Any], bucket: str, code: str) -> None:
+    world.behaviour.register({"buckets": ["ours"]})
+    with pytest.raises(AwsError) as refused:
+        linked(world, lustre(world, **changes), "/", f"s3://{bucket}")
+    assert refused.value.code.startswith(code)
+
+
+def test_boto3_makes_finds_changes_and_ends_links(world: SmallRegion) -> None:
+    client, made = Client(world), lustre(world)
+    asked = {"FileSystemId": made.id, "FileSystemPath": "/", "DataRepositoryPath": "s3://ours/a/"}
+    tags = [{"Key": key, "Value": value} for key, value in TAGS.items()]
+    events = {"AutoImportPolicy": {"Events": ["NEW"]}}
+    link = client.call("fsx", "CreateDataRepositoryAssociation", **asked, S3=events, Tags=tags)["Association"]
+    assert link["ResourceARN"].endswith(f":association/{made.id}/{link['AssociationId']}")
+    id = {"AssociationId": link["AssociationId"]}
+    client.call("fsx", "UpdateDataRepositoryAssociation", **id, S3={"AutoExportPolicy": {"Events": ["DELETED"]}})
+    (row,) = client.call("fsx", "DescribeDataRepositoryAssociations", AssociationIds=[link["AssociationId"]])[
+        "Associations"
+    ]
+    assert {key: row[key] for key in asked} == asked
+    assert row["S3"] == {**events, "AutoExportPolicy": {"Events": ["DELETED"]}}
+    client.call("fsx", "TagResource", ResourceARN=link["ResourceARN"], Tags=[{"Key": "a", "Value": "b"}])
+    of_it = [{"Name": "file-system-id", "Values": [made.id]}]
+    (row,) = client.call("fsx", "DescribeDataRepositoryAssociations", Filters=of_it)["Associations"]
+    assert {tag["Key"]: tag["Value"] for tag in row["Tags"]} == {**TAGS, "a": "b"}
+    assert client.call("fsx", "DeleteDataRepositoryAssociation", **id)["DeleteDataInFileSystem"] is False
+    assert client.call("fsx", "DescribeDataRepositoryAssociations")["Associations"] == []
+
+
+def test_a_link_ends_with_its_file_system(world: SmallRegion) -> None:
+    made = lustre(world)
+    linked(world, made, "/", "s3://ours")
+    world.region.delete(LUSTRE, made.id)
+    assert list(world.store.live(LUSTRE_LINK)) == []
 
 
 def test_a_mount_target_is_one_in_a_zone_and_in_one_network(world: SmallRegion) -> None:

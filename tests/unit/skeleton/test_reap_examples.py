@@ -94,7 +94,7 @@ def test_a_scheduler_cannot_delete_data() -> None:
     interface = "ec2:DeleteNetworkInterface"
     assert granted("policy.json") & granted("policy-data.json") == {interface}
     assert granted("policy-data.json") == {
-        *("ec2:DeleteVolume", "fsx:DeleteFileSystem", interface),
+        *("ec2:DeleteVolume", "fsx:DeleteDataRepositoryAssociation", "fsx:DeleteFileSystem", interface),
         *("elasticfilesystem:DeleteFileSystem", "elasticfilesystem:DeleteMountTarget"),
     }
 

@@ -76,7 +76,7 @@ def test_storage_alone_needs_the_second_policy() -> None:
     data = {action for row in statements("policy.json") for action in actions(row) if is_about_data(action)}
     assert data == {
         *("elasticfilesystem:DescribeFileSystems", "elasticfilesystem:DescribeMountTargets"),
-        *("fsx:DescribeFileSystems", "ec2:DescribeVolumes"),
+        *("fsx:DescribeDataRepositoryAssociations", "fsx:DescribeFileSystems", "ec2:DescribeVolumes"),
     }, "what down and reap look for in every account"
 
 

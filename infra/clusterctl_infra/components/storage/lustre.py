@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import cast
 
 import pulumi
 import pulumi_aws as aws
 
+from clusterctl_infra.components.network import named
 from clusterctl_infra.components.storage.data import data_options, data_tags
 from clusterctl_infra.components.storage.firewall import LustreFirewall
 from clusterctl_infra.plan.storage import lustre_source
-from clusterctl_infra.plan.storage_model import LustrePlan
+from clusterctl_infra.plan.storage_model import LustrePlan, RepositoryPlan
 
+LINK_PATIENCE = pulumi.CustomTimeouts(create="30m", update="30m", delete="30m")
+"""The provider waits 10 minutes (terraform-provider-aws, data_repository_association.go; read 2026-11), after which an
+`up` has failed whose file system bills."""
 LUSTRE_VERSION = "2.15"
 """AWS's own default is 2.10 or 2.12 (FSx API, CreateFileSystem; read 2026-11), which newer kernels' clients left."""
 
@@ -41,6 +46,8 @@ class Lustre(pulumi.ComponentResource):
             lambda names: lustre_source(names[0], names[1])
         )
         self.ready = [file_system]
+        if args.plan.repository is not None:
+            self.ready.append(self._link(f"{name}-{args.plan.label}", args, args.plan.repository, file_system))
         self.register_outputs({})
 
     def _own(self, name: str, args: LustreArgs) -> aws.fsx.LustreFileSystem:
@@ -58,6 +65,36 @@ class Lustre(pulumi.ComponentResource):
             security_group_ids=[firewall.group_id],
             tags=data_tags(args.tags, logical, plan),
             opts=data_options(self, plan, depends_on=firewall.rules),
+        )
+
+    def _link(
+        self, logical: str, args: LustreArgs, plan: RepositoryPlan, file_system: aws.fsx.LustreFileSystem
+    ) -> aws.fsx.DataRepositoryAssociation:
+        """The link to the bucket. Another bucket, folder or direction is another link, never another file system.
+
+        Two links may not overlap, so the old one goes first, and the files stay (FSx API,
+        CreateDataRepositoryAssociation and DeleteDataRepositoryAssociation; read 2026-11: all types but SCRATCH_1 have
+        links, while the provider's page still speaks of PERSISTENT_2 alone). By an update the provider
+        may not end a direction: to it, events that are left out are those of before (`Optional` and `Computed` in its
+        data_repository_association.go).
+        """
+        directions = {"auto_import_policy": plan.imports, "auto_export_policy": plan.exports}
+        policies = {name: {"events": list(events)} for name, events in directions.items() if events}
+        return aws.fsx.DataRepositoryAssociation(
+            logical,
+            file_system_id=file_system.id,
+            file_system_path=plan.path,
+            data_repository_path=plan.address,
+            batch_import_meta_data_on_create=bool(plan.imports),
+            delete_data_in_filesystem=False,
+            s3=cast(aws.fsx.DataRepositoryAssociationS3ArgsDict, policies),
+            tags=named(args.tags, logical),
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                delete_before_replace=True,
+                replacement_trigger=" ".join(policies),
+                custom_timeouts=LINK_PATIENCE,
+            ),
         )
 
     def _adopted(self, name: str, args: LustreArgs) -> aws.fsx.LustreFileSystem:

@@ -9,7 +9,7 @@ import string
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Properties, Record
 from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.subnets import free_address
-from clusterctl_rehearsal.region.types.network import EFS, LUSTRE, MOUNT_TARGET, SECURITY_GROUP, SUBNET
+from clusterctl_rehearsal.region.types.network import EFS, LUSTRE, LUSTRE_LINK, MOUNT_TARGET, SECURITY_GROUP, SUBNET
 from clusterctl_rehearsal.region.types.row import Request, ResourceType, random_hex
 from clusterctl_rehearsal.region.types.security import EGRESS_RULE, INGRESS_RULE
 
@@ -18,6 +18,8 @@ LEAST_GIB = 1200
 THROUGHPUTS = {"PERSISTENT_1": (50, 100, 200), "PERSISTENT_2": (125, 250, 500, 1000)}
 """On SSD (FSx API, CreateFileSystem and CreateFileSystemLustreConfiguration; read 2026-11)."""
 LNET_PORT = 988
+LINKS = 8
+"""Data repository associations of a file system (FSx User Guide, "Linking your file system to an Amazon S3 bucket")."""
 
 
 def _check_lustre(request: Request) -> None:
@@ -74,6 +76,39 @@ def _lustre(request: Request) -> Properties:
         "ownerId": ACCOUNT_ID,
         "vpcId": subnet.inputs["vpcId"],
     }
+
+
+def _check_link(request: Request) -> None:
+    """FSx API, CreateDataRepositoryAssociation; read 2026-11."""
+    inputs = request.inputs
+    system = request.store.get(LUSTRE, str(inputs["fileSystemId"]))
+    assert system is not None  # `needs` has looked
+    if system.inputs["deploymentType"] == "SCRATCH_1":
+        raise AwsError("UnsupportedOperation", "Data repository associations are not supported on SCRATCH_1.")
+    bucket = str(inputs["dataRepositoryPath"]).removeprefix("s3://").partition("/")[0]
+    if request.settings.buckets and bucket not in request.settings.buckets:
+        raise AwsError("BadRequest", f"The bucket {bucket} does not exist, or FSx may not reach it.")
+    others = [
+        row
+        for row in request.store.live(LUSTRE_LINK)
+        if row.inputs["fileSystemId"] == system.id and row.id != request.id
+    ]
+    if len(others) >= LINKS:
+        raise AwsError("ServiceLimitExceeded", f"A file system has at most {LINKS} data repository associations.")
+    for key in ("fileSystemPath", "dataRepositoryPath"):
+        if any(_overlap(str(inputs[key]), str(other.inputs[key])) for other in others):
+            raise AwsError("BadRequest", f"{inputs[key]} overlaps with that of another data repository association.")
+
+
+def _overlap(path: str, other_path: str) -> bool:
+    shorter, longer = sorted((f"{each.rstrip('/')}/" for each in (path, other_path)), key=len)
+    return longer.startswith(shorter)
+
+
+def _link(request: Request) -> Properties:
+    system = request.inputs["fileSystemId"]
+    arn = f"arn:aws:fsx:{request.region}:{ACCOUNT_ID}:association/{system}/{request.id}"
+    return {"arn": arn, "associationId": request.id, "importedFileChunkSize": 1024}
 
 
 def _check_efs(request: Request) -> None:
@@ -145,6 +180,22 @@ FILE_SYSTEM_TYPES = (
         is_file_system=True,
         check=_check_lustre,
         outputs=_lustre,
+    ),
+    ResourceType(
+        token=LUSTRE_LINK,
+        label="FSx Data Repository Association",
+        prefix="dra",
+        service="FSx",
+        create="CreateDataRepositoryAssociation",
+        delete="DeleteDataRepositoryAssociation",
+        not_found="DataRepositoryAssociationNotFound",
+        source="internal/service/fsx/data_repository_association.go",
+        replace=("dataRepositoryPath", "fileSystemId", "fileSystemPath"),
+        defaults={"batchImportMetaDataOnCreate": False, "deleteDataInFilesystem": False},
+        needs={"fileSystemId": LUSTRE},
+        part_of="fileSystemId",
+        check=_check_link,
+        outputs=_link,
     ),
     ResourceType(
         token=EFS,

@@ -22,6 +22,7 @@ INSTANCE = "aws:ec2/instance:Instance"
 NETWORK_INTERFACE = "aws:ec2/networkInterface:NetworkInterface"
 EIP = "aws:ec2/eip:Eip"
 LUSTRE = "aws:fsx/lustreFileSystem:LustreFileSystem"
+LUSTRE_LINK = "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation"
 EFS = "aws:efs/fileSystem:FileSystem"
 MOUNT_TARGET = "aws:efs/mountTarget:MountTarget"
 

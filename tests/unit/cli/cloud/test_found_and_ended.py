@@ -46,6 +46,11 @@ LISTED: dict[str, tuple[str, str, Row]] = {
     ),
     "EFS file system": ("describe_file_systems", "FileSystems", tagged("FileSystemId")),
     "FSx file system": ("describe_file_systems", "FileSystems", tagged("FileSystemId")),
+    "FSx data repository association": (
+        "describe_data_repository_associations",
+        "Associations",
+        tagged("AssociationId", FileSystemId="fs-1"),
+    ),
     "schedule": ("list_schedules", "Schedules", named("Name", GroupName="default")),
     "state machine": ("list_state_machines", "stateMachines", named("name", stateMachineArn="arn:it")),
     "instance profile": ("list_instance_profiles", "InstanceProfiles", named("InstanceProfileName")),
@@ -116,6 +121,10 @@ ENDED = {
     "an address in use is freed first": (
         CloudResource(kind="elastic IP", id="eipalloc-1", parent="eipassoc-1"),
         ["disassociate_address", "release_address"],
+    ),
+    "of a linked bucket the link goes alone": (
+        CloudResource(kind="FSx data repository association", id="dra-1", parent="fs-1"),
+        ["delete_data_repository_association"],
     ),
     "one that nothing uses is not": (CloudResource(kind="elastic IP", id="eipalloc-1"), ["release_address"]),
 }

@@ -70,6 +70,28 @@ def test_a_plan_shows_what_is_mounted_and_its_price(stack_dir: Path, own_home: P
     assert (bucket["kind"], bucket["prefix"], bucket["writable"]) == ("s3", "imagenet/", False)
 
 
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        ("", "/shared with s3://ml-datasets: imports new, changed, deleted; exports nothing"),
+        (
+            ", prefix: sets/, path: /sets, imports: [], exports: [deleted, new]",
+            "/shared/sets with s3://ml-datasets/sets/: imports nothing; exports new, deleted",
+        ),
+    ],
+)
+def test_a_plan_shows_which_bucket_a_file_system_is_linked_to(
+    stack_dir: Path, own_home: Path, more: str, line: str
+) -> None:
+    repository = f"data_repository: {{bucket: ml-datasets{more}}}"
+    storage = f"storage: [{{mount: /shared, fsx-lustre: {{size: 4800GiB, {repository}}}}}]\n"
+    (stack_dir / "cluster.yaml").write_text(CLUSTER + storage)
+    known = planned(stack_dir, own_home)
+    assert f"  linked       {line}\n" in plan_text(known, now=NOW)
+    rows: Any = plan_json(known)["storage"]
+    assert rows[0]["repository"]["bucket"] == "ml-datasets"
+
+
 def test_a_rehearsed_plan_says_that_its_money_is_simulated(stack_dir: Path, own_home: Path) -> None:
     text = plan_text(planned(stack_dir, own_home, rehearse=True), now=NOW)
     assert "(rehearsed: simulated GPUs, simulated money)" in text.splitlines()[0]

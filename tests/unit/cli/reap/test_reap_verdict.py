@@ -153,6 +153,7 @@ FULL = remains(
     thing("network interface", "eni-1", attached_to="i-1"),
     thing("EFS mount target", "fsmt-1"),
     thing("EFS file system", "fs-1"),
+    thing("FSx data repository association", "dra-1"),
     thing("NAT gateway", "nat-1"),
     thing("security group", "sg-1"),
     thing("subnet", "subnet-1"),

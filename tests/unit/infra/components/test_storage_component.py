@@ -11,6 +11,8 @@ from typing import Any  # configurations as YAML gives them
 import pulumi
 import pytest
 from clusterctl_bootstrap.node_plan import MountPlan
+from clusterctl_infra.components.lookups import bucket_regions
+from clusterctl_infra.components.refusal import PlanRefused
 from clusterctl_infra.components.storage.buckets import policy_of
 from clusterctl_infra.components.storage.storage import Storage, StorageArgs
 from clusterctl_infra.config.fields import KMS_EXAMPLE
@@ -25,6 +27,7 @@ from tests.unit.infra.components.recorded_program import (
     LUSTRE,
     Recording,
     as_text,
+    cluster_program,
     graph,
     record,
     short,
@@ -34,6 +37,7 @@ from tests.unit.infra.plan.plan_cases import CATALOG, a_config
 
 INGRESS = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
 EGRESS = "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule"
+LINK = "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation"
 MOUNT_TARGET = "aws:efs/mountTarget:MountTarget"
 ROLE_POLICY = "aws:iam/rolePolicy:RolePolicy"
 ADOPTED = "fs-0a1b2c3d4e5f67890"
@@ -44,6 +48,18 @@ SCRATCH: dict[str, Any] = {
 }
 WORK: dict[str, Any] = {"mount": "/work", "efs": {}}
 DATA: dict[str, Any] = {"mount": "/data", "s3": {"bucket": "ml-datasets", "prefix": "imagenet/"}}
+LINKED: dict[str, Any] = {
+    "mount": "/shared",
+    "fsx-lustre": {
+        "size": "4800GiB",
+        "data_repository": {
+            "bucket": "ml-datasets",
+            "path": "/sets",
+            "imports": ["new"],
+            "exports": ["new", "deleted"],
+        },
+    },
+}
 LOCAL: dict[str, Any] = {"mount": "/local", "nvme": {"level": "single"}}
 
 
@@ -236,6 +252,67 @@ def test_a_whole_bucket_needs_no_condition() -> None:
     listing, objects = policy_of([bucket], region="cn-north-1")["Statement"]
     assert "Condition" not in listing
     assert objects["Resource"] == ["arn:aws-cn:s3:::ml-datasets/*"]
+
+
+@pytest.mark.parametrize(
+    ("change", "policies", "imports_at_first", "trigger"),
+    [
+        (
+            {},
+            {"autoImportPolicy": {"events": ["NEW"]}, "autoExportPolicy": {"events": ["NEW", "DELETED"]}},
+            True,
+            "auto_import_policy auto_export_policy",
+        ),
+        ({"exports": []}, {"autoImportPolicy": {"events": ["NEW"]}}, True, "auto_import_policy"),
+        ({"imports": []}, {"autoExportPolicy": {"events": ["NEW", "DELETED"]}}, False, "auto_export_policy"),
+    ],
+)
+def test_a_link_to_a_bucket_goes_before_another_takes_its_place_and_keeps_the_files(
+    change: dict[str, Any], policies: dict[str, Any], imports_at_first: bool, trigger: str
+) -> None:
+    """A direction that is ended or begun makes another link: the provider would not end it by an update."""
+    lustre = LINKED["fsx-lustre"]
+    repository = {**lustre["data_repository"], **change}
+    recording = record(storage_program({"mount": "/shared", "fsx-lustre": {**lustre, "data_repository": repository}}))
+    link = recording.one(LINK, "train-shared")
+    assert link.inputs == {
+        "fileSystemId": "train-shared-id",
+        "fileSystemPath": "/sets",
+        "dataRepositoryPath": "s3://ml-datasets",
+        "batchImportMetaDataOnCreate": imports_at_first,
+        "deleteDataInFilesystem": False,
+        "s3": policies,
+        "tags": {"clusterctl:id": "0123456789ab", "Name": "train-shared"},
+    }
+    request = link.request
+    assert (request.deleteBeforeReplace, request.protect) == (True, False)
+    assert request.replacement_trigger.string_value == trigger
+    assert {request.customTimeouts.create, request.customTimeouts.update, request.customTimeouts.delete} == {"30m"}
+    assert f"DataRepositoryAssociation {link.name}" in {short(urn) for urn in recording.exported[1]}
+    assert not recording.one(LUSTRE).request.replacement_trigger.string_value
+
+
+def test_a_bucket_elsewhere_is_linked_for_exports_alone() -> None:
+    """FSx imports within a region only; the buckets of these programs are in eu-west-1."""
+    lustre = LINKED["fsx-lustre"]
+    exporting = {**lustre["data_repository"], "imports": []}
+    made = record(
+        cluster_program(nodes=1, storage=[{**LINKED, "fsx-lustre": {**lustre, "data_repository": exporting}}])
+    )
+    assert len(made.of_type(LINK)) == 1
+    plans = storage_plans(a_config(storage=[LINKED]), CATALOG)
+
+    def asked() -> pulumi.Output[str]:
+        return bucket_regions(plans, region="us-west-2", opts=pulumi.InvokeOutputOptions())["ml-datasets"]
+
+    with pytest.raises(PlanRefused, match="ml-datasets is in eu-west-1, and FSx imports only from one in us-west-2"):
+        record(asked)
+
+
+def test_a_bucket_that_is_gone_does_not_keep_a_cluster_from_its_end() -> None:
+    down = record(cluster_program(nodes=1, storage=[LINKED], down=True))
+    assert [row.name for row in down.of_type(LINK)] == ["train-shared"]
+    assert BUCKET_LOOKUP not in down.invokes
 
 
 def test_without_buckets_the_role_has_no_policy() -> None:

@@ -17,7 +17,14 @@ FOLDER = Path(__file__).parents[3] / "golden"
 GOLDEN = FOLDER / "graph-4-nodes.json"
 GOLDEN_STORAGE = FOLDER / "graph-storage.json"
 STORAGE: list[dict[str, Any]] = [
-    {"mount": "/shared", "fsx-lustre": {"size": "4800GiB", "throughput": 250}},
+    {
+        "mount": "/shared",
+        "fsx-lustre": {
+            "size": "4800GiB",
+            "throughput": 250,
+            "data_repository": {"bucket": "ml-datasets", "prefix": "runs/", "imports": [], "exports": ["new"]},
+        },
+    },
     {"mount": "/work", "efs": {"on_delete": "delete"}},
     {"mount": "/data", "s3": {"bucket": "ml-datasets", "prefix": "imagenet/"}},
 ]

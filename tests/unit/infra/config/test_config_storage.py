@@ -21,12 +21,21 @@ def said(storage: str, *, type: str = "p5.48xlarge") -> list[str]:
     return []
 
 
+def linked(repository: str, more: str = "size: 4800GiB") -> str:
+    """A file system with a link to a bucket."""
+    return f"{{fsx-lustre: {{{more}, data_repository: {{{repository}}}}}}}"
+
+
 @pytest.mark.parametrize(
     "storage",
     [
         "[{mount: /shared, fsx-lustre: {size: 1200GiB}}]",
         "[{mount: /shared, fsx-lustre: {size: 2.34375TiB, throughput: 1000, on_delete: delete}}]",
         "[{mount: /shared, fsx-lustre: {size: 4800GiB, type: scratch}}]",
+        "[{mount: /shared, fsx-lustre: {size: 4800GiB, data_repository: {bucket: ml-datasets}}}]",
+        "[{mount: /a, fsx-lustre: {size: 1200GiB, type: scratch, data_repository: {bucket: abc, exports: [deleted]}}}]",
+        "[{mount: /a, fsx-lustre: {size: 2400GiB, data_repository: {bucket: a-b, imports: [], exports: [new]}}}]",
+        "[{mount: /shared, fsx-lustre: {size: 4800GiB, writable: false, data_repository: {bucket: ml-datasets}}}]",
         f"[{{mount: /shared, fsx-lustre: {{file_system_id: {ADOPTED}, writable: false}}}}]",
         f"[{{mount: /mnt/reference-data/v1.2, efs: {{file_system_id: {ADOPTED}}}}}]",
         "[{mount: /home/ubuntu/work, efs: {on_delete: delete}}, {mount: /home/ubuntu/work2, efs: {}}]",
@@ -94,6 +103,39 @@ def test_a_mount_hides_nothing_that_a_node_needs(mount: str, sentence: str) -> N
         ("{s3: {bucket: ml-datasets, prefix: /imagenet/}}", "(did you mean imagenet/?)"),
         ("{s3: {bucket: ml-datasets, prefix: '*/'}}", "letters, digits and"),
         ("{s3: {bucket: ml-datasets, prefix: '${aws:username}/'}}", "letters, digits and"),
+        (linked("bucket: s3://ml-datasets/imagenet"), "(did you mean bucket: ml-datasets, prefix: imagenet/?)"),
+        (linked("prefix: imagenet/"), "data_repository.bucket: missing"),
+        (linked("bucket: ml-datasets, prefix: imagenet"), "'imagenet': begins without a slash and ends in one"),
+        (
+            linked("bucket: ml-datasets, path: sets"),
+            "'sets': begins with a slash and ends without one (did you mean /se",
+        ),
+        (linked("bucket: ml-datasets, path: /sets/"), "(did you mean /sets?)"),
+        (linked("bucket: ml-datasets, path: /sets/../x"), "between single slashes, as in /imagenet"),
+        (linked(f"bucket: ml-datasets, path: /{'a' * 100}"), "101 characters; the most is 100"),
+        (linked("bucket: ml-datasets, imports: true"), "'true': not a list: write [a, b]"),
+        (linked("bucket: ml-datasets, exports: [moved]"), "'moved': allowed are new, changed, deleted"),
+        (linked("bucket: ml-datasets, exports: [new, new]"), "each of new, changed, deleted at most once"),
+        (
+            linked("bucket: ml-datasets, imports: []"),
+            "imports and exports are both empty, so the link would do nothing",
+        ),
+        (linked("bucket: ml-datasets, export: [new]"), "unknown key (did you mean exports?)"),
+        (
+            linked("bucket: ml-datasets, exports: [new]", "size: 4800GiB, writable: false"),
+            "data_repository.exports: with writable: false nodes change nothing",
+        ),
+        (
+            linked("bucket: ml-datasets", f"file_system_id: {ADOPTED}"),
+            "data_repository: nothing of a file system that exists is changed; whoever made it links it",
+        ),
+        ("{efs: {access_point: fsap-0a1b2c3d4e5f67890}}", "not built yet: nodes would need AWS's mount helper"),
+        ("{efs: {encryption_in_transit: true}}", "amazon-efs-utils, of which AWS has no package for Ubuntu"),
+        (
+            "{fsx-lustre: {size: 4800GiB, efa: true}}",
+            "not built yet: at every boot, before the mount, nodes would have",
+        ),
+        ("{fsx-lustre: {size: 4800GiB, access_point: x}}", "access_point: unknown key"),
         ("{}", "name exactly one of fsx-lustre, efs, s3, nvme"),
         ("{efs: {}, nvme: {}}", "name exactly one of fsx-lustre, efs, s3, nvme"),
         ("{nvme: {level: mirror}}", "allowed are stripe, single"),
@@ -133,6 +175,16 @@ def test_local_disks_need_a_machine_that_has_some() -> None:
 def test_all_problems_of_storage_are_said_at_once() -> None:
     lines = said("[{mount: /etc, fsx-lustre: {size: 3600GiB, throughput: 7}}, {mount: /b, s3: {bucket: x, prefix: y}}]")
     assert len(lines) == 5
+
+
+def test_all_problems_of_a_linked_file_system_are_said_at_once() -> None:
+    storage = linked("bucket: ML, path: x, imports: [moved], exports: [new, new]", "size: 3600GiB, efa: true")
+    assert len(said(f"[{{mount: /a, {storage[1:-1]}}}]")) == 6
+    storage = linked(
+        "bucket: ml-datasets, exports: [new]", f"size: 4800GiB, writable: false, file_system_id: {ADOPTED}"
+    )
+    (line,) = said(f"[{{mount: /a, {storage[1:-1]}}}]")
+    assert all(word in line for word in ("leave out size", "whoever made it links it", "writable: false nodes change"))
 
 
 def test_too_many_mounts_are_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any  # configurations as YAML gives them
 
 import pytest
@@ -9,7 +10,14 @@ from clusterctl_bootstrap.node_plan import MountPlan
 from clusterctl_infra.identity import stand_in_identity
 from clusterctl_infra.plan.nodes import node_plan
 from clusterctl_infra.plan.storage import mount_plan
-from clusterctl_infra.plan.storage_model import BucketPlan, DisksPlan, EfsPlan, LustrePlan
+from clusterctl_infra.plan.storage_model import (
+    BucketPlan,
+    DisksPlan,
+    EfsPlan,
+    LustrePlan,
+    RepositoryPlan,
+    buckets_of,
+)
 
 from tests.unit.infra.plan.plan_cases import BORN, CATALOG, a_config, a_plan, problems_of
 
@@ -19,6 +27,8 @@ SCRATCH: dict[str, Any] = {
     "mount": "/scratch",
     "fsx-lustre": {"size": "1200GiB", "type": "scratch", "on_delete": "delete"},
 }
+LINK: dict[str, Any] = {"bucket": "ml-datasets", "prefix": "imagenet/", "path": "/sets", "exports": ["deleted", "new"]}
+LINKED: dict[str, Any] = {"mount": "/shared", "fsx-lustre": {**LUSTRE["fsx-lustre"], "data_repository": LINK}}
 EFS: dict[str, Any] = {"mount": "/work", "efs": {}}
 BUCKET: dict[str, Any] = {"mount": "/data", "s3": {"bucket": "ml-datasets", "prefix": "imagenet/"}}
 DISKS: dict[str, Any] = {"mount": "/local", "nvme": {}}
@@ -36,6 +46,46 @@ def test_every_kind_of_storage_has_its_plan() -> None:
     assert (efs.encrypted, efs.is_retained) == (True, True)
     assert bucket == BucketPlan(mount="/data", writable=False, bucket="ml-datasets", prefix="imagenet/", kms_key=None)
     assert disks == DisksPlan(mount="/local", writable=True, level="stripe")
+
+
+def test_a_link_to_a_bucket_is_planned_in_awss_words_and_order() -> None:
+    (row,) = a_plan(storage=[LINKED]).storage
+    assert isinstance(row, LustrePlan)
+    assert row.repository == RepositoryPlan(
+        bucket="ml-datasets",
+        prefix="imagenet/",
+        path="/sets",
+        imports=("NEW", "CHANGED", "DELETED"),
+        exports=("NEW", "DELETED"),
+    )
+    assert row.repository.address == "s3://ml-datasets/imagenet/"
+    assert dataclasses.replace(row.repository, prefix="").address == "s3://ml-datasets"
+    assert buckets_of([row, *a_plan(storage=[BUCKET]).storage]) == ("ml-datasets",)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            {},
+            ["only root may write at its top: a script can open it (chmod 1777 /shared)", "deletes it in s3://ml-data"],
+        ),
+        ({"data_repository": {**LINK, "exports": ["new"]}}, ["only root may write at its top"]),
+        ({"data_repository": {**LINK, "exports": []}, "writable": False}, []),
+        ({"data_repository": None}, []),
+    ],
+)
+def test_what_a_link_means_for_users_and_objects_is_said(change: dict[str, Any], told: list[str]) -> None:
+    keys = {key: value for key, value in {**LINKED["fsx-lustre"], **change}.items() if value is not None}
+    said = [problem.message for problem in a_plan(storage=[{"mount": "/shared", "fsx-lustre": keys}]).problems]
+    found = [line for line in said if "its top" in line or "deletes a file" in line]
+    assert len(found) == len(told)
+    assert all(part in line for part, line in zip(told, found, strict=True)), found
+
+
+def test_what_is_linked_stays_linked_without_nodes() -> None:
+    with_nodes, without = (a_plan(storage=[LINKED], down=down).storage for down in (False, True))
+    assert with_nodes == without
 
 
 @pytest.mark.parametrize(
@@ -145,6 +195,12 @@ def test_the_names_that_aws_gave_take_the_stand_ins_places() -> None:
     [
         ([LUSTRE], [{"mount": "/shared", "fsx-lustre": {"size": "7200GiB", "throughput": 500}}], False),
         ([LUSTRE], [{"mount": "/shared", "fsx-lustre": {"size": "4800GiB", "on_delete": "delete"}}], False),
+        ([LUSTRE], [LINKED], False),
+        (
+            [LINKED],
+            [{"mount": "/shared", "fsx-lustre": {"size": "4800GiB", "data_repository": {"bucket": "x-y"}}}],
+            False,
+        ),
         ([LUSTRE], [{"mount": "/shared2", "fsx-lustre": {"size": "4800GiB"}}], True),
         ([LUSTRE], [{"mount": "/shared", "fsx-lustre": {"size": "4800GiB", "writable": False}}], True),
         ([LUSTRE], [LUSTRE, BUCKET], True),
