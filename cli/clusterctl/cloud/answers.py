@@ -92,6 +92,18 @@ class BoundedPaginator:
             yield page
 
 
+def pages_by_token(ask: Callable[..., Any], what: str, **asked: Any) -> Iterator[Any]:
+    """The pages of a list for which botocore has no paginator. Raises CloudError, with `what`, where they do not end."""
+    following = dict[str, Any]()
+    for _ in range(MOST_PAGES):
+        page = ask(**asked, **following)
+        yield page
+        if not page.get("NextToken"):
+            return
+        following = {"NextToken": page["NextToken"]}
+    raise CloudError(f"{what}: AWS's list goes on after {MOST_PAGES} pages, which no account has", code="EndlessPages")
+
+
 def _parsed(parse: Callable[[Any, Any], Any], response: Any, shape: Any) -> Any:
     """Raises ResponseParserError also for numbers and times that are none: botocore 1.44 lets ValueError through."""
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any  # answers of services for which no types are installed
 
+from clusterctl.cloud.answers import pages_by_token
 from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.instances import tags_of
 from clusterctl.cloud.resource import CloudResource, Meter, ResourceType, is_of
@@ -55,7 +56,8 @@ def _delete_lustre(clients: Clients, found: CloudResource) -> None:
 
 
 def _links(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
-    for page in clients.fsx.get_paginator("describe_data_repository_associations").paginate():
+    what = "looking for links of file systems to buckets"
+    for page in pages_by_token(clients.fsx.describe_data_repository_associations, what):
         for row in page["Associations"]:
             if (tags := _ours(row, cluster_id)) is not None:
                 yield CloudResource(

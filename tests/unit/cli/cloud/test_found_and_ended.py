@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any  # rows of AWS
 
+import clusterctl.cloud as cloud
 import pytest
+from botocore.session import Session
 from clusterctl.cloud.resource import CloudResource
 from clusterctl.cloud.resource_types import KINDS
 from clusterctl_infra.names import ID_TAG, guard_name
@@ -135,3 +139,24 @@ def test_what_holds_a_thing_is_taken_from_it_before_its_end(resource: CloudResou
     clients = clients_of({})
     BY_NAME[resource.kind].delete(clients, resource)
     assert vars(clients)["session"].asked == calls
+
+
+def test_every_list_that_is_read_in_pages_has_pages_in_botocore() -> None:
+    """A paginator that botocore lacks is an error when it is asked for; fakes have all."""
+    called = re.compile(r"clients\.(\w+)\.get_paginator\(\s*\"(\w+)\"")
+    text = "".join(path.read_text() for path in sorted(Path(cloud.__path__[0]).rglob("*.py")))
+    asked = {(service, operation) for service, operation in called.findall(text) if service in BOTO_NAMES}
+    assert len(asked) > 20
+    session = Session()
+    lacking = []
+    for service, operation in sorted(asked):
+        pages = session.get_paginator_model(BOTO_NAMES[service])
+        name = "".join(word.capitalize() for word in operation.split("_"))
+        try:
+            pages.get_paginator(name)
+        except ValueError:
+            lacking.append(f"{service}.{operation}")
+    assert lacking == []
+
+
+BOTO_NAMES = {"ec2": "ec2", "iam": "iam", "efs": "efs", "fsx": "fsx", "scheduler": "scheduler", "sfn": "stepfunctions"}
