@@ -93,7 +93,7 @@ class BoundedPaginator:
 
 
 def pages_by_token(ask: Callable[..., Any], what: str, **asked: Any) -> Iterator[Any]:
-    """The pages of a list for which botocore has no paginator. Raises CloudError, with `what`, where they do not end."""
+    """The pages of a list without a paginator in botocore. Raises CloudError, with `what`, where they do not end."""
     following = dict[str, Any]()
     for _ in range(MOST_PAGES):
         page = ask(**asked, **following)
