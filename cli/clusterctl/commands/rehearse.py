@@ -17,10 +17,10 @@ from clusterctl.system.other_programs import become
 VERBS = ("region", "list", "bill", "clean", "fault", "env", "image")
 """Of the rehearsal's own program, which knows them; these are for completion alone."""
 FAULTS = (
-    *("kill", "freeze", "thaw", "unplug", "plug", "partition", "reboot", "interrupt", "rebalance", "fail-bootstrap"),
-    *("slow", "capacity", "quota", "latency", "new-images", "stop-region"),
+    *("kill", "freeze", "thaw", "unplug", "plug", "partition", "reboot", "interrupt", "rebalance", "event"),
+    *("fail-bootstrap", "slow", "capacity", "quota", "latency", "new-images", "expire-credentials", "stop-region"),
 )
-OF_NO_NODE = ("capacity", "quota", "latency", "new-images", "stop-region")
+OF_NO_NODE = ("capacity", "quota", "latency", "new-images", "expire-credentials", "stop-region")
 
 
 def complete_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
