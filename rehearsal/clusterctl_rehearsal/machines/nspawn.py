@@ -20,6 +20,7 @@ from clusterctl_rehearsal.machines.driver import MachineError, MachineSpec, Mach
 from clusterctl_rehearsal.machines.folders import MachineFolder, console_text, remove_tree
 from clusterctl_rehearsal.machines.image import ensure_image, host_recipe, image_folder
 from clusterctl_rehearsal.machines.inotify import InotifyLimit
+from clusterctl_rehearsal.machines.names import cluster_namespace
 from clusterctl_rehearsal.machines.recipe import ImageRecipe
 from clusterctl_rehearsal.machines.requirements import what_is_missing
 from clusterctl_rehearsal.machines.seed import place, seed_files
@@ -191,6 +192,7 @@ class NspawnDriver:
         for file in (self.root / cluster).glob("*/launch.json"):
             file.unlink(missing_ok=True)
         supervisors = self._end_supervisors(cluster)
+        processes.wait_until_made(f"{cluster_namespace(cluster)}.")
         nodes = {node for name, node in cgroup.machines(trees) if name == cluster}
         nodes |= set(network.machine_namespaces(cluster))
         nodes |= {path.name for path in (self.root / cluster).glob("*/")}

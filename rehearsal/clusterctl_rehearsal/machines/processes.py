@@ -113,6 +113,13 @@ def wait_until_gone(process_id: int) -> bool:
     return True
 
 
+def wait_until_made(namespace_prefix: str) -> None:
+    """Until no `ip netns add` is under way for a name that begins so: one outlives a caller that was killed."""
+    for process_id, argv in running():
+        if argv[-3:-1] == ["netns", "add"] and argv[-1].startswith(namespace_prefix):
+            wait_until_gone(process_id)
+
+
 def owner_id(process_id: int) -> int | None:
     """The user that a process runs as; None for one that has ended."""
     try:

@@ -221,6 +221,15 @@ def test_a_caller_killed_while_it_boots_leaves_nothing_once_the_network_is_delet
     wait_until(lambda: traces(booted) == [], "something of the machine is left behind", 30)
 
 
+def test_a_namespace_that_a_killed_caller_s_command_is_about_to_make_is_removed_too(booted: RealCluster) -> None:
+    booted.driver.create_network(booted.name, "10.77.0.0/24", "10.77.0.1")
+    late = ["sh", "-c", 'sleep 0.5; ip netns add "$2"', "netns", "add", f"ccl-{booted.name}.n-9"]
+    with subprocess.Popen(late) as orphan:
+        booted.driver.delete_network(booted.name)
+        assert orphan.wait(timeout=30) == 0
+    assert traces(booted) == []
+
+
 @forks
 def test_a_machine_whose_caller_was_killed_while_it_started_is_still_looked_after(booted: RealCluster) -> None:
     booted.driver.create_network(booted.name, "10.77.0.0/24", "10.77.0.1")
