@@ -92,16 +92,16 @@ class BoundedPaginator:
             yield page
 
 
-def pages_by_token(ask: Callable[..., Any], what: str, **asked: Any) -> Iterator[Any]:
+def pages_by_token(ask: Callable[..., Any], what: str, *, most_pages: int = MOST_PAGES, **asked: Any) -> Iterator[Any]:
     """The pages of a list without a paginator in botocore. Raises CloudError, with `what`, where they do not end."""
     following = dict[str, Any]()
-    for _ in range(MOST_PAGES):
+    for _ in range(most_pages):
         page = ask(**asked, **following)
         yield page
         if not page.get("NextToken"):
             return
         following = {"NextToken": page["NextToken"]}
-    raise CloudError(f"{what}: AWS's list goes on after {MOST_PAGES} pages, which no account has", code="EndlessPages")
+    raise CloudError(f"{what}: AWS's list goes on after {most_pages} pages", code="EndlessPages")
 
 
 def _parsed(parse: Callable[[Any, Any], Any], response: Any, shape: Any) -> Any:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any  # a row of boto3's
 
-from clusterctl_infra.errors import CloudError
-
+from clusterctl.cloud.answers import pages_by_token
 from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.refusal import aws_errors
 
+ASKING = "asking where the machines stand in the network"
 IDS_A_CALL = 100
 """As many as DescribeInstanceTopology takes by id (EC2 API reference, checked 2026-11)."""
 MOST_PAGES = IDS_A_CALL
@@ -38,21 +37,11 @@ def network_paths(
 
 def _asked(clients: Clients, instance_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = dict.fromkeys(instance_ids, ())
-    with aws_errors("asking where the machines stand in the network"):
+    with aws_errors(ASKING):
         for start in range(0, len(instance_ids), IDS_A_CALL):
             ids = list(instance_ids[start : start + IDS_A_CALL])
-            found |= {row["InstanceId"]: tuple(row.get("NetworkNodes") or ()) for row in _all_pages(clients, ids)}
+            what = f"{ASKING}, about {len(ids)} of them"
+            pages = pages_by_token(clients.ec2.describe_instance_topology, what, most_pages=MOST_PAGES, InstanceIds=ids)
+            for page in pages:
+                found |= {row["InstanceId"]: tuple(row.get("NetworkNodes") or ()) for row in page["Instances"]}
     return found
-
-
-def _all_pages(clients: Clients, ids: Sequence[str]) -> list[Any]:
-    """What AWS says of these machines. Raises CloudError where its pages do not end, and botocore's errors."""
-    rows, following = list[Any](), dict[str, Any]()
-    for _ in range(MOST_PAGES):
-        answer = clients.ec2.describe_instance_topology(InstanceIds=ids, **following)
-        rows += answer["Instances"]
-        if not answer.get("NextToken"):
-            return rows
-        following = {"NextToken": answer["NextToken"]}
-    told = f"asking where the machines stand in the network: more than {MOST_PAGES} pages about {len(ids)} machines"
-    raise CloudError(told, code="EndlessPages")

@@ -147,7 +147,8 @@ def remarks(seen: CostView) -> list[str]:
         )
     if seen.cloud_trouble is not None:
         told.append(
-            f"{cloud_name(inventory)} did not answer ({seen.cloud_trouble}): what runs now is taken from the ledger"
+            f"{cloud_name(inventory)} did not say what runs ({seen.cloud_trouble}): "
+            "what runs now is taken from the ledger"
         )
     if seen.cloud_trouble is None and seen.reserved_trouble is not None:
         told.append(reserved_unknown(inventory, seen.reserved_trouble))

@@ -85,7 +85,8 @@ def remarks(seen: Overview) -> list[str]:
         told += advice(inventory, facts.now)
     elif facts.instances is None:
         told.append(
-            f"{cloud_name(inventory)} did not answer ({facts.cloud_trouble}): what is known comes from the nodes alone"
+            f"{cloud_name(inventory)} did not say what runs ({facts.cloud_trouble}): "
+            "what is known comes from the nodes alone"
         )
     if facts.wrong_by is not None:
         way = "ahead of" if facts.wrong_by > timedelta(0) else "behind"

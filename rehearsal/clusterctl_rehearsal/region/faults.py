@@ -243,7 +243,7 @@ FAULTS = {
     ),
     "event": Fault(
         usage="NODE CODE [SECONDS | off]",
-        meaning=f"AWS plans an event for it, in 14 days or so many seconds: {', '.join(DESCRIPTIONS)}",
+        meaning=f"AWS plans an event for it, in 14 days or in SECONDS: {', '.join(DESCRIPTIONS)}",
         do=_event,
         arguments=(2, 3),
         check=parse_event,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -28,6 +30,17 @@ def program(tmp_path: Path) -> Path:
     return path
 
 
+def unused_ports(count: int) -> int:
+    """The first of so many ports in a row that nobody uses: another run of the tests may be on this computer."""
+    while True:
+        with contextlib.ExitStack() as held:
+            first = held.enter_context(socket.create_server(("", 0))).getsockname()[1]
+            with contextlib.suppress(OSError, OverflowError):
+                for port in range(first + 1, first + count):
+                    held.enter_context(socket.create_server(("", port)))
+                return int(first)
+
+
 def measure(
     program: Path,
     figures: Mapping[str, float],
@@ -39,7 +52,7 @@ def measure(
     """What each of these nodes prints, all run at once; slot 0 sends to slot 1."""
     Path(f"{program}.gbps").write_text(json.dumps(figures))
     pair = {"from": 0, "to": 1, "address": address, "links": LINKS}
-    round_ = json.dumps({"pairs": [pair], "port": 29481, "limit_s": limit_s})
+    round_ = json.dumps({"pairs": [pair], "port": unused_ports(1 + len(LINKS)), "limit_s": limit_s})
     environ = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"}
     children = [
         subprocess.Popen(

@@ -74,7 +74,7 @@ def by_moto(world: SmallRegion, given: str) -> tuple[str, Any, list[str]]:
 
 
 def by_ours(world: SmallRegion, given: str) -> tuple[str, Any, list[str]]:
-    """The same of our own interpreter."""
+    """How a run under our own interpreter ended, its output, and the calls that it made."""
     asked: list[str] = []
     ec2 = region_ec2(world)
 

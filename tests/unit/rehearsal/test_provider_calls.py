@@ -9,9 +9,11 @@ import yaml
 from clusterctl_rehearsal.region.types.table import TYPES
 
 from tests.unit.rehearsal.api_client import SESSION, Client
-from tests.unit.rehearsal.provider_calls import ACCOUNT, ANSWERED, CALLS, NOT_ASKED, Asked
+from tests.unit.rehearsal.provider_calls import ANSWERED, EC2_CALLS, Asked
+from tests.unit.rehearsal.provider_service_calls import ACCOUNT, NOT_ASKED, SERVICE_CALLS
 from tests.unit.rehearsal.small_region import SmallRegion
 
+CALLS = {**EC2_CALLS, **SERVICE_CALLS}
 EACH = {
     f"{token.rpartition(':')[2]} {asked.operation} {number}": asked
     for token, rows in {**CALLS, "account": ACCOUNT}.items()

@@ -69,6 +69,6 @@ class EndlessEc2(FakeEc2):
 
 def test_pages_without_an_end_are_told_and_not_read_for_ever() -> None:
     ec2 = EndlessEc2()
-    with pytest.raises(CloudError, match=f"more than {MOST_PAGES} pages about 1 machines"):
+    with pytest.raises(CloudError, match=f"about 1 of them: AWS's list goes on after {MOST_PAGES} pages"):
         network_paths(asking(ec2), ["i-0"])
     assert len(ec2.calls) == MOST_PAGES

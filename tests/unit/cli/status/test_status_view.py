@@ -233,7 +233,7 @@ def test_a_silent_api_is_said_once_and_nodes_are_not_gone(make_inventory: MakeIn
     facts = Facts(now=NOW, instances=None, cloud_trouble="no answer in 8 s", answers={0: READY, 1: SILENT})
     seen = overview(make_inventory(size=2), facts)
     assert [node.state for node in seen.nodes] == ["ready", "unknown"]
-    assert status_text(seen).count("AWS did not answer (no answer in 8 s)") == 1
+    assert status_text(seen).count("AWS did not say what runs (no answer in 8 s)") == 1
 
 
 def test_an_alarm_is_named_with_what_it_means(make_inventory: MakeInventory) -> None:
