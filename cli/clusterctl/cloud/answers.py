@@ -92,11 +92,14 @@ class BoundedPaginator:
             yield page
 
 
-def pages_by_token(ask: Callable[..., Any], what: str, *, most_pages: int = MOST_PAGES, **asked: Any) -> Iterator[Any]:
-    """The pages of a list without a paginator in botocore. Raises CloudError, with `what`, where they do not end."""
+def pages_by_token(ask: Callable[..., Any], what: str, *, most_pages: int = MOST_PAGES) -> Iterator[Any]:
+    """The pages of a list without a paginator in botocore. Raises CloudError, with `what`, where they do not end.
+
+    `ask` takes a NextToken, and calls the client in the open: the tests of rights read the code for calls.
+    """
     following = dict[str, Any]()
     for _ in range(most_pages):
-        page = ask(**asked, **following)
+        page = ask(**following)
         yield page
         if not page.get("NextToken"):
             return

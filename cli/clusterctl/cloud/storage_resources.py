@@ -56,8 +56,11 @@ def _delete_lustre(clients: Clients, found: CloudResource) -> None:
 
 
 def _links(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
-    what = "looking for links of file systems to buckets"
-    for page in pages_by_token(clients.fsx.describe_data_repository_associations, what):
+    pages = pages_by_token(
+        lambda **token: clients.fsx.describe_data_repository_associations(**token),  # noqa: PLW0108 tests read calls
+        "looking for links of file systems to buckets",
+    )
+    for page in pages:
         for row in page["Associations"]:
             if (tags := _ours(row, cluster_id)) is not None:
                 yield CloudResource(

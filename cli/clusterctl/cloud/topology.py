@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any  # answers of boto3's
 
 from clusterctl.cloud.answers import pages_by_token
 from clusterctl.cloud.boundary import Clients
@@ -39,9 +40,14 @@ def _asked(clients: Clients, instance_ids: Sequence[str]) -> dict[str, tuple[str
     found: dict[str, tuple[str, ...]] = dict.fromkeys(instance_ids, ())
     with aws_errors(ASKING):
         for start in range(0, len(instance_ids), IDS_A_CALL):
-            ids = list(instance_ids[start : start + IDS_A_CALL])
-            what = f"{ASKING}, about {len(ids)} of them"
-            pages = pages_by_token(clients.ec2.describe_instance_topology, what, most_pages=MOST_PAGES, InstanceIds=ids)
-            for page in pages:
+            for page in _pages(clients, list(instance_ids[start : start + IDS_A_CALL])):
                 found |= {row["InstanceId"]: tuple(row.get("NetworkNodes") or ()) for row in page["Instances"]}
     return found
+
+
+def _pages(clients: Clients, ids: list[str]) -> Iterator[Any]:
+    return pages_by_token(
+        lambda **token: clients.ec2.describe_instance_topology(InstanceIds=ids, **token),
+        f"{ASKING}, about {len(ids)} of them",
+        most_pages=MOST_PAGES,
+    )
