@@ -15,7 +15,7 @@ from clusterctl_bootstrap.kept_texts import cache_folder, kept
 from clusterctl_bootstrap.shortening import shortened
 
 LATER = (
-    *("barrier.py", "barrier_door.py", "barrier_lines.py", "usage.py"),
+    *("apply.py", "barrier.py", "barrier_door.py", "barrier_lines.py", "usage.py"),
     *("beat_port.py", "beats.py", "boundary.py", "dead_man.py", "ending.py", "host_network.py", "later.py"),
     *("idle_cluster.py", "idle_judge.py", "idle_node.py", "idle_peer.py", "idle_signals.py", "release.py"),
     *("metadata_service.py", "notices.py", "person_hook.py", "received.py", "register.py"),

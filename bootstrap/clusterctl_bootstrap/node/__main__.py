@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, List
 
 from clusterctl_bootstrap.node import facts, status
-from clusterctl_bootstrap.node.apply import apply
 from clusterctl_bootstrap.node.boot import boot
 from clusterctl_bootstrap.node.outside import Outside, ThisMachine
 
@@ -27,18 +26,12 @@ def main(arguments: List[str], root: Path, outside: Outside) -> int:
     if arguments == ["status", "--follow"]:
         status.follow(root)
         return 0
-    if arguments == ["apply"]:
-        answer = apply(root, sys.stdin.read(), outside)
-        print(json.dumps(answer))
-        if answer["ok"]:
-            _attend(root, outside)
-        return 0 if answer["ok"] else 1
     if arguments == ["version"]:
         print(json.dumps({"agent": facts.birth(root).get("agent"), "python": sys.version.split()[0]}))
         return 0
     later = _later()
-    if arguments[:1] == ["barrier"] and not later:
-        print("clusterctl-node: the barrier comes with the membership: clusterctl up", file=sys.stderr)
+    if arguments[:1] in (["barrier"], ["apply"]) and not later:
+        print("clusterctl-node: %s comes with the membership: clusterctl up" % arguments[0], file=sys.stderr)
         return 3
     code = later.run(arguments, root, outside) if later else None
     if code is None:

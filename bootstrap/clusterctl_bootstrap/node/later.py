@@ -1,12 +1,14 @@
 """What comes to a node with its membership: verbs that nobody needs before, and the watch over the node's end."""
 
 import contextlib
+import json
 import re
 import sys
 from pathlib import Path
 from typing import List, Optional, Tuple
 
 from clusterctl_bootstrap.node import guard
+from clusterctl_bootstrap.node.apply import apply
 from clusterctl_bootstrap.node.barrier import barrier
 from clusterctl_bootstrap.node.facts import FactsError
 from clusterctl_bootstrap.node.files import write_atomically
@@ -43,6 +45,8 @@ def run(arguments: List[str], root: Path, outside: Outside) -> Optional[int]:
     if {"-h", "--help"}.intersection(arguments):
         print(help_on(arguments[0]))
         return 0
+    if arguments == ["apply"]:
+        return _take_membership(root, outside)
     asked = asked_barrier(" ".join(arguments))
     if asked:
         return barrier(root, *asked)
@@ -55,6 +59,14 @@ def run(arguments: List[str], root: Path, outside: Outside) -> Optional[int]:
     if arguments == ["idle"]:
         return keep_watch(root, outside)
     return watch(root, outside) if arguments == ["watch"] else None
+
+
+def _take_membership(root: Path, outside: Outside) -> int:
+    answer = apply(root, sys.stdin.read(), outside)
+    print(json.dumps(answer))
+    if answer["ok"]:
+        attend(root, outside)
+    return 0 if answer["ok"] else 1
 
 
 def asked_barrier(words: str) -> Optional[Tuple[str, int]]:

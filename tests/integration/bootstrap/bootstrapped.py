@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any  # parsed JSON
 
 import pytest
-from clusterctl.lifecycle.membership import install_line, later_modules
+from clusterctl.lifecycle.membership import APPLY, install_line, later_modules
 from clusterctl_bootstrap.node_plan import NodeAccess, NodePlan
 from clusterctl_bootstrap.render import render_user_data
 from clusterctl_infra.keys import host_key, login_key
@@ -182,7 +182,12 @@ class Bootstrapped:
         self.output(slot, install_line(len(modules)), stdin=modules.decode())
 
     def push(self, slot: int, **changes: Any) -> Answer:
-        """`clusterctl-node apply` with a membership of four nodes and an hour, and `changes`."""
+        """A membership of four nodes and an hour, with `changes`, delivered as `clusterctl up` delivers it."""
+        modules = later_modules()
+        sent = modules.decode() + self.membership(**changes)
+        return self.ssh(slot, install_line(len(modules), *APPLY), stdin=sent)
+
+    def membership(self, **changes: Any) -> str:
         content = {
             "version": 1,
             "cluster_id": CLUSTER_ID,
@@ -195,7 +200,7 @@ class Bootstrapped:
             "gpus_per_node": 8,
             "authorized_keys": None,
         }
-        return self.ssh(slot, "sudo -n clusterctl-node apply", stdin=json.dumps({**content, **changes}))
+        return json.dumps({**content, **changes})
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
+from clusterctl_bootstrap.cloud_config import AGENT_FOLDER
 
 from tests.integration.bootstrap.bootstrapped import SLOT, Bootstrapped, wait_until
 
@@ -84,6 +85,12 @@ def test_who_may_not_read_the_secret_may_not_wait(trio: Bootstrapped) -> None:
     assert "Permission denied" in refused.err
 
 
-def test_a_node_without_a_membership_says_where_the_barrier_comes_from(machine: Bootstrapped) -> None:
-    said = machine.ssh(SLOT, "clusterctl-node barrier start --timeout 1s")
-    assert (said.code, said.err) == (3, "clusterctl-node: the barrier comes with the membership: clusterctl up\n")
+@pytest.mark.parametrize("verb", ["barrier start --timeout 1s", "apply"])
+def test_a_node_without_a_membership_says_where_a_verb_comes_from(machine: Bootstrapped, verb: str) -> None:
+    machine.output(SLOT, f"cd {AGENT_FOLDER} && sudo sh -c 'if [ -e later.py ]; then mv later.py kept; fi'")
+    try:
+        said = machine.ssh(SLOT, f"clusterctl-node {verb}")
+    finally:
+        machine.output(SLOT, f"cd {AGENT_FOLDER} && sudo sh -c 'if [ -e kept ]; then mv kept later.py; fi'")
+    name = verb.split()[0]
+    assert (said.code, said.err) == (3, f"clusterctl-node: {name} comes with the membership: clusterctl up\n")

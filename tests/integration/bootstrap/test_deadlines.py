@@ -133,8 +133,9 @@ def test_a_user_at_its_units_a_full_disk_and_no_network_change_nothing(machines:
     """The end of this one is looked at later. By its own clock the deadline was an hour ago when it booted."""
     machines.wait_until_settled(BEHIND)
     assert machines.output(BEHIND, STOP_AS_NOBODY).split() == ["active"] * 3
+    machines.deliver_modules(BEHIND)
     machines.output(BEHIND, "sudo sh", stdin=FILL_DISKS)
-    refused = machines.push(BEHIND, nodes=SLOTS)
+    refused = machines.ssh(BEHIND, "sudo -n clusterctl-node apply", stdin=machines.membership(nodes=SLOTS))
     assert "No space left" in refused.json["error"], "a node that cannot keep a deadline does not take it"
     machines.driver.unplug(machines.name, machines.node(BEHIND))
 
@@ -142,7 +143,6 @@ def test_a_user_at_its_units_a_full_disk_and_no_network_change_nothing(machines:
 def test_who_uses_a_machine_is_warned_on_the_terminal_in_the_journal_and_by_signal(machines: Bootstrapped) -> None:
     machines.boot(machines.plan(STUBBORN, nodes=SLOTS, left_s=HOUR_S), shares={"/dev/fuse": "/dev/fuse"})
     machines.wait_until_settled(STUBBORN)
-    machines.deliver_modules(STUBBORN)
     assert machines.push(STUBBORN, nodes=SLOTS).json["ok"]
     machines.output(STUBBORN, "sudo sh", stdin=ENDLESS_HOOK)
     # The watch makes the folder before it opens it to everybody.

@@ -210,6 +210,7 @@ def test_the_same_push_twice_is_one(machine: Bootstrapped, generation: int) -> N
 
 
 def test_a_user_without_rights_is_told_so(machine: Bootstrapped, generation: int) -> None:
+    machine.deliver_modules(SLOT)
     answer = machine.ssh(SLOT, "clusterctl-node apply", stdin=json.dumps({"generation": generation}))
     assert answer.code == 1
     assert "Traceback" not in answer.err

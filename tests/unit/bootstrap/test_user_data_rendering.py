@@ -7,6 +7,7 @@ import email
 import gzip
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from clusterctl_bootstrap.agent_source import agent_sources
 from clusterctl_bootstrap.birth import script_hash
 from clusterctl_bootstrap.boothook import boothook
 from clusterctl_bootstrap.cloud_config import AGENT_FOLDER, BIRTH
+from clusterctl_bootstrap.mount_clients import from_own_sources, lustre_of_ubuntu, mount_clients, signed_mountpoint
 from clusterctl_bootstrap.node_plan import MountPlan, ScriptPlan
 from clusterctl_bootstrap.render import USER_DATA_LIMIT_BYTES, UserDataTooLarge, fitted, render_user_data
 from hypothesis import given
@@ -23,10 +25,29 @@ from hypothesis import strategies as st
 from tests.unit.bootstrap.golden_user_data import GOLDEN, golden_texts
 from tests.unit.bootstrap.node_examples import PLAN, access, plan
 
-AGENT_BUDGET_BYTES = 11_700
+AGENT_BUDGET_BYTES = 10_700
 OTHER_BUDGET_BYTES = 4_600
 LONG = {"cluster": "a" * 40, "nodes": 256, "slot": 255, "rank": 255, "env": {"NCCL_DEBUG": "INFO"}}
 KEYS = tuple(f"ssh-rsa {chr(65 + number) * 540} somebody@a-long-host-name" for number in range(3))
+ROOM, ROOM_BESIDE_MOUNTS = 1_500, 800
+"""Bytes that docs/nodes.md promises to scripts: of a plain node, and of one with a mount of each kind."""
+FILE_SYSTEM = "fs-0123456789abcdef0"
+UBUNTU = (
+    from_own_sources("nfs4", "nfs-common"),
+    lustre_of_ubuntu("jammy"),
+    signed_mountpoint("1.20.0", "x86_64", "673F E406 1506 BB46 9A0E F857 BE39 7A52 B086 DA5A"),
+)
+EVERY_MOUNT = {
+    "scripts": (mount_clients(UBUNTU),),
+    "packages": ("htop",),
+    "mounts": (
+        MountPlan(path="/shared", kind="fsx-lustre", source=f"{FILE_SYSTEM}.fsx.us-west-2.amazonaws.com@tcp:/abcdefgh"),
+        MountPlan(path="/home/shared", kind="efs", source=f"{FILE_SYSTEM}.efs.us-west-2.amazonaws.com:/"),
+        MountPlan(path="/data", kind="s3", source="our-sets/imagenet/", options="region=us-west-2", writable=False),
+        MountPlan(path="/results", kind="s3", source="a-bucket-of-ours", options="region=us-west-2"),
+        MountPlan(path="/scratch", kind="nvme", options="stripe"),
+    ),
+}
 NOISE = "".join(str(number**7 % 9973) for number in range(9000))
 CONTROL_CHARACTERS = "".join(map(chr, [*range(1, 32), 127, 0x85, 0xA0, 0x2028, 0xFEFF, 0xFFFF]))
 
@@ -98,6 +119,12 @@ def test_the_budgets_hold_with_long_names_and_several_keys() -> None:
     assert agent_bytes <= AGENT_BUDGET_BYTES
     assert len(data) - agent_bytes <= OTHER_BUDGET_BYTES
     assert len(data) <= USER_DATA_LIMIT_BYTES
+
+
+@pytest.mark.parametrize(("changes", "free"), [({}, ROOM), (EVERY_MOUNT, ROOM_BESIDE_MOUNTS)])
+def test_scripts_have_the_room_that_the_docs_promise(changes: dict[str, Any], free: int) -> None:
+    assert f"{free:,} bytes" in (Path(__file__).parents[3] / "docs/nodes.md").read_text(encoding="utf-8")
+    assert USER_DATA_LIMIT_BYTES - len(render_user_data(plan(**changes), access())) >= free
 
 
 def test_too_much_is_refused_with_the_size() -> None:
