@@ -15,9 +15,9 @@ from clusterctl_rehearsal.machines.owners import processes_of, root_elsewhere
 from clusterctl_rehearsal.machines.process import ProcessDriver
 from clusterctl_rehearsal.machines.processes import owner_id, send, wait_until_gone
 from clusterctl_rehearsal.region.journal import BILL_FILE
-from clusterctl_rehearsal.region.process import cache_folder
 from clusterctl_rehearsal.region.shares import Shares
 from clusterctl_rehearsal.region.store import Store
+from clusterctl_rehearsal.server.process import cache_folder
 
 
 def clean(home: RehearsalHome, *, cluster: str | None) -> list[str]:

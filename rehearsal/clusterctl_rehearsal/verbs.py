@@ -23,14 +23,14 @@ from clusterctl_rehearsal.listing import bill_json, bill_text, exports, listed
 from clusterctl_rehearsal.machines.driver import MachineError
 from clusterctl_rehearsal.machines.nspawn import NspawnDriver
 from clusterctl_rehearsal.machines.owners import regions_of, root_elsewhere
+from clusterctl_rehearsal.refusal import NothingThere, StandInRefusal
 from clusterctl_rehearsal.region.bill import bill, billed_things
 from clusterctl_rehearsal.region.client import RegionClient, RegionUnreachable, ensure_region, running_region
 from clusterctl_rehearsal.region.ending import end_region
 from clusterctl_rehearsal.region.fault_arguments import FaultError
 from clusterctl_rehearsal.region.faults import FAULTS, known_fault
-from clusterctl_rehearsal.region.process import cache_folder
-from clusterctl_rehearsal.region.refusal import NothingThere, StandInRefusal
 from clusterctl_rehearsal.region.store import Store
+from clusterctl_rehearsal.server.process import cache_folder
 
 PROGRAM = "clusterctl rehearse"
 USUAL_REGION = "us-west-2"

@@ -20,11 +20,11 @@ from clusterctl_rehearsal.cleaning import clean
 from clusterctl_rehearsal.home import RehearsalHome, rehearsal_home
 from clusterctl_rehearsal.machines.nspawn import NspawnDriver
 from clusterctl_rehearsal.machines.owners import processes_of
+from clusterctl_rehearsal.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.client import RegionClient, ensure_region, running_region
 from clusterctl_rehearsal.region.launch import LAUNCH_TEMPLATE
-from clusterctl_rehearsal.region.process import cache_folder
-from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.types import network
+from clusterctl_rehearsal.server.process import cache_folder
 
 ASK_METADATA = """
 import sys, urllib.request

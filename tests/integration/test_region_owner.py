@@ -22,7 +22,7 @@ from clusterctl_infra.errors import RehearsalError
 from clusterctl_infra.region_keys import KeyPair, RegionAccess
 from clusterctl_rehearsal.home import RehearsalHome, rehearsal_home
 from clusterctl_rehearsal.region.client import RegionClient, RegionUnreachable, ensure_region, running_region
-from clusterctl_rehearsal.region.connections import LIMIT
+from clusterctl_rehearsal.server.connections import LIMIT
 from clusterctl_rehearsal.verbs import main
 
 from tests.integration.region_access import access_of

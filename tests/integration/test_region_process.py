@@ -21,8 +21,8 @@ from clusterctl.home import Home
 from clusterctl_infra.errors import RehearsalError
 from clusterctl_rehearsal.home import RehearsalHome, rehearsal_home
 from clusterctl_rehearsal.region.client import RegionClient, ensure_region, running_region
-from clusterctl_rehearsal.region.process import IDLE_S
 from clusterctl_rehearsal.region.types.network import VPC
+from clusterctl_rehearsal.server.process import IDLE_S
 
 from tests.integration.region_access import access_of
 from tests.integration.rehearsed import wait_until

@@ -12,9 +12,9 @@ from clusterctl_rehearsal.api import ec2_compute_views as compute
 from clusterctl_rehearsal.api.call import Call
 from clusterctl_rehearsal.api.ec2_views import tagged
 from clusterctl_rehearsal.api.filters import page
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Properties, Record
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types.row import random_hex
 from clusterctl_rehearsal.region.types.tags import check_tags
 

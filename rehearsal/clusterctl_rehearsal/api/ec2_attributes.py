@@ -9,9 +9,9 @@ from clusterctl_rehearsal.api.call import Call, Handler
 from clusterctl_rehearsal.api.ec2_compute_views import STATE_CODES
 from clusterctl_rehearsal.api.ec2_describe import check_all_found
 from clusterctl_rehearsal.api.filters import matching, page
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.instances import instant
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Record
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.scheduled_events import description, events_of
 from clusterctl_rehearsal.region.types.identity import INSTANCE_PROFILE
 from clusterctl_rehearsal.region.types.network import EIP, INSTANCE, SUBNET, VPC

@@ -10,10 +10,10 @@ from clusterctl_rehearsal.api import ec2_compute_views as compute
 from clusterctl_rehearsal.api import ec2_views as views
 from clusterctl_rehearsal.api.call import Call, Handler
 from clusterctl_rehearsal.api.filters import matching, page
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
 from clusterctl_rehearsal.region.launch import LAUNCH_TEMPLATE
 from clusterctl_rehearsal.region.record import Record
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types import capacity, network, security
 from clusterctl_rehearsal.region.types.table import TYPES
 

@@ -13,9 +13,9 @@ from clusterctl_rehearsal.api.ec2_views import tagged
 from clusterctl_rehearsal.api.interfaces import change_card
 from clusterctl_rehearsal.api.launch_templates import create_launch_template
 from clusterctl_rehearsal.api.making import made, named_tags, refuse_dry_run, retag
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
 from clusterctl_rehearsal.region.record import Properties, Record
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types.capacity import PLACEMENT_GROUP
 from clusterctl_rehearsal.region.types.network import INSTANCE
 

@@ -11,9 +11,9 @@ from clusterctl_rehearsal.api.ec2_views import tagged
 from clusterctl_rehearsal.api.interfaces import change_card
 from clusterctl_rehearsal.api.launch_templates import create_version, named_template
 from clusterctl_rehearsal.api.making import refuse_dry_run
+from clusterctl_rehearsal.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
 from clusterctl_rehearsal.region.record import Properties, Record
-from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.types import network, security
 from clusterctl_rehearsal.region.types.table import TYPES
 

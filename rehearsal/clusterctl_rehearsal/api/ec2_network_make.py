@@ -10,8 +10,8 @@ from typing import Any  # parameters and answers are JSON-like
 from clusterctl_rehearsal.api import ec2_views as views
 from clusterctl_rehearsal.api.call import Call, Handler
 from clusterctl_rehearsal.api.making import made, refuse_dry_run
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.record import Record
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types import addresses, network, security
 from clusterctl_rehearsal.region.types.table import TYPES
 

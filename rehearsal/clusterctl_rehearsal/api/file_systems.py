@@ -8,8 +8,8 @@ from typing import Any  # parameters and answers are JSON-like
 
 from clusterctl_rehearsal.api.call import Call, Handler, tag_list
 from clusterctl_rehearsal.api.making import made, named_tags, retag
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Record
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types.network import EFS, LUSTRE, LUSTRE_LINK, MOUNT_TARGET
 
 

@@ -23,7 +23,7 @@ from clusterctl_rehearsal.api.model import ServiceModel, form
 from clusterctl_rehearsal.api.s3 import Buckets, S3Reply, S3Request, refusal_of
 from clusterctl_rehearsal.api.scheduler import scheduler_route
 from clusterctl_rehearsal.api.step_functions import step_functions
-from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
+from clusterctl_rehearsal.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.region import Region
 from clusterctl_rehearsal.states.executions import Executions
 

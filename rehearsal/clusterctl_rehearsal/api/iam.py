@@ -7,8 +7,8 @@ from typing import Any  # parameters and answers are JSON-like
 from urllib.parse import quote
 
 from clusterctl_rehearsal.api.call import Call, Handler, tag_list
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.record import Record
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types.identity import INSTANCE_PROFILE, ROLE, ROLE_POLICY, ROLE_POLICY_ATTACHMENT
 
 USUAL_PAGE = 100

@@ -8,8 +8,8 @@ from urllib.parse import quote
 from clusterctl_rehearsal.api.call import Call, Handler, tag_list
 from clusterctl_rehearsal.api.iam import policies_of_role, profile_named, profile_view, role_named, role_view
 from clusterctl_rehearsal.api.making import made, named_tags, retag
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.record import Record
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types.identity import INSTANCE_PROFILE, ROLE, ROLE_POLICY, ROLE_POLICY_ATTACHMENT
 
 Answer = dict[str, Any]

@@ -11,9 +11,9 @@ from typing import Any  # parameters and answers are JSON-like
 from clusterctl_rehearsal.api import ec2_compute_views as compute
 from clusterctl_rehearsal.api.call import Call, Handler
 from clusterctl_rehearsal.api.making import refuse_dry_run, tags_of
+from clusterctl_rehearsal.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.instances import loose_interface
 from clusterctl_rehearsal.region.record import Properties, Record
-from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.subnets import check_address, free_address
 from clusterctl_rehearsal.region.types.launch import mac_address
 from clusterctl_rehearsal.region.types.network import INSTANCE, NETWORK_INTERFACE, SECURITY_GROUP, SUBNET

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any  # parameters and answers are JSON-like
 
 from clusterctl_rehearsal.api.call import Call, Handler, tag_list
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.lookups import CALLER_ARN, CALLER_ID, parameter_value
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Record
-from clusterctl_rehearsal.region.refusal import AwsError
 
 
 def _caller_identity(call: Call) -> dict[str, Any]:

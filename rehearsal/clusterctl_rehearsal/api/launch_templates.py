@@ -12,10 +12,10 @@ from clusterctl_rehearsal.api import ec2_compute_views as compute
 from clusterctl_rehearsal.api.call import Call, tag_list
 from clusterctl_rehearsal.api.ec2_views import tagged
 from clusterctl_rehearsal.api.making import made, named_tags, refuse_dry_run
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.instances import launched_at
 from clusterctl_rehearsal.region.launch import LAUNCH_TEMPLATE, template_version
 from clusterctl_rehearsal.region.record import Record
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types.launch import NOT_A_NEW_VERSION
 
 OTHER_WORDS = {

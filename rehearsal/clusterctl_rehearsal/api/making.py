@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any  # parameters and answers are JSON-like
 
 from clusterctl_rehearsal.api.call import Call
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.record import Properties, Record
-from clusterctl_rehearsal.region.refusal import AwsError
 
 
 def refuse_dry_run(call: Call) -> None:

@@ -16,8 +16,8 @@ from pathlib import Path
 from urllib.parse import parse_qs, unquote
 from xml.sax.saxutils import escape
 
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.record import ACCOUNT_ID
-from clusterctl_rehearsal.region.refusal import AwsError
 
 SPACE = 'xmlns="http://s3.amazonaws.com/doc/2006-03-01/"'
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>'

@@ -7,8 +7,8 @@ from typing import Any  # parameters and answers are JSON-like
 
 from clusterctl_rehearsal.api.call import Call, Handler
 from clusterctl_rehearsal.api.making import made
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.record import Record
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types.deadline import SCHEDULE
 
 

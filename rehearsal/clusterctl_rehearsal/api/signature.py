@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from clusterctl_infra.region_keys import KeyPair
 
-from clusterctl_rehearsal.region.refusal import AwsError
+from clusterctl_rehearsal.refusal import AwsError
 
 MAX_SKEW_S = 15 * 60
 ALGORITHM = "AWS4-HMAC-SHA256"

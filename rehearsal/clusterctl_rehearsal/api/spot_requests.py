@@ -8,9 +8,9 @@ from typing import Any  # views are JSON-like
 from clusterctl_rehearsal.api.call import Call, Handler, tag_list
 from clusterctl_rehearsal.api.ec2_attributes import listed
 from clusterctl_rehearsal.api.making import refuse_dry_run
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.instances import launched_at
 from clusterctl_rehearsal.region.record import Record
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types.network import INSTANCE
 
 NOT_FOUND = "InvalidSpotInstanceRequestID.NotFound"

@@ -6,8 +6,8 @@ from typing import Any  # parameters and answers are JSON-like
 
 from clusterctl_rehearsal.api.call import Call, Handler
 from clusterctl_rehearsal.api.making import made, named_tags, retag
+from clusterctl_rehearsal.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.record import Record
-from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.types.deadline import STATE_MACHINE
 from clusterctl_rehearsal.states.definition import check_definition
 from clusterctl_rehearsal.states.executions import ExecutionRow, Executions

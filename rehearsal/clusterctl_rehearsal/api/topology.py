@@ -9,8 +9,8 @@ from typing import Any  # views are JSON-like
 from clusterctl_rehearsal.api.call import Call
 from clusterctl_rehearsal.api.ec2_describe import check_all_found
 from clusterctl_rehearsal.api.filters import page
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Record
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types.network import INSTANCE
 
 IDS_LIMIT = 100

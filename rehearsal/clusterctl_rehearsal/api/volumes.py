@@ -11,9 +11,9 @@ from typing import Any  # parameters and answers are JSON-like
 from clusterctl_rehearsal.api import ec2_compute_views as compute
 from clusterctl_rehearsal.api.call import Call, Handler, tag_list
 from clusterctl_rehearsal.api.making import refuse_dry_run, tags_of
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.instances import instant, launched_at
 from clusterctl_rehearsal.region.record import Record
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types.network import INSTANCE
 from clusterctl_rehearsal.region.types.row import random_hex
 from clusterctl_rehearsal.region.types.volume import VOLUME

@@ -18,7 +18,7 @@ from clusterctl_rehearsal.machines.processes import (
     running,
 )
 
-REGION_MODULE = "clusterctl_rehearsal.region.process"
+REGION_MODULE = "clusterctl_rehearsal.server.process"
 _DISK = re.compile(r"(?:--directory=)?(/.+)/([^/]+)/[^/]+/(?:disk|upper/[^/]+)")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 
-from clusterctl_rehearsal.region.refusal import AwsError
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.types.row import ResourceType
 
 

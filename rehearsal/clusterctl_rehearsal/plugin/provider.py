@@ -20,9 +20,9 @@ from google.protobuf import empty_pb2
 from clusterctl_rehearsal.plugin.difference import difference, refreshed
 from clusterctl_rehearsal.plugin.errors import provider_error
 from clusterctl_rehearsal.plugin.stack_settings import StackContext
+from clusterctl_rehearsal.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.client import RegionClient, RegionUnreachable
 from clusterctl_rehearsal.region.record import ACCOUNT_ID
-from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.settings import SettingsError
 from clusterctl_rehearsal.region.types.launch import NOT_A_NEW_VERSION
 from clusterctl_rehearsal.region.types.row import ResourceType

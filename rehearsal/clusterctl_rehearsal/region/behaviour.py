@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any  # JSON values
 
 from clusterctl_rehearsal.put_in_place import put_in_place
-from clusterctl_rehearsal.region.refusal import AwsError
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.settings import Settings, settings_from_rows
 
 CREDENTIALS_ENDED = "credentials_ended"

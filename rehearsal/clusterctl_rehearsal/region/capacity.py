@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from clusterctl_infra.catalog.reader import Catalog
 
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.record import Record
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.settings import IN_ZONE, Settings
 from clusterctl_rehearsal.region.spot import is_spot
 from clusterctl_rehearsal.region.store import Store

@@ -22,7 +22,7 @@ from clusterctl_infra.private_home import make_private_folder, private_opener, s
 
 from clusterctl_rehearsal.home import RehearsalHome
 from clusterctl_rehearsal.machines.owners import REGION_MODULE
-from clusterctl_rehearsal.region.refusal import AwsError, NothingThere, StandInRefusal
+from clusterctl_rehearsal.refusal import AwsError, NothingThere, StandInRefusal
 
 START_TIMEOUT_S = 20.0
 REQUEST_TIMEOUT_S = 600.0

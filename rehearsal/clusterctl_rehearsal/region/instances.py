@@ -14,12 +14,12 @@ from typing import Any  # facts are JSON-like
 from clusterctl_infra.names import NAME_TAG
 
 from clusterctl_rehearsal.machines.driver import MachineError, MachineState
+from clusterctl_rehearsal.refusal import StandInRefusal
 from clusterctl_rehearsal.region.existing import is_existing
 from clusterctl_rehearsal.region.journal import ENDING_AT
 from clusterctl_rehearsal.region.machine_room import MachineRoom
 from clusterctl_rehearsal.region.placement import network_name
 from clusterctl_rehearsal.region.record import Properties, Record
-from clusterctl_rehearsal.region.refusal import StandInRefusal
 from clusterctl_rehearsal.region.scheduled_events import COMPLETED, ENDS, EVENTS, REBOOTS, due, turned
 from clusterctl_rehearsal.region.spot_notices import TAKEN_BACK_AT, taken_back_at
 from clusterctl_rehearsal.region.store import Store

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any  # property values are whatever JSON can say
 
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.record import Properties, Record
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.spot import SpotRequest, spot_request
 from clusterctl_rehearsal.region.store import Store
 

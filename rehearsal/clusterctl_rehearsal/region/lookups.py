@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from clusterctl_infra.catalog.reader import Catalog
 
+from clusterctl_rehearsal.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Properties
-from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.settings import Settings
 
 Lookup = Callable[[Properties, str, Settings, Catalog], Properties]

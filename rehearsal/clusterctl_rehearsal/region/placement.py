@@ -8,11 +8,11 @@ import dataclasses
 from clusterctl_infra.catalog.instance import InstanceType
 from clusterctl_infra.names import NAME_TAG, SLOT_TAG
 
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.capacity import check_room, check_vcpus, fitting_reservation, shortage
 from clusterctl_rehearsal.region.existing import is_existing
 from clusterctl_rehearsal.region.launch import Launch, resolve
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Properties, Record
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.spot import (
     NO_SPOT_CAPACITY,
     SpotRequest,

@@ -11,12 +11,12 @@ from datetime import datetime
 
 from clusterctl_infra.catalog.reader import Catalog
 
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
 from clusterctl_rehearsal.region.existing import add_existing, is_existing
 from clusterctl_rehearsal.region.instances import Instances
 from clusterctl_rehearsal.region.placement import place
 from clusterctl_rehearsal.region.record import Properties, Record
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.settings import Settings
 from clusterctl_rehearsal.region.shares import Shares
 from clusterctl_rehearsal.region.store import Store

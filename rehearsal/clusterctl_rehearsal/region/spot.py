@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from clusterctl_infra.catalog.reader import Catalog
 
+from clusterctl_rehearsal.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.record import Properties, Record
-from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.settings import Settings
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.types.network import INSTANCE

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from clusterctl_rehearsal.refusal import StandInRefusal
 from clusterctl_rehearsal.region.record import Record
-from clusterctl_rehearsal.region.refusal import StandInRefusal
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.types.security import EGRESS_RULE, INGRESS_RULE
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.record import Record
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.types.network import CIDR_RESERVATION, INSTANCE, MOUNT_TARGET, NETWORK_INTERFACE
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any  # definitions are JSON
 
-from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
+from clusterctl_rehearsal.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.states.paths import is_expression
 
 MOST_BYTES = 1_048_576

@@ -8,11 +8,11 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, Protocol  # a machine's inputs are JSON
 
-from clusterctl_rehearsal.region.record import Record
-from clusterctl_rehearsal.region.refusal import AwsError
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.states.failure import TIMEOUT, ExecutionFailed
 from clusterctl_rehearsal.states.interpreter import Call, Execution
 
@@ -35,6 +35,19 @@ class ExecutionRow:
     cause: str | None = None
 
 
+class StateMachine(Protocol):
+    """What an execution needs of its state machine; the region's record of one has it."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def region(self) -> str: ...
+
+    @property
+    def inputs(self) -> Mapping[str, Any]: ...
+
+
 class Executions:
     """Kept in memory: a killed region forgets those under way, and its schedules start them again."""
 
@@ -55,7 +68,7 @@ class Executions:
         self._by_region: dict[str, Call] = {}
 
     def start(
-        self, machine: Record, given: str, ended: Callable[[], None] = lambda: None, *, name: str | None = None
+        self, machine: StateMachine, given: str, ended: Callable[[], None] = lambda: None, *, name: str | None = None
     ) -> ExecutionRow:
         """The new execution of a state machine; `ended` is called when it is over, however it went.
 

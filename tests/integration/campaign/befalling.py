@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clusterctl.lifecycle.change import STOPPING
+from clusterctl_rehearsal.refusal import NothingThere, StandInRefusal
 from clusterctl_rehearsal.region.client import RegionClient, RegionUnreachable
-from clusterctl_rehearsal.region.refusal import NothingThere, StandInRefusal
 
 from tests.integration.campaign.mishap import Mishap
 from tests.integration.campaign.region_facts import home_of, noticed

@@ -88,7 +88,7 @@ def test_a_plan_of_what_does_not_run_loads_nothing_that_asks_aws_or_reads_a_stat
     [
         ("clusterctl_infra.provider.server", ["pulumi"]),
         ("clusterctl_rehearsal.plugin.__main__", ["pulumi"]),
-        ("clusterctl_rehearsal.region.process", ["boto3", "botocore"]),
+        ("clusterctl_rehearsal.server.process", ["boto3", "botocore"]),
         ("clusterctl_rehearsal.region.ensure", ["botocore", "yaml", "clusterctl_infra.catalog.reader"]),
     ],
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import pytest
-from clusterctl_rehearsal.region.connections import SILENT_S, SPEAKING_S, UnprovenConnections
-from clusterctl_rehearsal.region.http import content_length
+from clusterctl_rehearsal.server.connections import SILENT_S, SPEAKING_S, UnprovenConnections
+from clusterctl_rehearsal.server.http import content_length
 
 
 @dataclass(eq=False)

@@ -8,7 +8,7 @@ from typing import Any  # definitions and answers
 
 import pytest
 from clusterctl_infra.plan.ending_machine import DRY_RUN_INPUT, SCHEDULE_INPUT, ending_definition
-from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
+from clusterctl_rehearsal.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.types.deadline import ALARM, SCHEDULE, STATE_MACHINE, due_at
 from clusterctl_rehearsal.region.types.identity import ROLE
 from clusterctl_rehearsal.region.types.network import EIP, INSTANCE, NAT_GATEWAY

@@ -8,9 +8,9 @@ import pytest
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_rehearsal.api.filters import check_page_size
 from clusterctl_rehearsal.api.model import ServiceModel
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
 from clusterctl_rehearsal.region.lookups import parameter_value
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types import network
 from clusterctl_rehearsal.region.types.addresses import EIP_ASSOCIATION
 from clusterctl_rehearsal.region.types.capacity import PLACEMENT_GROUP

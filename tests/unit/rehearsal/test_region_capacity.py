@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types.capacity import PLACEMENT_GROUP
 
 from tests.unit.rehearsal.small_region import EVERYTHING, SmallRegion

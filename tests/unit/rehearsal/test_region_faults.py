@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.fault_arguments import FaultError
 from clusterctl_rehearsal.region.faults import FAULTS, Faults
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.scheduled_events import DESCRIPTIONS
 from clusterctl_rehearsal.region.types import network
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any  # property values and answers
 
 import pytest
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.lookups import look_up
 from clusterctl_rehearsal.region.record import Record
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.settings import settings_from_rows
 from clusterctl_rehearsal.region.types.network import (
     EFS,

@@ -7,9 +7,9 @@ import gzip
 from pathlib import Path
 
 import pytest
+from clusterctl_rehearsal.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.instances import REMEMBERED_S
 from clusterctl_rehearsal.region.launch import LAUNCH_TEMPLATE
-from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.types import network
 from clusterctl_rehearsal.region.types.addresses import EIP_ASSOCIATION

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from clusterctl_rehearsal.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
 from clusterctl_rehearsal.region.launch import LAUNCH_TEMPLATE
 from clusterctl_rehearsal.region.record import Record
-from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.types import network
 from clusterctl_rehearsal.region.types.capacity import PLACEMENT_GROUP
 from clusterctl_rehearsal.region.types.identity import INSTANCE_PROFILE, ROLE

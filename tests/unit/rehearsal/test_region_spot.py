@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from clusterctl_infra.catalog.reader import load_catalog
+from clusterctl_rehearsal.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.bill import bill, billed_things
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
 from clusterctl_rehearsal.region.metadata import metadata_text
-from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 
 from tests.unit.rehearsal.api_client import Client
 from tests.unit.rehearsal.small_region import EVERYTHING, REGION, SmallRegion

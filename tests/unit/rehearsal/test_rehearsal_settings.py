@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from clusterctl_rehearsal.home import RehearsalHome
 from clusterctl_rehearsal.plugin.stack_settings import StackContext, stack_context
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.behaviour import Behaviour
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.settings import SettingsError, settings_from_rows
-from clusterctl_rehearsal.region.throttle import Throttle
+from clusterctl_rehearsal.server.throttle import Throttle
 
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"machine": "none"}, "machine: unknown key (did you mean machines?)"),

@@ -13,7 +13,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from clusterctl_infra.region_keys import KeyPair
 from clusterctl_rehearsal.api.signature import MAX_SKEW_S, Request, check_signature, known_authorization
-from clusterctl_rehearsal.region.refusal import AwsError
+from clusterctl_rehearsal.refusal import AwsError
 
 KEYS = KeyPair(access_key_id="REHEARSALAAAAAAAAAAA", secret_access_key="of this region alone")
 HOST = "127.0.0.1:4566"

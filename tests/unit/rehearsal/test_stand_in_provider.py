@@ -14,9 +14,9 @@ from clusterctl_rehearsal.home import RehearsalHome
 from clusterctl_rehearsal.plugin.errors import provider_error
 from clusterctl_rehearsal.plugin.provider import RehearsalProvider
 from clusterctl_rehearsal.plugin.stack_settings import StackContext
+from clusterctl_rehearsal.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.client import RegionClient
 from clusterctl_rehearsal.region.launch import LAUNCH_TEMPLATE
-from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.types import network
 from clusterctl_rehearsal.region.types.capacity import PLACEMENT_GROUP
 from clusterctl_rehearsal.region.types.table import TYPES

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.record import Properties, Record
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.types.network import EIP, INSTANCE, NAT_GATEWAY, NETWORK_INTERFACE
 from clusterctl_rehearsal.region.types.row import Request, ResourceType, random_hex

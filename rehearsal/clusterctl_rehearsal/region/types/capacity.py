@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION, check_room, check_vcpus
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Properties
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types.network import INSTANCE
 from clusterctl_rehearsal.region.types.row import Request, ResourceType, random_hex
 

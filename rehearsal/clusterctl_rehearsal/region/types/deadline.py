@@ -6,8 +6,8 @@ import json
 import re
 from datetime import UTC, datetime
 
+from clusterctl_rehearsal.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Properties
-from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.types.identity import ROLE
 from clusterctl_rehearsal.region.types.row import Request, ResourceType
 from clusterctl_rehearsal.states.definition import check_definition

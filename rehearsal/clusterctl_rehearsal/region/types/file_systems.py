@@ -6,8 +6,8 @@ import ipaddress
 import secrets
 import string
 
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Properties, Record
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.subnets import free_address
 from clusterctl_rehearsal.region.types.network import EFS, LUSTRE, LUSTRE_LINK, MOUNT_TARGET, SECURITY_GROUP, SUBNET
 from clusterctl_rehearsal.region.types.row import Request, ResourceType, random_hex

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Properties
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types.row import Request, ResourceType, random_hex
 
 ROLE = "aws:iam/role:Role"

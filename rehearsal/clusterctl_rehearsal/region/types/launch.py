@@ -7,9 +7,9 @@ import re
 
 from clusterctl_infra.catalog.instance import InstanceType
 
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.launch import LAUNCH_TEMPLATE, Launch, LaunchInterface, decode_user_data
 from clusterctl_rehearsal.region.record import Properties
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types.network import INSTANCE
 from clusterctl_rehearsal.region.types.row import Request, ResourceType
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Properties
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types.row import Request, ResourceType, parse_cidr, random_hex
 
 VPC = "aws:ec2/vpc:Vpc"

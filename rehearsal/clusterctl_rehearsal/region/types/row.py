@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 
 from clusterctl_infra.catalog.reader import Catalog
 
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Properties, Record
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.settings import Settings
 from clusterctl_rehearsal.region.store import Store
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 
+from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Properties
-from clusterctl_rehearsal.region.refusal import AwsError
 from clusterctl_rehearsal.region.types.network import (
     INSTANCE,
     LUSTRE,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clusterctl_rehearsal.region.refusal import StandInRefusal
+from clusterctl_rehearsal.refusal import StandInRefusal
 from clusterctl_rehearsal.region.types.addresses import ADDRESS_TYPES
 from clusterctl_rehearsal.region.types.capacity import CAPACITY_TYPES
 from clusterctl_rehearsal.region.types.deadline import DEADLINE_TYPES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from clusterctl_rehearsal.region.refusal import AwsError
+from clusterctl_rehearsal.refusal import AwsError
 
 LETTERS = r"[\w\s.:/=+\-@]"
 CODES = {"IAM": "ValidationError", "FSx": "BadRequest", "EFS": "ValidationException"}

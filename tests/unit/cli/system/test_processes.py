@@ -43,7 +43,7 @@ def test_a_pid_with_another_start_is_another_process() -> None:
         (("python3", "/cache/pulumi-language-python-exec", "--monitor"), False, True),
         (("python", "-m", "clusterctl_rehearsal.plugin", "127.0.0.1:1"), False, True),
         (("python", "-P", "-m", "clusterctl_infra.provider", "127.0.0.1:1"), False, True),
-        (("python", "-m", "clusterctl_rehearsal.region.process"), False, False),
+        (("python", "-m", "clusterctl_rehearsal.server.process"), False, False),
         (("/usr/sbin/sshd",), False, False),
         ((), False, False),
     ],

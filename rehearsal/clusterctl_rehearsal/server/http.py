@@ -23,11 +23,11 @@ from clusterctl_rehearsal.api.front import Api, Reply
 from clusterctl_rehearsal.api.signature import Authorization, Request, check_signature, known_authorization
 from clusterctl_rehearsal.full_disk import log_traceback, told
 from clusterctl_rehearsal.machines.driver import MachineError
-from clusterctl_rehearsal.region.connections import PROOF_BYTES, GuardedReads, UnprovenConnections
+from clusterctl_rehearsal.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.fault_arguments import FaultError, NoSuchNode
-from clusterctl_rehearsal.region.private_requests import PrivateRequests
-from clusterctl_rehearsal.region.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.settings import SettingsError
+from clusterctl_rehearsal.server.connections import PROOF_BYTES, GuardedReads, UnprovenConnections
+from clusterctl_rehearsal.server.private_requests import PrivateRequests
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 """AWS takes 1 MiB at most, of a state machine's definition."""

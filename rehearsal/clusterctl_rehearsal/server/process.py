@@ -33,20 +33,20 @@ from clusterctl_rehearsal.put_in_place import put_in_place
 from clusterctl_rehearsal.region.behaviour import Behaviour
 from clusterctl_rehearsal.region.existing import is_existing
 from clusterctl_rehearsal.region.faults import Faults
-from clusterctl_rehearsal.region.http import RegionServer
 from clusterctl_rehearsal.region.instances import Instances
 from clusterctl_rehearsal.region.machine_room import METADATA_ADDRESS, MachineRoom
 from clusterctl_rehearsal.region.metadata import MetadataService
 from clusterctl_rehearsal.region.node_role import role_of
-from clusterctl_rehearsal.region.private_requests import PrivateRequests
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.region import Region
 from clusterctl_rehearsal.region.schedules import Schedules
 from clusterctl_rehearsal.region.shares import Shares
 from clusterctl_rehearsal.region.store import Store
-from clusterctl_rehearsal.region.throttle import Throttle
 from clusterctl_rehearsal.region.torch_share import torch_files, torch_share
 from clusterctl_rehearsal.region.types.network import INSTANCE
+from clusterctl_rehearsal.server.http import RegionServer
+from clusterctl_rehearsal.server.private_requests import PrivateRequests
+from clusterctl_rehearsal.server.throttle import Throttle
 from clusterctl_rehearsal.states.executions import Executions
 from clusterctl_rehearsal.states.interpreter import Call
 from clusterctl_rehearsal.storage.bucket_service import BucketService

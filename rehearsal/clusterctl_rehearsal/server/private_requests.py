@@ -15,9 +15,9 @@ from clusterctl_rehearsal.region.lookups import look_up
 from clusterctl_rehearsal.region.record import Properties
 from clusterctl_rehearsal.region.region import Progress, Region
 from clusterctl_rehearsal.region.stack_file import read_settings
-from clusterctl_rehearsal.region.throttle import Throttle
 from clusterctl_rehearsal.region.types.identity import ROLE, ROLE_POLICY, ROLE_POLICY_ATTACHMENT
 from clusterctl_rehearsal.region.types.network import VPC
+from clusterctl_rehearsal.server.throttle import Throttle
 
 
 class PrivateRequests:

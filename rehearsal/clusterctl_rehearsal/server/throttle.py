@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from clusterctl_rehearsal.region.refusal import AwsError
+from clusterctl_rehearsal.refusal import AwsError
 
 
 class Throttle:
