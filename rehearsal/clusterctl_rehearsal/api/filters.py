@@ -26,8 +26,10 @@ def page(rows: Sequence[Any], parameters: Mapping[str, Any]) -> tuple[list[Any],
     """The wanted page and the token of the next. Raises InvalidParameterValue for a token that is not ours."""
     try:
         start = int(base64.b64decode(parameters.get("NextToken") or base64.b64encode(b"0")))
-    except (binascii.Error, ValueError) as e:
-        raise AwsError("InvalidParameterValue", "Invalid value for parameter nextToken.") from e
+    except (binascii.Error, ValueError):
+        start = -1
+    if start < 0:
+        raise AwsError("InvalidParameterValue", "Invalid value for parameter nextToken.")
     size = parameters.get("MaxResults") or 1000
     rest = base64.b64encode(str(start + size).encode()).decode() if start + size < len(rows) else None
     return list(rows[start : start + size]), rest

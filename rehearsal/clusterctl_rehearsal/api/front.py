@@ -20,9 +20,11 @@ from clusterctl_rehearsal.api.iam import IAM
 from clusterctl_rehearsal.api.iam_make import MAKE_IDENTITIES
 from clusterctl_rehearsal.api.json_services import SERVICE_QUOTAS, SSM, STS, TAGGING
 from clusterctl_rehearsal.api.model import ServiceModel, form
-from clusterctl_rehearsal.api.s3 import Buckets, S3Reply, S3Request, refusal_of
+from clusterctl_rehearsal.api.s3 import Buckets, S3Reply, refusal_of
+from clusterctl_rehearsal.api.s3_request import S3Request
 from clusterctl_rehearsal.api.scheduler import scheduler_route
 from clusterctl_rehearsal.api.step_functions import step_functions
+from clusterctl_rehearsal.full_disk import log_traceback
 from clusterctl_rehearsal.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.region import Region
 from clusterctl_rehearsal.states.executions import Executions
@@ -39,6 +41,15 @@ _JSON_TYPE, _REST_TYPE = "application/x-amz-json-1.1", "application/json"
 TAG_KEYS = "tagKeys"
 """The parameter of a query that may come several times."""
 _REST_SERVICES = {"elasticfilesystem": efs_route, "scheduler": scheduler_route}
+
+_INCOMPLETE: Mapping[str, str] = {
+    "ec2": "MissingParameter",
+    "elasticfilesystem": "BadRequest",
+    "fsx": "BadRequest",
+    "iam": "ValidationError",
+    "sts": "ValidationError",
+}
+"""What services say of a request without a parameter that it needs: their API references, "Common errors"."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,16 +87,24 @@ class Api:
         self._models["ec2"].knows("DescribeInstances")
 
     def answer(self, headers: Mapping[str, str], body: bytes, *, method: str = "POST", path: str = "/") -> Reply:
-        """The answer to a request, or AWS's refusal of it."""
+        """The answer to a request, or AWS's refusal of it; a failure of our own is told as one of AWS's own."""
+        try:
+            return self._answered(headers, body, method, path)
+        except Exception:  # noqa: BLE001 — the boundary: the client gets an answer, the log the rest
+            log_traceback()
+            told = "We encountered an internal error: the log of the rehearsed region has it."
+            return self.refusal(headers, AwsError("InternalFailure", told, status=500))
+
+    def _answered(self, headers: Mapping[str, str], body: bytes, method: str, path: str) -> Reply:
         scope = _SCOPE.search(headers.get("Authorization", ""))
         region_name, service = scope.groups() if scope else ("us-east-1", "sts")
         if service == "s3":
-            return self._bucket(S3Request.read(method, path, body, region_name))
+            return self._bucket(S3Request.read(method, path, headers, body, region_name))
         if service in _REST_SERVICES:
             return self._rest(service, method, path, region_name, body)
         if service in self._json_services:
             return self._json(service, region_name, headers, body)
-        return self._query(service if service in self._models else "ec2", service, region_name, form(body))
+        return self._query(service if service in self._models else "ec2", service, region_name, body)
 
     def refusal(self, headers: Mapping[str, str], error: AwsError) -> Reply:
         """A request that is not answered at all, refused in the protocol of the service that it was for."""
@@ -99,9 +118,11 @@ class Api:
             return _json_refusal(error)
         return self._query_refusal(service if service in self._models else "ec2", error, str(uuid.uuid4()))
 
-    def _query(self, spoken: str, service: str, region_name: str, params: dict[str, str]) -> Reply:
-        model, request_id, operation = self._models[spoken], str(uuid.uuid4()), params.get("Action", "")
+    def _query(self, spoken: str, service: str, region_name: str, body: bytes) -> Reply:
+        model, request_id = self._models[spoken], str(uuid.uuid4())
         try:
+            params = form(body)
+            operation = params.get("Action", "")
             handler = _QUERY_SERVICES[spoken].get(operation)
             if spoken != service or handler is None:
                 raise AwsError(
@@ -109,7 +130,7 @@ class Api:
                 )
             asked = model.parameters(operation, params)
             check_page_size(operation, asked, model.bounds)
-            result = self._call(handler, operation, asked, region_name)
+            result = self._call(handler, operation, _Asked(asked, service), region_name)
             return Reply(status=200, body=model.answer(operation, result, request_id))
         except AwsError as e:
             return self._query_refusal(spoken, e, request_id)
@@ -123,7 +144,7 @@ class Api:
             handler = self._json_services[service].get(operation)
             if handler is None:
                 raise AwsError("UnknownOperationException", f"The stand-in does not know {service}:{operation} yet.")
-            result = self._call(handler, operation, json.loads(body or b"{}"), region_name)
+            result = self._call(handler, operation, _Asked(_json_object(body), service), region_name)
             return Reply(status=200, body=json.dumps(result).encode(), content_type=_JSON_TYPE)
         except AwsError as e:
             return _json_refusal(e)
@@ -137,7 +158,7 @@ class Api:
                 raise AwsError("BadRequest", f"The stand-in does not know {service}:{method} {path} yet.")
             handler, named = route
             lists = {name: values for name, values in parse_qs(query).items() if name == TAG_KEYS}
-            asked = {**json.loads(body or b"{}"), **dict(parse_qsl(query)), **lists, **named}
+            asked = _Asked({**_json_object(body), **dict(parse_qsl(query)), **lists, **named}, service)
             result = self._call(handler, f"{method} {path}", asked, region_name)
             said = json.dumps(result).encode() if result else b""
             return Reply(status=200 if result else 204, body=said, content_type=_REST_TYPE)
@@ -161,6 +182,29 @@ class Api:
                 return handler(call)
         except StandInRefusal as e:
             raise AwsError("UnsupportedOperation", str(e)) from e
+
+
+class _Asked(dict[str, Any]):
+    """A call's parameters; one that it needs and has not is refused as AWS refuses that."""
+
+    def __init__(self, given: Mapping[str, Any], service: str) -> None:
+        super().__init__(given)
+        self._service = service
+
+    def __missing__(self, key: str) -> Any:
+        code = _INCOMPLETE.get(self._service, "ValidationException")
+        raise AwsError(code, f"The request must contain the parameter {key}")
+
+
+def _json_object(body: bytes) -> dict[str, Any]:
+    """The parameters in a body. Raises AwsError."""
+    try:
+        found = json.loads(body or b"{}")
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise AwsError("SerializationException", "The body of the request is not a JSON object")
+    return found
 
 
 def _s3_reply(said: S3Reply) -> Reply:

@@ -18,7 +18,7 @@ USUAL_PAGE = 100
 def _paged(call: Call, key: str, rows: Sequence[Any]) -> dict[str, Any]:
     """The page that was asked for, and the mark of the next one. Raises InvalidInput for a mark that is not ours."""
     mark = str(call.parameters.get("Marker") or "0")
-    if not mark.isdigit():
+    if not (mark.isascii() and mark.isdigit()):
         raise AwsError("InvalidInput", f"Invalid Marker: {mark}")
     end = int(mark) + int(call.parameters.get("MaxItems") or USUAL_PAGE)
     more = {"Marker": str(end)} if end < len(rows) else {}

@@ -12,6 +12,8 @@ from typing import Any  # models and requests are JSON-like
 from urllib.parse import parse_qsl
 from xml.sax.saxutils import escape
 
+from clusterctl_rehearsal.refusal import AwsError
+
 VERSIONS = {"ec2": "2016-11-15", "iam": "2010-05-08", "sts": "2011-06-15"}
 
 
@@ -43,7 +45,7 @@ class ServiceModel:
         return found.get("min"), found.get("max")
 
     def parameters(self, operation: str, params: Mapping[str, str]) -> dict[str, Any]:
-        """The request's parameters under the names that boto3 uses."""
+        """The request's parameters under the names that boto3 uses. Raises AwsError for a number that is none."""
         shape = self._model["operations"][operation].get("input")
         return {} if shape is None else dict(self._read(shape["shape"], "", params) or {})
 
@@ -82,7 +84,14 @@ class ServiceModel:
         text = params.get(prefix)
         if text is None or shape["type"] not in ("boolean", "integer", "long"):
             return text
-        return text == "true" if shape["type"] == "boolean" else int(text)
+        return text == "true" if shape["type"] == "boolean" else self._number(prefix, text)
+
+    def _number(self, name: str, text: str) -> int:
+        try:
+            return int(text)
+        except ValueError:
+            code = "InvalidParameterValue" if self.service == "ec2" else "ValidationError"
+            raise AwsError(code, f"Value ({text}) for parameter {name} is invalid: it is no integer") from None
 
     def _read_list(self, shape: Mapping[str, Any], prefix: str, params: Mapping[str, str]) -> list[Any] | None:
         place = prefix if self.service == "ec2" or shape.get("flattened") else f"{prefix}.member"
@@ -122,8 +131,11 @@ class ServiceModel:
 
 
 def form(body: bytes) -> dict[str, str]:
-    """The fields of a form."""
-    return dict(parse_qsl(body.decode(), keep_blank_values=True))
+    """The fields of a form. Raises AwsError."""
+    try:
+        return dict(parse_qsl(body.decode(), keep_blank_values=True))
+    except ValueError as e:
+        raise AwsError("MalformedQueryString", "The query string contains a syntax error", status=404) from e
 
 
 def _joined(prefix: str, name: str) -> str:

@@ -8,14 +8,25 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import formatdate
 from pathlib import Path
-from urllib.parse import parse_qs, unquote
+from urllib.parse import quote
 from xml.sax.saxutils import escape
 
+from clusterctl_rehearsal.api.s3_request import (
+    InvalidArgument,
+    S3Request,
+    byte_range,
+    check_digest,
+    check_location,
+    is_url_encoded,
+    page_size,
+    start_after,
+    token_of,
+)
 from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.record import ACCOUNT_ID
 
@@ -23,7 +34,9 @@ SPACE = 'xmlns="http://s3.amazonaws.com/doc/2006-03-01/"'
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>'
 NAME = re.compile(r"(?!\d+\.\d+\.\d+\.\d+$)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 """Bucket naming rules (S3 User Guide, "General purpose bucket naming rules"; 2026-11-26)."""
-MOST_KEYS = 1000
+MOST_KEY_BYTES = 1024
+MOST_NAME_BYTES = 255
+"""Of a part of a key between slashes, which is a file's name here."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,26 +48,6 @@ class S3Reply:
     headers: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class S3Request:
-    """One request, path style."""
-
-    method: str
-    bucket: str
-    key: str
-    query: Mapping[str, str]
-    body: bytes
-    region: str
-
-    @classmethod
-    def read(cls, method: str, target: str, body: bytes, region: str) -> S3Request:
-        """What a method and a target with its query ask for."""
-        path, _, query = target.partition("?")
-        bucket, _, key = unquote(path).removeprefix("/").partition("/")
-        named = {name: values[0] for name, values in parse_qs(query, keep_blank_values=True).items()}
-        return cls(method=method, bucket=bucket, key=key, query=named, body=body, region=region)
-
-
 class Buckets:
     """The folders of a home. `known`: the buckets that the settings name; none: every name is one."""
 
@@ -64,12 +57,11 @@ class Buckets:
 
     def answer(self, request: S3Request) -> S3Reply:
         """The answer. Raises AwsError."""
-        if not request.bucket:
-            return self._all(request)
-        what = "key" if request.key else "bucket"
+        what = "key" if request.key else "bucket" if request.bucket else "account"
         handler = _HANDLERS.get((what, request.method))
         if handler is None:
             raise AwsError("MethodNotAllowed", "The specified method is not allowed against this resource.", status=405)
+        _check_known(request, handler)
         return handler(self, request)
 
     def has(self, name: str) -> bool:
@@ -86,9 +78,11 @@ class Buckets:
 
     def _file(self, request: S3Request) -> Path:
         folder = self._of(request)
+        if len(request.key.encode()) > MOST_KEY_BYTES:
+            raise AwsError("KeyTooLongError", "Your key is too long")
         parts = request.key.split("/")
-        if any(part in ("", ".", "..") for part in parts[:-1]) or parts[-1] in ("", ".", ".."):
-            raise AwsError("NotImplemented", "The stand-in keeps no such key yet (S3 does).", status=501)
+        if any(part in ("", ".", "..") or "\0" in part or len(part.encode()) > MOST_NAME_BYTES for part in parts):
+            raise _no_such_key_here()
         return folder.joinpath(*parts)
 
     def _found(self, request: S3Request) -> Path:
@@ -106,6 +100,7 @@ class Buckets:
     def _make(self, request: S3Request) -> S3Reply:
         if not NAME.fullmatch(request.bucket):
             raise AwsError("InvalidBucketName", "The specified bucket is not valid.")
+        check_location(request)
         if (self._folder / request.bucket).is_dir():
             told = "Your previous request to create the named bucket succeeded and you already own it."
             raise AwsError("BucketAlreadyOwnedByYou", told, status=409)
@@ -128,34 +123,54 @@ class Buckets:
         if "location" in request.query:
             said = "" if request.region == "us-east-1" else request.region
             return _xml(f"<LocationConstraint {SPACE}>{said}</LocationConstraint>")
-        prefix, after = request.query.get("prefix", ""), request.query.get("continuation-token", "")
+        is_encoded, prefix = is_url_encoded(request), request.query.get("prefix", "")
         files = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
-        keys = sorted(key for key in files if key.startswith(prefix) and key > after)
-        shown = keys[: min(MOST_KEYS, int(request.query.get("max-keys", MOST_KEYS)))]
-        rows = "".join(_row(key, files[key]) for key in shown)
-        more = len(shown) < len(keys)
-        token = f"<NextContinuationToken>{escape(shown[-1])}</NextContinuationToken>" if more and shown else ""
-        head = f"<Name>{request.bucket}</Name><Prefix>{escape(prefix)}</Prefix><KeyCount>{len(shown)}</KeyCount>"
-        said = f"{head}<IsTruncated>{str(more).lower()}</IsTruncated>{token}{rows}"
-        return _xml(f"<ListBucketResult {SPACE}>{said}</ListBucketResult>")
+        found = _entries(sorted(files), prefix, request.query.get("delimiter", ""), start_after(request))
+        shown = found[: page_size(request)]
+        is_truncated = bool(shown) and len(shown) < len(found)
+        token = f"<NextContinuationToken>{token_of(shown[-1])}</NextContinuationToken>" if is_truncated else ""
+        rows = "".join(_row(_written(entry, is_encoded), files.get(entry)) for entry in shown)
+        encoding = "<EncodingType>url</EncodingType>" if is_encoded else ""
+        head = f"<Name>{request.bucket}</Name><Prefix>{_written(prefix, is_encoded)}</Prefix>{encoding}"
+        count = f"<KeyCount>{len(shown)}</KeyCount><IsTruncated>{str(is_truncated).lower()}</IsTruncated>"
+        return _xml(f"<ListBucketResult {SPACE}>{head}{count}{token}{rows}</ListBucketResult>")
 
     def _put(self, request: S3Request) -> S3Reply:
         file = self._file(request)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(request.body)
+        check_digest(request)
+        _check_conditions(request, file)
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(request.body)
+        except (FileExistsError, IsADirectoryError, NotADirectoryError) as e:  # a key `a` beside a key `a/b`
+            raise _no_such_key_here() from e
         return S3Reply(headers=(("ETag", _etag(file)),))
 
     def _get(self, request: S3Request) -> S3Reply:
         file = self._found(request)
-        return S3Reply(body=b"" if request.method == "HEAD" else file.read_bytes(), headers=_described(file))
+        _check_conditions(request, file)
+        if request.headers.get("if-none-match") == _etag(file):
+            return S3Reply(status=304, headers=(("ETag", _etag(file)),))
+        content = file.read_bytes()
+        part = byte_range(request, len(content))
+        shown = content if part is None else content[part.start : part.stop]
+        where = () if part is None else (("Content-Range", f"bytes {part.start}-{part.stop - 1}/{len(content)}"),)
+        return S3Reply(
+            status=200 if part is None else 206,
+            body=b"" if request.method == "HEAD" else shown,
+            headers=(*_described(file, len(shown)), *where),
+        )
 
     def _drop(self, request: S3Request) -> S3Reply:
         """S3 answers this for a key that is not there, too."""
-        self._file(request).unlink(missing_ok=True)
+        file = self._file(request)
+        if file.is_file():
+            file.unlink(missing_ok=True)
         return S3Reply(status=204)
 
 
 _HANDLERS: Mapping[tuple[str, str], Callable[[Buckets, S3Request], S3Reply]] = {
+    ("account", "GET"): Buckets._all,
     ("bucket", "PUT"): Buckets._make,
     ("bucket", "HEAD"): Buckets._look,
     ("bucket", "GET"): Buckets._list,
@@ -165,26 +180,76 @@ _HANDLERS: Mapping[tuple[str, str], Callable[[Buckets, S3Request], S3Reply]] = {
     ("key", "HEAD"): Buckets._get,
     ("key", "DELETE"): Buckets._drop,
 }
+_LISTING = ("continuation-token", "delimiter", "encoding-type", "fetch-owner", "list-type", "marker", "max-keys")
+_QUERIES: Mapping[Callable[[Buckets, S3Request], S3Reply], tuple[str, ...]] = {
+    Buckets._list: (*_LISTING, "location", "prefix", "start-after"),
+}
+_MARK = "x-id"
+"""Some SDKs name the operation so, for their users' logs."""
+_REFUSED_HEADERS = ("if-modified-since", "if-unmodified-since", "x-amz-copy-source")
+
+
+def _check_known(request: S3Request, handler: Callable[[Buckets, S3Request], S3Reply]) -> None:
+    """Raises AwsError where a request asks for more than the stand-in does: a copy, a part of an upload, a tag."""
+    more = [name for name in request.query if name not in (*_QUERIES.get(handler, ()), _MARK)]
+    more += [name for name in _REFUSED_HEADERS if name in request.headers]
+    if more:
+        told = f"The stand-in does not know what {', '.join(sorted(more))} implies yet (S3 does)."
+        raise AwsError("NotImplemented", told, status=501)
+
+
+def _check_conditions(request: S3Request, file: Path) -> None:
+    wanted = request.headers.get("if-match")
+    is_another = wanted is not None and (not file.is_file() or wanted not in ("*", _etag(file)))
+    is_taken = request.method == "PUT" and request.headers.get("if-none-match") == "*" and file.is_file()
+    if is_another or is_taken:
+        told = "At least one of the pre-conditions you specified did not hold"
+        raise AwsError("PreconditionFailed", told, status=412)
+
+
+def _no_such_key_here() -> AwsError:
+    return AwsError("NotImplemented", "The stand-in keeps no such key yet (S3 does).", status=501)
+
+
+def _entries(keys: Sequence[str], prefix: str, delimiter: str, after: str) -> list[str]:
+    """The keys of a listing; what ends with the delimiter stands for all keys that begin so."""
+    entries: dict[str, None] = {}
+    for key in keys:
+        is_told = key <= after or (delimiter and after.endswith(delimiter) and key.startswith(after))
+        if is_told or not key.startswith(prefix):
+            continue
+        head, found, _ = key[len(prefix) :].partition(delimiter) if delimiter else (key, "", "")
+        entries[f"{prefix}{head}{found}" if found else key] = None
+    return list(entries)
+
+
+def _written(key: str, is_encoded: bool) -> str:
+    return quote(key, safe="/") if is_encoded else escape(key)
 
 
 def refusal_of(error: AwsError, request_id: str) -> S3Reply:
     """An error as S3 writes it."""
     said = f"<Code>{escape(error.code)}</Code><Message>{escape(error.message)}</Message>"
+    if isinstance(error, InvalidArgument):
+        said += f"<ArgumentName>{error.argument}</ArgumentName><ArgumentValue>{escape(error.value)}</ArgumentValue>"
     return S3Reply(status=error.status, body=f"{HEAD}<Error>{said}<RequestId>{request_id}</RequestId></Error>".encode())
 
 
-def _described(file: Path) -> tuple[tuple[str, str], ...]:
+def _described(file: Path, length_bytes: int) -> tuple[tuple[str, str], ...]:
     changed = formatdate(file.stat().st_mtime, usegmt=True)
-    length = ("Content-Length", str(file.stat().st_size))
+    length = ("Content-Length", str(length_bytes))
     return (("ETag", _etag(file)), ("Last-Modified", changed), length)
 
 
-def _row(key: str, file: Path) -> str:
+def _row(key: str, file: Path | None) -> str:
+    """One key of a listing, or what several begin with; `key` as it is written."""
+    if file is None:
+        return f"<CommonPrefixes><Prefix>{key}</Prefix></CommonPrefixes>"
     changed = datetime.fromtimestamp(file.stat().st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
     facts = (
         f"<LastModified>{changed}</LastModified><ETag>{escape(_etag(file))}</ETag><Size>{file.stat().st_size}</Size>"
     )
-    return f"<Contents><Key>{escape(key)}</Key>{facts}<StorageClass>STANDARD</StorageClass></Contents>"
+    return f"<Contents><Key>{key}</Key>{facts}<StorageClass>STANDARD</StorageClass></Contents>"
 
 
 def _etag(file: Path) -> str:

@@ -29,7 +29,7 @@ def step_functions(executions: Executions) -> dict[str, Handler]:
         return _execution(row)
 
     def of_machine(call: Call) -> dict[str, Any]:
-        wanted, limit = call.parameters.get("statusFilter"), int(call.parameters.get("maxResults") or 100)
+        wanted, limit = call.parameters.get("statusFilter"), _page_size(call)
         newest_first = executions.of_machine(_machine(call).id)[::-1]
         rows = [row for row in newest_first if wanted in (None, row.status)][:limit]
         shown = ("executionArn", "stateMachineArn", "name", "status", "startDate", "stopDate")
@@ -93,6 +93,14 @@ def _describe(call: Call) -> dict[str, Any]:
         "type": row.inputs["type"],
         "creationDate": row.created_at,
     }
+
+
+def _page_size(call: Call) -> int:
+    """From 1 to 1000; 0 and nothing are the usual page (Step Functions API, ListExecutions). Raises AwsError."""
+    asked = call.parameters.get("maxResults") or 100
+    if not isinstance(asked, int) or not 1 <= asked <= 1000:
+        raise AwsError("ValidationException", f"Value '{asked}' at 'maxResults' must be between 0 and 1000")
+    return asked
 
 
 def _tagged(call: Call) -> Record:

@@ -116,6 +116,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         length = content_length(self.headers.get("Content-Length"))
+        if self.headers.get("Transfer-Encoding") is not None:  # S3's MissingContentLength; no client of ours does so
+            return self._turn_away(_nothing(411), PROOF_BYTES)
         if length is None:
             return self._turn_away(_nothing(400), 0)
         try:
@@ -206,7 +208,8 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in reply.headers:
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(reply.body)
+        if self.command != "HEAD":  # whose answer has no body, whatever it says of its length
+            self.wfile.write(reply.body)
 
 
 def content_length(text: str | None) -> int | None:

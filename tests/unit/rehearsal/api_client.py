@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 import botocore.session
 from botocore import parsers, serialize
+from botocore.awsrequest import HeadersDict
 from botocore.model import Shape
 from clusterctl_rehearsal.api.front import Api
 
@@ -43,7 +44,7 @@ class Client:
             method=request["method"],
             path=f"{request['url_path']}{mark}{query}",
         )
-        headers = {name.lower(): value for name, value in reply.headers}
+        headers = HeadersDict(reply.headers)
         answer = {"status_code": reply.status, "headers": headers, "body": reply.body}
         parsed = parsers.create_parser(model.resolved_protocol).parse(answer, cast(Shape, shape.output_shape))
         return parsed["Error"]["Code"] if reply.status >= 300 else parsed

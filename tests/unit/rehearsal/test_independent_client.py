@@ -10,7 +10,7 @@ from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.types import network
 
 from tests.unit.rehearsal.api_client import Client
-from tests.unit.rehearsal.small_region import TAGS, TRUST, SmallRegion
+from tests.unit.rehearsal.small_region import REGION, TAGS, TRUST, SmallRegion
 
 IMAGE = "ami-0123456789abcdef0"
 TAGGED = [{"Key": "purpose", "Value": "test"}]
@@ -334,8 +334,9 @@ def test_file_systems_are_tagged_and_changed(world: SmallRegion, client: Client)
 def test_objects_lie_where_nodes_find_them_when_they_first_look(world: SmallRegion, client: Client) -> None:
     world.behaviour.register({"buckets": ["ours"]})
     assert client.call("s3", "ListObjectsV2", Bucket="new-data") == "NoSuchBucket"
-    client.call("s3", "CreateBucket", Bucket="new-data")
-    assert client.call("s3", "CreateBucket", Bucket="new-data") == "BucketAlreadyOwnedByYou"
+    here = {"CreateBucketConfiguration": {"LocationConstraint": REGION}}
+    client.call("s3", "CreateBucket", Bucket="new-data", **here)
+    assert client.call("s3", "CreateBucket", Bucket="new-data", **here) == "BucketAlreadyOwnedByYou"
     assert client.call("s3", "CreateBucket", Bucket="No_Name") == "InvalidBucketName"
     for number in range(3):
         client.call("s3", "PutObject", Bucket="new-data", Key=f"shards/{number} a.bin", Body=b"data")
