@@ -12,14 +12,21 @@ Table = Callable[[], list[tuple[str, ...]]]
 
 TABLES: dict[str, tuple[Table, tuple[str, ...]]] = {
     "startup": (startup.table, ("command", "median", "over python", "aim")),
-    "api": (api.table, ("what", "median", "more than", "aim")),
-    "barrier": (barrier.table, ("comes last", "wait", "all go on after", "aim")),
+    "api": (api.table, ("what", "median", "difference", "aim")),
+    "barrier": (barrier.table, ("who comes last", "who waits", "time until all have gone on", "aim")),
     "rehearsed": (rehearsed.table, ("machines", "nodes", "up → all ready", "aim", "down", "aim")),
-    "run": (jobs.table, ("jobs of one process on each of four nodes (medians of 5), and larger", "measured", "aim")),
-    "top": (top.table, ("nodes × GPUs", "every", "CPU", "memory", "aim")),
+    "run": (
+        jobs.table,
+        (
+            "a job with one process on each of four nodes (medians of 5), unless the row names a larger one",
+            "measured",
+            "aim",
+        ),
+    ),
+    "top": (top.table, ("nodes × GPUs", "interval", "CPU", "memory", "aim")),
     "fanout": (fanout.table, ("servers", "tool", "median", "× Go", "processor", "peak MiB", "aim")),
-    "round-trips": (round_trips.table, ("tool", "round trips beside TCP's own", "aim")),
-    "preflight": (preflight.table, ("nodes", "each call", "plan --online", "over plan", "aim")),
+    "round-trips": (round_trips.table, ("tool", "round trips, not counting TCP's handshake", "aim")),
+    "preflight": (preflight.table, ("nodes", "delay of each AWS call", "plan --online", "more than plan", "aim")),
     "before": (before.table, ("what", "then", "now", "ratio (of each round)", "aim")),
     "engine": (
         engine.table,

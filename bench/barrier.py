@@ -22,8 +22,8 @@ def table() -> list[tuple[str, ...]]:
     slot_0_last = [(1 + first, A_PROCESS) for first in range(0, WAITING, A_PROCESS)]
     slot_0_first = [(0, 1), *((first, min(A_PROCESS, WAITING - first)) for first in range(1, WAITING, A_PROCESS))]
     return [
-        ("a node", f"{WAITING}, slot 0 among them", f"{_released_s(slot_0_first, last=WAITING):.2f} s", AIM),
-        ("slot 0", f"{WAITING}, each asking anew", f"{_released_s(slot_0_last, last=0):.2f} s", AIM),
+        ("a node", f"{WAITING}, including slot 0", f"{_released_s(slot_0_first, last=WAITING):.2f} s", AIM),
+        ("slot 0", f"{WAITING}, which try again and again", f"{_released_s(slot_0_last, last=0):.2f} s", AIM),
     ]
 
 

@@ -58,8 +58,8 @@ def _coordinator_rows() -> list[Row]:
             child.kill()
     what = f"a coordinator with {MEMBERS:,} supervisors"
     return [
-        (f"{what}: the last one comes → all are told to start", f"{started_s:.2f} s", "< 2 s"),
-        (f"{what}: cancelled → all know how it ended", f"{finished_s:.2f} s", "< 2 s"),
+        (f"{what}: from the last one's arrival until all are told to start", f"{started_s:.2f} s", "< 2 s"),
+        (f"{what}: from a cancel until all know how the job ended", f"{finished_s:.2f} s", "< 2 s"),
     ]
 
 
@@ -137,9 +137,9 @@ def _followed(env: Mapping[str, str], work: Path) -> list[Row]:
     lag_s = statistics.quantiles(lags_s, n=100)[98]
     what = f"{LINES_PER_S:,} lines/s over {NODES} nodes for {SPOKEN_S} s"
     return [
-        (f"{what}: said → read, 99 of 100", f"{lag_s:.2f} s (the latest {max(lags_s):.2f} s)", "< 0.5 s"),
+        (f"{what}: from written to read, for 99 % of them", f"{lag_s:.2f} s (at most {max(lags_s):.2f} s)", "< 0.5 s"),
         (f"{what}: lost", f"{wanted - len(lags_s)}", "0"),
-        ("a supervisor meanwhile, of a core", f"{100 * max(shares):.1f} %", "< 5 %"),
+        ("a supervisor meanwhile, share of a core", f"{100 * max(shares):.1f} %", "< 5 %"),
     ]
 
 
@@ -149,7 +149,7 @@ def _idle(env: Mapping[str, str], work: Path) -> Row:
     before = {pid: cpu_s(pid) for pid in supervisors("waits")}
     time.sleep(IDLE_S)
     most = max((cpu_s(pid) - at_s) / IDLE_S for pid, at_s in before.items())
-    return ("a supervisor of a job that says nothing, of a core", f"{100 * most:.1f} %", "< 5 %")
+    return ("a supervisor of a job without output, share of a core", f"{100 * most:.1f} %", "< 5 %")
 
 
 def supervisors(job: str) -> list[int]:

@@ -21,16 +21,16 @@ def table(lived: Sequence[Life], reports: Mapping[int, Report]) -> list[str]:
         *_mishaps([mishap for report in told for mishap in report.met], lives=len(told)),
         ("clusters on spot machines", str(sum(life.is_spot for life in ended)), ""),
         ("clusters with a file system", str(sum(life.has_storage for life in ended)), ""),
-        _left_alone("whole, and left alone until its deadline", "deadline", ended, reports),
-        _left_alone("cut off in `up`, and left alone until its deadline", "forsaken", ended, reports),
+        _left_alone("complete, and left alone until its deadline", "deadline", ended, reports),
+        _left_alone("interrupted during `up`, and left alone until its deadline", "forsaken", ended, reports),
         (
-            "looks at what bills",
+            "checks of what bills",
             str(sum(report.looks for report in told)),
-            f"{sum(report.things for report in told)} things seen",
+            f"{sum(report.things for report in told)} resources seen",
         ),
-        ("leaks: it bills, and `reap` does not list it", str(sum(report.leaks for report in told)), ""),
+        ("leaks: resources that bill and that `reap` does not list", str(sum(report.leaks for report in told)), ""),
         *_money(told),
-        ("anything else wrong", str(sum(len(report.wrong) - report.leaks for report in told)), ""),
+        ("any other error", str(sum(len(report.wrong) - report.leaks for report in told)), ""),
     ]
     return [f"| {' | '.join(row)} |" for row in rows]
 
@@ -38,14 +38,22 @@ def table(lived: Sequence[Life], reports: Mapping[int, Report]) -> list[str]:
 def _mishaps(met: Sequence[Met], *, lives: int) -> list[Row]:
     faults = sorted({mishap.fault for mishap in met})
     return [
-        ("runs", str(len(met)), f"met their command: {sum(mishap.is_met for mishap in met)}; clusters: {lives}"),
+        (
+            "runs",
+            str(len(met)),
+            f"happened while the command still ran: {sum(mishap.is_met for mishap in met)}; clusters: {lives}",
+        ),
         *(_fault(fault, [mishap for mishap in met if mishap.fault == fault]) for fault in faults),
     ]
 
 
 def _fault(fault: str, met: Sequence[Met]) -> Row:
     hit = Counter(mishap.action for mishap in met if mishap.is_met)
-    return fault, str(len(met)), "met: " + (", ".join(f"{count} {name}" for name, count in sorted(hit.items())) or "-")
+    return (
+        fault,
+        str(len(met)),
+        "during: " + (", ".join(f"{count} {name}" for name, count in sorted(hit.items())) or "-"),
+    )
 
 
 def _left_alone(name: str, ending: Ending, ended: Sequence[Life], reports: Mapping[int, Report]) -> Row:
@@ -54,8 +62,8 @@ def _left_alone(name: str, ending: Ending, ended: Sequence[Life], reports: Mappi
     for life in of_it:
         by_aws = life.is_frozen_at_the_end and ending == "deadline"
         late[by_aws] = max(late.get(by_aws, 0.0), reports[life.number].late_s or 0.0)
-    who = {False: "by the nodes alone", True: "by AWS's schedule, as a node stood still"}
-    told = [f"gone {late_s:.1f} s after it, {who[by_aws]}" for by_aws, late_s in sorted(late.items())]
+    who = {False: "by the nodes alone", True: "by AWS's schedule, because a node was frozen"}
+    told = [f"gone {late_s:.1f} s after the deadline, {who[by_aws]}" for by_aws, late_s in sorted(late.items())]
     return name, str(len(of_it)), "; ".join(told)
 
 
@@ -76,11 +84,15 @@ def _money(told: Sequence[Report]) -> list[Row]:
         (
             "simulated bill for machines",
             f"${sum(account.bill_usd for account in accounts):.2f}",
-            f"${empty:.2f} for empty places",
+            f"${empty:.2f} more for reserved places without a machine",
         ),
-        ("of that in no ledger", f"${uncounted:.2f}", "their `up` was cut off; `cost` has them all the same"),
-        ("machines whose `cost` is the bill to the cent", str(sum(cost.to_the_cent for cost in costs)), ""),
-        ("machines whose end `cost` assumes", str(assumed), f"at most {early_s:.0f} s before the true one"),
-        ("machines that were seen to their end", str(seen), f"of {machines}"),
-        ("of all those not to the cent", str(off), ""),
+        (
+            "part of the bill that is in no ledger",
+            f"${uncounted:.2f}",
+            "the `up` was interrupted; `cost` shows it all the same",
+        ),
+        ("machines whose `cost` equals the bill to the cent", str(sum(cost.to_the_cent for cost in costs)), ""),
+        ("machines whose end `cost` had to assume", str(assumed), f"at most {early_s:.0f} s before the real end"),
+        ("machines that were observed until their end", str(seen), f"of {machines}"),
+        ("machines whose cost is wrong", str(off), ""),
     ]

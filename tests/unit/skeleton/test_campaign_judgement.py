@@ -213,6 +213,6 @@ def test_the_table_counts_what_met_its_command_and_every_leak() -> None:
         account=ACCOUNT,
     )
     text = "\n".join(table(lives(1, runs=2), {0: report}))
-    assert "| runs | 2 | met their command: 1; clusters: 1 |" in text
-    assert "| kill | 2 | met: 1 up |" in text
-    assert "| leaks: it bills, and `reap` does not list it | 1 |  |" in text
+    assert "| runs | 2 | happened while the command still ran: 1; clusters: 1 |" in text
+    assert "| kill | 2 | during: 1 up |" in text
+    assert "| leaks: resources that bill and that `reap` does not list | 1 |  |" in text
