@@ -10,7 +10,7 @@ import math
 from datetime import datetime, timedelta
 
 from clusterctl_infra.adopted import Adopted, AdoptedCapacity, AdoptedNetwork, adopted_to_json
-from clusterctl_infra.config.model import AdoptConfig
+from clusterctl_infra.config.network import AdoptConfig
 from clusterctl_infra.errors import CloudError, NotBegun
 from clusterctl_infra.names import IDENTITY_TYPE
 from clusterctl_infra.plan.mount_clients import client_sources

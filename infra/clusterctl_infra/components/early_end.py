@@ -12,7 +12,7 @@ import pulumi
 import pulumi_aws as aws
 
 from clusterctl_infra.components.partition import partition
-from clusterctl_infra.config.model import CapsConfig
+from clusterctl_infra.config.caps import CapsConfig
 from clusterctl_infra.names import guard_name
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
@@ -10,38 +9,30 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from clusterctl_infra.catalog.instance import InstanceType
 from clusterctl_infra.catalog.reader import Catalog
 from clusterctl_infra.config.block_search import BlockConfig, BlockSearch, or_text
+from clusterctl_infra.config.caps import CapsConfig
 from clusterctl_infra.config.choice import Chosen, InstanceChoice, choose_instance
 from clusterctl_infra.config.fields import (
     KMS_EXAMPLE,
-    Bastion,
-    Cidr,
-    ClusterPrice,
-    Dollars,
-    Duration,
     Env,
     KmsKeyArn,
     Name,
     NodeCount,
-    NodePrice,
     Owner,
     PolicyArn,
-    PublicKey,
     ReservationId,
     RootDiskGib,
-    SubnetId,
     Tags,
     Text,
-    VpcId,
     check_text,
 )
 from clusterctl_infra.config.hooks import Package, ScriptConfig, or_texts
+from clusterctl_infra.config.network import AccessConfig, NetworkConfig
 from clusterctl_infra.config.storage import STRICT, StorageConfig
 from clusterctl_infra.config.storage_fields import check_workflow_storage
 from clusterctl_infra.errors import ConfigError
 
 DEFAULT_ROOT_DISK_GIB = 200
 DEFAULT_IMAGE = "dlami-base-ubuntu-22.04"
-LOGIN_USER = "ubuntu"
 Market = Literal["on-demand", "spot", "capacity-block", "reservation"]
 
 
@@ -53,13 +44,6 @@ def check_one_or_list(value: object) -> str | tuple[str, ...]:
             raise ValueError("an empty list")
         return entries[0] if len(entries) == 1 else entries
     return check_text(value).strip()
-
-
-def check_user(value: object) -> str:
-    """Raises ValueError for any but the one user."""
-    if value != LOGIN_USER:
-        raise ValueError(f"the login user is {LOGIN_USER} on every image; leave the key out")
-    return LOGIN_USER
 
 
 def check_target(value: object) -> str:
@@ -76,124 +60,7 @@ OneOrList = Annotated[
     BeforeValidator(check_one_or_list),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
 ]
-User = Annotated[str, BeforeValidator(check_user), WithJsonSchema({"const": LOGIN_USER})]
-
-
 Target = Annotated[str, BeforeValidator(check_target), WithJsonSchema({"const": "aws"})]
-
-
-class AdoptConfig(BaseModel):
-    """A network that exists: nothing of it is changed or ended, and the cluster makes a security group in it."""
-
-    model_config = STRICT
-    vpc_id: VpcId = Field(description="The VPC.", examples=["vpc-0a1b2c3d4e5f67890"])
-    node_subnet_id: SubnetId = Field(
-        description=(
-            "The subnet for nodes, which says the zone; before the first node a range of its free addresses is chosen, "
-            "and slot i keeps the range's address i."
-        ),
-        examples=["subnet-0a1b2c3d4e5f67890"],
-    )
-    service_subnet_id: SubnetId | None = Field(
-        default=None,
-        description=(
-            "The subnet for file systems that the cluster makes. In the nodes' own subnet AWS could give one of them "
-            "an address of a slot."
-        ),
-        examples=["subnet-0f9e8d7c6b5a43210"],
-    )
-
-
-class NetworkConfig(BaseModel):
-    """The addresses of the cluster's own network."""
-
-    model_config = STRICT
-    vpc_cidr: Cidr = Field(default="10.0.0.0/16", description="The whole network.", examples=["10.20.0.0/16"])
-    node_subnet_cidr: Cidr = Field(
-        default="10.0.0.0/20",
-        description="Nodes live in its upper half: slot i has the half's address + i.",
-        examples=["10.20.0.0/20"],
-    )
-    service_subnet_cidr: Cidr = Field(
-        default="10.0.16.0/24",
-        description="File systems and gateways, so that none takes a slot's address.",
-        examples=["10.20.16.0/24"],
-    )
-    adopt: AdoptConfig | None = Field(
-        default=None,
-        description="Use a network that exists, instead of the ranges above; docs/adopted.md.",
-    )
-
-
-class AccessConfig(BaseModel):
-    """Who reaches the nodes, and how."""
-
-    model_config = STRICT
-    mode: Literal["public", "private"] = Field(
-        default="public", description="`public`: each node has a public address; `private`: none has."
-    )
-    ssh_from: tuple[Cidr, ...] = Field(
-        default=(),
-        description=(
-            "Networks that may reach port 22: your address as the internet sees it, with /32. Empty by default: nobody "
-            "is let in unasked. Examples' addresses, such as this one, are refused on AWS."
-        ),
-    )
-    bastion: Bastion | None = Field(
-        default=None,
-        description=(
-            "With `private`: the host that leads to the nodes' addresses, by your own ssh settings; its address has to "
-            "be in ssh_from. Left out: AWS's Session Manager, which needs no way in from outside."
-        ),
-        examples=["ada@bastion.example.com"],
-    )
-    user: User = Field(default=LOGIN_USER, description="The login user: made on every image, so always the same.")
-    authorized_keys: tuple[PublicKey, ...] = Field(
-        default=(), description="Public keys that may log in; empty: a key is derived for the cluster."
-    )
-
-
-class CapsConfig(BaseModel):
-    """Limits that end in a refusal before, or in a deadline."""
-
-    model_config = STRICT
-    price_usd_per_hour: NodePrice | None = Field(
-        default=None,
-        description="Per node. A dearer node is refused; of spot machines it is the most that AWS may bill.",
-    )
-    total_usd_per_hour: ClusterPrice | None = Field(
-        default=None,
-        description=(
-            "The whole cluster: nodes with their root disks, public addresses, the NAT gateway, storage. A dearer "
-            "cluster is refused."
-        ),
-    )
-    budget_usd: Dollars | None = Field(
-        default=None, description="The whole cluster, ever. Spent: the cluster ends, whatever `runtime` says."
-    )
-    runtime: Duration = Field(
-        default=timedelta(hours=24),
-        description="Per run, from creation. There is no unlimited: a forgotten cluster costs one day. At most 30d.",
-        json_schema_extra={"default": "24h"},
-    )
-    dead_man: Duration | None = Field(
-        default=None,
-        description=(
-            "A node that slot 0 has not answered for this long ends, and so does slot 0 without a majority, which "
-            "then has AWS end the rest. So does the lowest of those that lost slot 0, if they are half of the nodes or "
-            "more; fewer have it do so if slot 0 has no machine any more. Left out: none does, because a network that "
-            "fails for a while would end trainings that may go on."
-        ),
-        examples=["30m"],
-    )
-    idle: Duration | None = Field(
-        default=None,
-        description=(
-            "The cluster ends when no node has shown a sign of life for this long. Left out: it does not, because one "
-            "that is prepared today and used tomorrow would be gone."
-        ),
-        examples=["45m"],
-    )
 
 
 class ClusterConfig(BaseModel):

@@ -22,7 +22,8 @@ from clusterctl_infra.config.capacity_rules import (
 from clusterctl_infra.config.choice import check_instance_type, choose_by_gpus
 from clusterctl_infra.config.document import Path
 from clusterctl_infra.config.hooks import repeated_names
-from clusterctl_infra.config.model import ClusterConfig, NetworkConfig
+from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.config.network import NetworkConfig
 from clusterctl_infra.config.problems import ConfigProblem, shown
 from clusterctl_infra.config.storage_rules import (
     bucket_keys_are_few,

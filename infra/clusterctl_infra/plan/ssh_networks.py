@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 
-from clusterctl_infra.config.model import AccessConfig
+from clusterctl_infra.config.network import AccessConfig
 from clusterctl_infra.plan.case import error
 from clusterctl_infra.plan.model import Problem
 

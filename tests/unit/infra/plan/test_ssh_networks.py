@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from clusterctl_infra.config.model import AccessConfig
+from clusterctl_infra.config.network import AccessConfig
 from clusterctl_infra.plan.ssh_networks import refused_on_aws
 
 
