@@ -89,16 +89,16 @@ class AdoptConfig(BaseModel):
     vpc_id: VpcId = Field(description="The VPC.", examples=["vpc-0a1b2c3d4e5f67890"])
     node_subnet_id: SubnetId = Field(
         description=(
-            "The subnet for nodes, which says the zone; before the first node a range of its free addresses is chosen, "
-            "and slot i keeps the range's address i."
+            "The subnet for nodes; its zone is the cluster's. Before the first node, a range of its free "
+            "addresses is chosen, and slot i keeps the i-th address of the range."
         ),
         examples=["subnet-0a1b2c3d4e5f67890"],
     )
     service_subnet_id: SubnetId | None = Field(
         default=None,
         description=(
-            "The subnet for file systems that the cluster makes. In the nodes' own subnet AWS could give one of them "
-            "an address of a slot."
+            "The subnet for file systems that the cluster makes; in the nodes' own subnet, AWS could give one "
+            "of them the address of a slot."
         ),
         examples=["subnet-0f9e8d7c6b5a43210"],
     )
@@ -135,15 +135,15 @@ class AccessConfig(BaseModel):
     ssh_from: tuple[Cidr, ...] = Field(
         default=(),
         description=(
-            "Networks that may reach port 22: your address as the internet sees it, with /32. Empty by default: nobody "
-            "is let in unasked. Examples' addresses, such as this one, are refused on AWS."
+            "Networks that may reach port 22: your address as the internet sees it, with /32. Empty by "
+            "default, so nobody is let in. Addresses of examples, such as this one, are refused on AWS."
         ),
     )
     bastion: Bastion | None = Field(
         default=None,
         description=(
-            "With `private`: the host that leads to the nodes' addresses, by your own ssh settings; its address has to "
-            "be in ssh_from. Left out: AWS's Session Manager, which needs no way in from outside."
+            "With `private`: a host through which nodes are reached, with your own ssh settings; its address "
+            "has to be in ssh_from. Left out: AWS's Session Manager, which needs no open port."
         ),
         examples=["ada@bastion.example.com"],
     )
@@ -159,38 +159,45 @@ class CapsConfig(BaseModel):
     model_config = STRICT
     price_usd_per_hour: NodePrice | None = Field(
         default=None,
-        description="Per node. A dearer node is refused; of spot machines it is the most that AWS may bill.",
+        description=("Per node. A more expensive node is refused; for spot machines it is the most that AWS may bill."),
     )
     total_usd_per_hour: ClusterPrice | None = Field(
         default=None,
         description=(
-            "The whole cluster: nodes with their root disks, public addresses, the NAT gateway, storage. A dearer "
-            "cluster is refused."
+            "The whole cluster: nodes with their root disks, public addresses, the NAT gateway, storage. A "
+            "more expensive cluster is refused."
         ),
     )
     budget_usd: Dollars | None = Field(
-        default=None, description="The whole cluster, ever. Spent: the cluster ends, whatever `runtime` says."
+        default=None,
+        description=(
+            "The whole cluster, over all its runs. When it is spent, the cluster ends, whatever `runtime` says."
+        ),
     )
     runtime: Duration = Field(
         default=timedelta(hours=24),
-        description="Per run, from creation. There is no unlimited: a forgotten cluster costs one day. At most 30d.",
+        description=(
+            "Per run, from its creation; at most 30d. There is always a limit, so a forgotten cluster costs a "
+            "day and not a month."
+        ),
         json_schema_extra={"default": "24h"},
     )
     dead_man: Duration | None = Field(
         default=None,
         description=(
-            "A node that slot 0 has not answered for this long ends, and so does slot 0 without a majority, which "
-            "then has AWS end the rest. So does the lowest of those that lost slot 0, if they are half of the nodes or "
-            "more; fewer have it do so if slot 0 has no machine any more. Left out: none does, because a network that "
-            "fails for a while would end trainings that may go on."
+            "A node ends if slot 0 has not answered it for this long. Slot 0 ends if it has had no majority "
+            "of the nodes for this long, and has AWS end the rest. If half of the nodes or more have lost "
+            "slot 0, the lowest of them has AWS end the cluster; if fewer have, AWS ends it only if slot 0 "
+            "has no machine. Left out: none of this, because a short network failure would end trainings that "
+            "could go on."
         ),
         examples=["30m"],
     )
     idle: Duration | None = Field(
         default=None,
         description=(
-            "The cluster ends when no node has shown a sign of life for this long. Left out: it does not, because one "
-            "that is prepared today and used tomorrow would be gone."
+            "The cluster ends when no node has been in use for this long. Left out: it does not, because a "
+            "cluster that is prepared today and used tomorrow would be gone."
         ),
         examples=["45m"],
     )
@@ -210,8 +217,8 @@ class ClusterConfig(BaseModel):
     zone: Text | None = Field(
         default=None,
         description=(
-            "The availability zone; left out, the first with room is chosen at birth and kept. `clusterctl up` asks "
-            "for room first, plain `pulumi up` does not."
+            "The availability zone. Left out: the first zone with capacity is chosen when the cluster is "
+            "made, and kept. `clusterctl up` asks AWS for capacity first; plain `pulumi up` does not."
         ),
         examples=["us-west-2b"],
     )
@@ -219,16 +226,17 @@ class ClusterConfig(BaseModel):
     gpus: OneOrList | None = Field(
         default=None,
         description=(
-            "GPUs per node. Of several fitting instance types the cheapest of the region is taken. A list is tried in "
-            "order when the cluster is made."
+            "GPUs per node. If several instance types fit, the cheapest of the region is taken. A list is "
+            "tried in order when the cluster is made."
         ),
         examples=["h100:8", "8xh100", "h100-80gb.sxm.8x", ["h200:8", "h100:8"]],
     )
     instance_type: OneOrList | None = Field(
         default=None,
         description=(
-            "The EC2 instance type, instead of `gpus`. Of a list `clusterctl up` asks AWS for room for one after the "
-            "other, in each zone, and the cluster keeps the first that there is room for."
+            "The EC2 instance type, instead of `gpus`. With a list, `clusterctl up` asks AWS for capacity for "
+            "one type after the other, in each zone, and the cluster keeps the first type that AWS has "
+            "capacity for."
         ),
         examples=["p5.48xlarge", ["p5en.48xlarge", "p5.48xlarge"]],
     )
@@ -247,30 +255,35 @@ class ClusterConfig(BaseModel):
         json_schema_extra={"default": "200GiB"},
     )
     placement: Literal["cluster", "none"] = Field(
-        default="cluster", description="`cluster`: one rack neighbourhood, what EFA is fast in; `none` for test boxes."
+        default="cluster",
+        description=(
+            "`cluster`: machines close to each other in AWS's network, where EFA is fast; `none`: for test machines."
+        ),
     )
     capacity: Market = Field(
         default="on-demand",
         description=(
-            "Where the machines come from. `on-demand`: reserved for all nodes before the first is made. `spot`: what "
-            "AWS has to spare, cheaper; nothing is reserved, and AWS may take each machine back, two minutes after a "
-            "notice. `reservation` and `capacity-block` follow from the keys below, and need not be written."
+            "Where the machines come from. `on-demand`: reserved for all nodes before the first is made. "
+            "`spot`: AWS's spare capacity, cheaper; nothing is reserved, and AWS may take each machine back, "
+            "two minutes after a notice. `reservation` and `capacity-block` follow from the keys below, and "
+            "need not be written."
         ),
     )
     reservation: ReservationId | None = Field(
         default=None,
         description=(
-            "A capacity reservation that exists, open or targeted, your own or shared with you: its zone is the "
-            "cluster's, and its end date ends the cluster. clusterctl never changes or cancels it; docs/adopted.md."
+            "An existing capacity reservation, open or targeted, your own or shared with you. Its zone is the "
+            "cluster's, and its end date ends the cluster. clusterctl never changes or cancels it; "
+            "docs/adopted.md."
         ),
         examples=["cr-0a1b2c3d4e5f67890"],
     )
     capacity_block: BlockConfig | None = Field(
         default=None,
         description=(
-            "A capacity block that was bought, such as `cr-0a1b2c3d4e5f67890`, or `{find: …}`: `clusterctl up` then "
-            "buys one, once you agree. Its zone is the cluster's, and the cluster ends 30 minutes before it. Its price "
-            "is paid in advance and is not counted; docs/adopted.md."
+            "A capacity block that was bought, such as `cr-0a1b2c3d4e5f67890`, or `{find: …}`: `clusterctl "
+            "up` then buys one, once you agree. Its zone is the cluster's, and the cluster ends 30 minutes "
+            "before it does. Its price is paid in advance and is not counted; docs/adopted.md."
         ),
         json_schema_extra=or_text,
     )
@@ -279,7 +292,7 @@ class ClusterConfig(BaseModel):
         description="EFA: `auto` where the type has it; `required`: EFA or nothing; `none`: one plain interface.",
     )
     network: NetworkConfig = Field(default_factory=NetworkConfig, description="Addresses.")
-    access: AccessConfig = Field(default_factory=AccessConfig, description="Who reaches the nodes.")
+    access: AccessConfig = Field(default_factory=AccessConfig, description="Who can reach the nodes.")
     storage: tuple[StorageConfig, ...] = Field(default=(), description="What is mounted.")
     workflow_storage: Annotated[Text, BeforeValidator(check_workflow_storage)] | None = Field(
         default=None,
@@ -296,7 +309,9 @@ class ClusterConfig(BaseModel):
         examples=[{"NCCL_DEBUG": "INFO"}],
     )
     packages: tuple[Package, ...] = Field(
-        default=(), description="Packages that nodes install at birth, by apt-get or dnf.", examples=[["htop"]]
+        default=(),
+        description="Packages that nodes install at their first boot, by apt-get or dnf.",
+        examples=[["htop"]],
     )
     scripts: tuple[ScriptConfig, ...] = Field(
         default=(),
@@ -305,20 +320,20 @@ class ClusterConfig(BaseModel):
     )
     imds: Literal["root", "users"] = Field(
         default="root",
-        description="Who on a node reaches the metadata service: it shows user-data, with the node's host key.",
+        description="Who on a node can reach the metadata service, which shows user-data with the node's host key.",
     )
     kms_key: KmsKeyArn | None = Field(
         default=None,
         description=(
-            "A KMS key of the region that encrypts the nodes' root disks, and the EFS and persistent FSx for Lustre "
-            "file systems that the cluster makes; left out, AWS's own keys do. Who runs `up` needs rights to it: "
-            "docs/security.md. Of a file system that exists it never changes."
+            "A KMS key of the region that encrypts the nodes' root disks, and the EFS and persistent FSx for "
+            "Lustre file systems that the cluster makes. Left out: AWS's own keys. The person who runs `up` "
+            "needs rights to it: docs/security.md. The key of an existing file system never changes."
         ),
         examples=[KMS_EXAMPLE],
     )
     permissions_boundary: PolicyArn | None = Field(
         default=None,
-        description="A policy that bounds the cluster's IAM roles, where an account allows roles only with one.",
+        description="A policy that limits the cluster's IAM roles, for accounts that allow roles only with one.",
         examples=["arn:aws:iam::123456789012:policy/engineers"],
     )
     ranks: Literal["slot", "topology"] = Field(
@@ -326,7 +341,10 @@ class ClusterConfig(BaseModel):
         description="`slot`: the rank is the slot; `topology`: neighbours in AWS's network get neighbouring ranks, "
         "ordered once, when all nodes run, and then kept.",
     )
-    owner: Owner | None = Field(default=None, description="Whom to ask; left out: the login name of whoever ran `up`.")
+    owner: Owner | None = Field(
+        default=None,
+        description=("Whom to ask about the cluster; left out: the login name of the person who ran `up`."),
+    )
     tags: Tags = Field(default_factory=dict, description="AWS tags on everything.", examples=[{"team": "vision"}])
 
     @property
