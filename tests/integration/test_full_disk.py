@@ -101,6 +101,6 @@ def test_a_state_that_a_full_disk_tore_is_put_back_and_what_it_lacks_is_found(
 
     done = cluster.run("down", str(cluster.folder))
     assert done.exit_code == 0, done.text
-    assert "the state's file was torn (0 bytes, as a full disk leaves it): put back as it was at" in done.stderr
+    assert "the state's file was damaged (0 bytes, as by a full disk): restored as it was at" in done.stderr
     assert f"ending instance {lost}: it is in no Pulumi state" in done.stderr
     assert instances(cluster) == []

@@ -100,7 +100,9 @@ def network_problem(found: FoundNetwork, *, is_public: bool, machines: int, sour
     """
     mounts = f" (their mounts need {', '.join(sources)})" if sources else ""
     if not found.has_dns:
-        return f"{found.vpc_id} has enableDnsSupport off, and nodes would find no name; switch it on, or choose another"
+        return (
+            f"{found.vpc_id} has enableDnsSupport off: nodes could not resolve names; switch it on, or choose another"
+        )
     if found.way_out is None:
         return (
             f"{found.subnet_id} has no route to {EVERYWHERE}, so nodes could reach no service and fetch nothing{mounts}"

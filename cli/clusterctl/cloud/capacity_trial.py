@@ -128,7 +128,7 @@ def end_trial(
         data_since=None,
         pause=lambda: sleep(pause_s(clients)),
         timeout_s=END_S,
-        tell=lambda what: tell(f"ending {what}, which had asked for room"),
+        tell=lambda what: tell(f"ending {what}, which was made to ask for capacity"),
         kinds=KINDS,
     )
 

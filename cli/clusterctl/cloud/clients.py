@@ -254,7 +254,7 @@ def refuse_account(own: str | None, account: str, *, undone: str = "") -> None:
     """
     if own is not None and own != account:
         raise CloudError(
-            f"this cluster is in the AWS account {own}, and the credentials here are of {account}{undone}",
+            f"this cluster is in the AWS account {own}, but the credentials here belong to {account}{undone}",
             code="OtherAccount",
             hint="aws sts get-caller-identity",
         )

@@ -14,7 +14,7 @@ from clusterctl.cloud.resource import CloudResource, ResourceType
 from clusterctl.cloud.resource_types import KINDS
 
 PARALLEL_LOOKS = 8
-UNKNOWN_REST = "it is not known whether everything is gone: AWS does not list every kind"
+UNKNOWN_REST = "it is not known whether everything is gone: AWS did not list every kind of resource"
 NotAsked = Mapping[str, CloudError]
 """Kind → why AWS did not tell of it: a right is missing, or the region has no such service."""
 

@@ -38,7 +38,7 @@ CREDENTIALS = "credentials"
 
 
 Question = Callable[[Clients, Needs, datetime], Iterator[Finding]]
-NOT_ASKED = Finding(about="everything else", level="unknown", value="not known until AWS knows these credentials")
+NOT_ASKED = Finding(about="everything else", level="unknown", value="not known until AWS accepts these credentials")
 
 
 def ask_all(clients: Clients, needs: Needs, *, now: datetime) -> tuple[Finding, ...]:
@@ -124,7 +124,7 @@ def image_findings(id: str, row: Mapping[str, Any], needs: Needs, *, now: dateti
     age = None if made_at is None else now - made_at
     told = id if age is None else f"{id}, {age.days} days old"
     is_old = age is not None and age > OLD_IMAGE
-    limit = f"warned of from {OLD_IMAGE.days} days on" if is_old else ""
+    limit = f"a warning from {OLD_IMAGE.days} days on" if is_old else ""
     yield Finding(about="image", level="warning" if is_old else "ok", value=told, limit=limit)
 
 

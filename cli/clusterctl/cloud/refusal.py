@@ -69,7 +69,7 @@ def aws_errors(doing: str) -> Iterator[None]:
     except BotoCoreError as e:
         raise CloudError(f"{doing}: {e}{_cause(e)}", code=type(e).__name__, hint=_hint(e)) from e
     except ResponseParserError as e:  # no BotoCoreError (botocore 1.44), and it shows the whole page
-        told = f"{doing}: what answered is not AWS, as where a proxy shows a page of its own"
+        told = f"{doing}: the answer is not from AWS; a proxy may have sent a page of its own"
         raise CloudError(told, code=type(e).__name__) from e
     except NotInAnswer as e:
         raise CloudError(f"{doing}: {e.message}", code=e.code) from e
@@ -80,7 +80,7 @@ def _cause(error: BotoCoreError) -> str:
     url = _unreached(error)
     if url is None or url.startswith(_REHEARSED):
         return ""
-    return ". Has this computer a way to the internet? Behind a proxy, set HTTPS_PROXY"
+    return ". Is this computer connected to the internet? Behind a proxy, set HTTPS_PROXY"
 
 
 def _hint(error: BotoCoreError) -> str | None:

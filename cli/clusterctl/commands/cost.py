@@ -39,7 +39,7 @@ def command(output: Output, cluster: str | None, watch: bool, as_json: bool) -> 
 
     def look() -> CostView:
         now = datetime.now(UTC).replace(microsecond=0)
-        inventory = cluster_but_not_hosts(cluster, verb="cost", instead="what they cost is their owner's matter")
+        inventory = cluster_but_not_hosts(cluster, verb="cost", instead="clusterctl does not know what they cost")
         return look_at_cost(inventory, home=home_directory(os.environ), environ=os.environ, now=now)
 
     show(look, output, watch=watch, as_json=as_json)

@@ -40,11 +40,11 @@ def made_as_own(path: str, flags: int) -> int:
 def refuse_others(path: str, status: os.stat_result) -> None:
     """Raises CopyFailed where it is a link, another name of a file, or somebody else's."""
     if not stat.S_ISREG(status.st_mode):
-        raise CopyFailed(f"{path} is in the way, and is no file: somebody else may have put it there")
+        raise CopyFailed(f"{path} is in the way and is not a regular file; somebody else may have put it there")
     if status.st_uid != os.geteuid():
         raise CopyFailed(f"{path} is in the way: it belongs to the user with the number {status.st_uid}")
     if status.st_nlink > 1:
-        raise CopyFailed(f"{path} is in the way: it is another name of a file that has {status.st_nlink}")
+        raise CopyFailed(f"{path} is in the way: it is one of {status.st_nlink} hard links to a file")
 
 
 class LocalFiles(Files):
@@ -64,7 +64,7 @@ class LocalFiles(Files):
     def followed(self, path: str) -> str:
         meant = os.path.realpath(path) if os.path.islink(path) else path
         if os.path.lexists(meant) and not os.path.isfile(meant):
-            raise CopyFailed(f"{meant} is here already, and is no file")
+            raise CopyFailed(f"{meant} is here already and is not a regular file")
         return meant
 
     def inside(self, folder: str, name: str) -> str:

@@ -115,7 +115,7 @@ def bring(target: str, content: Content, files: Files, give: Give, progress: Pro
         files.put_in_place(partial, target, content.mode)
     elif digest is not None:
         files.remove(partial)
-        told = "what arrived has another checksum (was it being written?); nothing was replaced, try again"
+        told = "the copy has another checksum (did the file change?); nothing was replaced, try again"
         raise WrongContent(f"{target}: {told}")
     elif not _has_content(files, target, content):
         raise CopyFailed(f"{target}: another copy to the same place began meanwhile, and this one was given up")

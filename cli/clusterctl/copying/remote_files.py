@@ -68,7 +68,7 @@ class RemoteFiles(Files):
         except FileNotFoundError:
             return path
         if not stat.S_ISREG(status.st_mode or 0):
-            raise CopyFailed(f"{path} is there already, and is no file")
+            raise CopyFailed(f"{path} is there already and is not a regular file")
         return path
 
     def content(self, path: str) -> Content:
@@ -87,7 +87,7 @@ class RemoteFiles(Files):
             digest = self._digest_by(f"head -c {size} -- {shlex.quote(path)} | sha256sum", size)
         if size == 0 and digest != SHA256_OF_NOTHING:
             cat = shlex.join(["clusterctl", "ssh", "--node", self._connection.target.name, "cat", path])
-            raise CopyFailed(f"{path} says that it is empty and is not, as the kernel's own files do; its text: {cat}")
+            raise CopyFailed(f"{path} has content but reports size 0, as files of /proc do; to read it: {cat}")
         return Content(size_bytes=size, sha256=digest, mode=(status.st_mode or 0o644) & 0o777)
 
     def digest(self, path: str, size_bytes: int) -> str:
@@ -151,7 +151,9 @@ class RemoteFiles(Files):
         except FileNotFoundError:
             return 0
         if not stat.S_ISREG(status.st_mode or 0):
-            raise CopyFailed(f"{path} is in the way there, and is no file: somebody else may have put it there")
+            raise CopyFailed(
+                f"{path} is in the way there and is not a regular file; somebody else may have put it there"
+            )
         return status.st_size or 0
 
     def _created(self, path: str) -> paramiko.SFTPFile:

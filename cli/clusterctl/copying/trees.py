@@ -64,7 +64,9 @@ def tree_syncs(source: str, target: str, inventory: Inventory) -> tuple[bool, tu
     if to is None and come is None:
         raise UsageError("neither side is a node: write one as 2:/path, train-2:/path or all:/path", hint=HINT)
     if to is not None and come is not None:
-        raise UsageError("sync goes between here and nodes; from a node to a node, cp takes files", hint=HINT)
+        raise UsageError(
+            "sync copies between this computer and nodes; from node to node, use cp, file by file", hint=HINT
+        )
     if to is not None:
         if not Path(source).exists():
             raise UsageError(f"{source}: there is no such folder here", hint=HINT)
@@ -89,7 +91,9 @@ def folder_copies(words: Sequence[str], inventory: Inventory) -> tuple[bool, tup
     *sources, target = words
     places = [remote_place(word, inventory) is not None for word in words]
     if places[-1] and any(places[:-1]):
-        raise UsageError("cp -r goes between here and nodes; from a node to a node, cp takes files", hint=CP_HINT)
+        raise UsageError(
+            "cp -r copies between this computer and nodes; from node to node, cp copies files only", hint=CP_HINT
+        )
     if not places[-1] and not all(places[:-1]):
         raise UsageError("neither side is a node: write one as 2:/path, train-2:/path or all:/path", hint=CP_HINT)
     wholes = [source.rstrip("/") for source in sources]

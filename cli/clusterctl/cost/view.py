@@ -137,7 +137,7 @@ def remarks(seen: CostView) -> list[str]:
     told += _what_spot_costs(seen) if inventory.capacity == "spot" else []
     told.append(_what_is_assumed(inventory))
     if inventory.prices_dated is None:
-        older = "the last up was an older clusterctl's"
+        older = "an older clusterctl did the last up"
         told.append(f"disks, addresses and storage are not counted: {older}; next: {up_again(inventory)}")
     if seen.ledger is None:
         told.append("this computer has no ledger of the cluster: earlier sizes, replacements and runs are not counted")
@@ -153,7 +153,9 @@ def remarks(seen: CostView) -> list[str]:
     if seen.cloud_trouble is None and seen.reserved_trouble is not None:
         told.append(reserved_unknown(inventory, seen.reserved_trouble))
     if more := uncounted(seen.ledger, seen.alive):
-        told.append(f"runs, and no deadline counts it: {', '.join(more)}; next: {up_again(inventory)}")
+        told.append(
+            f"runs, but its cost is not counted in the deadline: {', '.join(more)}; next: {up_again(inventory)}"
+        )
     return told
 
 

@@ -47,7 +47,7 @@ def provide_aws_plugin(environment: EngineEnvironment, output: Output) -> None:
     except EngineError as e:
         raise EngineError(f"{what} could not be fetched: {e.message}. Nothing was changed", hint=by_hand) from e
     if wanted not in listed(environment):
-        raise EngineError(f"{what} was fetched, and the engine does not list it: {said}", hint="pulumi plugin ls")
+        raise EngineError(f"{what} was fetched, but the engine does not list it: {said}", hint="pulumi plugin ls")
     output.note(f"  plugin   fetched in {time.monotonic() - began:.0f} s")
 
 

@@ -67,7 +67,7 @@ def find_cluster(home: Home, *, name: str | None, environ: Mapping[str, str]) ->
         hint = f"rm {shlex.quote(str(path))} && {_read_again(cluster, path)}"
         raise InventoryUnreadable(e.message, hint=hint) from e
     except FileNotFoundError as e:
-        raise NothingMatched(f"cluster {cluster} has just gone: {path} is not there any more") from e
+        raise NothingMatched(f"cluster {cluster} was removed just now: {path} no longer exists") from e
     except OSError as e:
         raise InventoryUnreadable(f"{path}: cannot be read ({e.strerror})") from e
 

@@ -65,7 +65,8 @@ class Lock:
         """Who holds the lock, and what a person may do about it."""
         if self.is_seen:
             return f"{self.named}; wait for it, or end it"
-        return f"{self.named}; wait for it, or remove its lock if it is gone for certain, which is not seen from here"
+        told = "if you are certain that it has ended, which this computer cannot see, remove its lock"
+        return f"{self.named}; wait for it; {told}"
 
     def end_it(self, *, cancel: str) -> str:
         """The command for that; `cancel`: the one that removes the stack's lock, whoever holds it."""

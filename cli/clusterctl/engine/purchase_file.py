@@ -83,6 +83,6 @@ def paid_words(path: Path, *, now: datetime, is_rehearsal: bool) -> str | None:
         return e.message
     if purchase is None or purchase.ends_at <= now:
         return None
-    named = purchase.reservation_id or f"{purchase.offering_id} may have been bought, which AWS has not said, and"
+    named = purchase.reservation_id or f"{purchase.offering_id} may have been bought (AWS has not confirmed it), and"
     paid = "its payment was rehearsed" if is_rehearsal else "it is paid until its end, and AWS returns nothing"
     return f"capacity block {named} stays: {purchase.words}; {paid}. The next up uses it"

@@ -59,7 +59,7 @@ def ensure_region(home: Home, environ: Mapping[str, str]) -> str:
     try:
         return str(json.loads(text)["endpoint"])
     except (ValueError, KeyError, TypeError) as e:
-        told = f"the rehearsed region answered what is no address: {text.strip()[:200]}"
+        told = f"the answer of the rehearsed region is not an address: {text.strip()[:200]}"
         raise RehearsalError(told, hint=LOOK) from e
 
 

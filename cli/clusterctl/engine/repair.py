@@ -62,7 +62,7 @@ def mend(
             tell(f"{left.kind} {left.id} is in no Pulumi state and holds data: it stays, and bills")
         if deletion.not_asked:
             untold = ", ".join(named(deletion.not_asked))
-            tell(f"AWS did not say whether it has: {untold}: what the last run left of that may bill")
+            tell(f"AWS did not say whether it has: {untold}. If the last run left any, it may bill")
     if not state.pending:
         return state
     engine.refresh([engine.stack.urn, *_half_deleted(state)], clears_pending=True)

@@ -83,8 +83,8 @@ def put_back(backend_url: str, stack: Stack, *, reap: str) -> str | None:
     copies = sorted((copy for copy in _copies(file, root, stack) if is_whole(copy)), key=_age)
     if not copies:
         raise EngineError(
-            f"{file} is torn, as a full disk leaves it, and there is no whole copy of it: what bills is found by its "
-            f"tags alone. Once that is ended, rm {shlex.quote(str(file))} lets an up begin anew",
+            f"{file} is damaged, as by a full disk, and there is no complete copy of it: what bills can be found only "
+            f"by its tags. Once that has ended, rm {shlex.quote(str(file))} lets an up begin anew",
             hint=reap,
         )
     torn_bytes, at = file.stat().st_size, time.gmtime(_age(copies[-1]))
@@ -96,7 +96,7 @@ def put_back(backend_url: str, stack: Stack, *, reap: str) -> str | None:
     file.with_name(f"{file.name}.attrs").unlink(missing_ok=True)  # the torn one's: without it the state reads as it is
     _kept(file).unlink(missing_ok=True)
     return (
-        f"the state's file was torn ({torn_bytes} bytes, as a full disk leaves it): put back as it was at "
+        f"the state's file was damaged ({torn_bytes} bytes, as by a full disk): restored as it was at "
         f"{time.strftime('%H:%M:%S', at)} UTC, from {copies[-1].name}"
     )
 

@@ -138,7 +138,7 @@ def chosen_start(
     if not without:
         return Launch(launcher=TORCHRUN, command=command), NPROC_AUTO
     if len(without) < len(found):
-        told = f"{function}(): torch is on some of the nodes alone; nothing was started"
+        told = f"{function}(): only some of the nodes have torch; nothing was started"
         raise ConfigError(told, problems=[f"{name}: no torch" for name in without], hint="clusterctl status")
     # No launcher is needed for what has no torch: every rank gets the same variables.
     return Launch(launcher=PLAIN, command=command), str(max(1, gpus))

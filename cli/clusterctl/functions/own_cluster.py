@@ -63,7 +63,7 @@ def brought_up(cluster: AppCluster, needs: ClusterNeeds, *, is_agreed: bool) -> 
     """The app's cluster, up as by `clusterctl up`. Raises ClusterctlError."""
     home = home_directory(os.environ)
     if threading.current_thread() is not threading.main_thread():
-        raise UsageError("a cluster is brought up by a program's main thread alone: call it there first", hint=HINT)
+        raise UsageError("only a program's main thread can bring up a cluster: make the first call there", hint=HINT)
     if is_agreed and not cluster.is_rehearsal:
         refuse_without_caps(needs)
     folder = stack_folder(cluster, needs)
@@ -103,7 +103,7 @@ def refuse_without_caps(needs: ClusterNeeds) -> None:
     if needs.max_run_time_hours is None and needs.budget_usd is None:
         missing.append("max_run_time_hours= or budget_usd=")
     if missing:
-        told = f"a program agrees to a price within caps alone, and {' and '.join(missing)} is missing"
+        told = f"a program can agree to a price only within caps, and {' and '.join(missing)} is missing"
         raise UsageError(f"{told}; nothing was started", hint=HINT)
 
 

@@ -129,8 +129,8 @@ def refuse_taken(found: FoundNetwork, slot_cidr: str, *, nodes: int) -> None:
     others = others_in_slots(slot_cidr, found.taken, nodes=nodes)
     if others:
         raise CloudError(
-            f"{', '.join(others)} in {found.subnet_id}: addresses of this cluster's nodes since its birth, which "
-            "somebody else has now. Nothing was changed; free them, or make fewer nodes",
+            f"{', '.join(others)} in {found.subnet_id}: these addresses belong to slots of this cluster, but "
+            "somebody else has taken them. Nothing was changed; free them, or make fewer nodes",
             code="AddressTaken",
             hint=f"aws ec2 describe-network-interfaces --filters Name=subnet-id,Values={found.subnet_id}",
         )
@@ -141,8 +141,8 @@ def _range(found: FoundNetwork, intent: Intent, *, source: str) -> str:
     chosen = free_range(found.subnet_cidr, found.taken, nodes=nodes)
     if chosen is None:
         raise CloudError(
-            f"{found.subnet_id} ({found.subnet_cidr}) has {found.free} addresses free, and no range of {nodes} beside "
-            "each other: nodes find each other by such a range; choose another subnet. Nothing was changed",
+            f"{found.subnet_id} ({found.subnet_cidr}) has {found.free} addresses free, but no range of {nodes} "
+            "consecutive ones, which the nodes need; choose another subnet. Nothing was changed",
             code="InsufficientFreeAddressesInSubnet",
             hint=edit(source),
         )

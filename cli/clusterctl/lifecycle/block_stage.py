@@ -131,8 +131,8 @@ def refuse_elsewhere(change: Change, purchase: Purchase) -> None:
         return
     raise CloudError(
         f"a capacity block was bought for {change.cluster} in {purchase.region} of the account {purchase.account} "
-        f"({purchase.words}), and it lasts: no second one is bought, in {change.clients.region} of {account}. Name a "
-        "block as capacity_block: cr-…, or forget that one by removing its file",
+        f"({purchase.words}), and has not ended: no second one is bought in {change.clients.region} of {account}. Name "
+        "a block as capacity_block: cr-…, or make clusterctl forget that one by removing its file",
         code="BoughtElsewhere",
         hint=f"rm {change.home.purchase_file(change.cluster)}",
     )
@@ -142,8 +142,8 @@ def unanswered(purchase: Purchase) -> CloudError:
     """The error while AWS has not shown what became of a purchase."""
     until = purchase.asked_at + SHOWN_WITHIN
     return CloudError(
-        f"the purchase of {purchase.words} was sent at {purchase.asked_at:%H:%M} UTC, and AWS does not show what "
-        f"became of it yet: it may be bought. Nothing else is bought before {until:%H:%M} UTC; run the same again then",
+        f"the purchase of {purchase.words} was sent at {purchase.asked_at:%H:%M} UTC, and AWS does not show the "
+        f"result yet: the block may be bought. Nothing else is bought before {until:%H:%M} UTC; run it again then",
         code="PurchaseUnknown",
         hint=SHOW.format(region=purchase.region),
     )
@@ -298,7 +298,7 @@ def purchase_once(change: Change, offering: BlockOffering, planned: WithPlan) ->
         id = meanwhile[0].reservation_id
         with _said_to_stay(change):
             give_back(clients, lock)
-        change.output.note(f"  block    {id} was bought meanwhile: it is used, and nothing is bought")
+        change.output.note(f"  block    {id} was bought in the meantime: it is used, and nothing more is bought")
         return id
     if not is_held:
         raise under_way(clients, change.name, None)

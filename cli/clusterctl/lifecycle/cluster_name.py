@@ -37,9 +37,9 @@ def refuse_other_name(change: Change, state: StackState, name: str) -> None:
 def other_name(held: str | None, *, name: str, shown: str, source: str) -> UsageError:
     """The refusal where the stack `shown` holds the cluster `held`, and its file `source` says `name`."""
     return UsageError(
-        f"{shown} holds the cluster {held}, and {source} says {name}: another name is another cluster, and all of "
-        f"{held} would be ended for it; nothing was changed; write the old name back, or, to have the other one, end "
-        f"this one first: clusterctl down {shown}",
+        f"{shown} holds the cluster {held}, and {source} says {name}: a new name means a new cluster, and all of "
+        f"{held} would be ended for it; nothing was changed; write the old name back, or, to make the new cluster, end "
+        f"the old one first: clusterctl down {shown}",
         hint=edit(source),
     )
 
@@ -94,8 +94,8 @@ def refuse_other_stack(change: Change, known: Inventory) -> None:
     ):
         return
     raise UsageError(
-        f"{change.typed(_folder(change))} holds nothing, and {known.cluster} is of the stack {known.stack_name} of "
-        f"{made_in}: nothing was changed",
+        f"{change.typed(_folder(change))} holds nothing, and {known.cluster} belongs to the stack {known.stack_name} "
+        f"of {made_in}: nothing was changed",
         hint=down_again(known),
     )
 

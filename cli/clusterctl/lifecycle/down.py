@@ -291,7 +291,7 @@ def look_again(
     except KeyboardInterrupt:
         # The stack may know nothing of what is left any more.
         ends = reap_id(cluster_id, region=region, rehearse=change.is_rehearsal)
-        change.output.note(f"stopped before AWS was asked for all that bills: it may.\n  next: {ends}")
+        change.output.note(f"stopped before AWS was asked what still bills, so something may.\n  next: {ends}")
         raise
 
 
@@ -375,5 +375,5 @@ def stray_data(clients: Clients, state: StackState, *, tell: Callable[[str], Non
     seen = look_at_each(clients, state.cluster_id, DATA_KINDS)
     if seen.not_asked:
         untold = ", ".join(named(seen.not_asked))
-        tell(f"AWS did not say whether it has: {untold}: one that is in no state would be left, and bill")
+        tell(f"AWS did not say whether it has: {untold}. One that is in no state would stay, and bill")
     return orphans(seen.things, state.physical_ids, DATA_KINDS)

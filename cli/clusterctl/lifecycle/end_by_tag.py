@@ -70,7 +70,7 @@ def end_by_tag(end: TagEnd, output: Output, home: Home, environ: Mapping[str, st
         raise why
     told = told_why(why)
     output.note(f"{cluster}: {told}, so its state cannot be changed.")
-    output.note(f"  By the id {known.cluster_id} in their tags its machines and then its reservations are ended.")
+    output.note(f"  Its machines, then its reservations, will be ended by the id {known.cluster_id} in their tags.")
     if not (is_rehearsal or end.is_agreed or output.confirm("End these?")):
         raise UsageError("not agreed, nothing was changed", hint=f"{end.again} --yes")
     clients = AwsClients.at(region_access(home, environ) if is_rehearsal else None, region=known.region)
@@ -83,7 +83,7 @@ def end_by_tag(end: TagEnd, output: Output, home: Home, environ: Mapping[str, st
         tell=lambda what: output.note(f"  ending {what}"),
         pause=lambda: time.sleep(pause_s(clients)),
     )
-    bills = f"; still bills: {', '.join(left)}" if left else "; of what AWS told, nothing else bills"
+    bills = f"; still bills: {', '.join(left)}" if left else "; as far as AWS told, nothing else bills"
     raise ClusterctlError(
         f"{cluster}: its machines were ended by their tags{bills}. The state was left as it is ({told}); once it "
         f"can be written, the next down ends the rest",

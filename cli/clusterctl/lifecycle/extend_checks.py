@@ -72,7 +72,7 @@ def refuse_too_late(before: datetime, *, cluster: str, is_rehearsal: bool, shown
     if left < needed:
         raise CapExceeded(
             f"{cluster} ends at {clock(before, now)}, in {duration(left)}: with less than {duration(needed)} left a "
-            "deadline is not moved later, for AWS could end the nodes while they are being told. Save what is to be "
-            "kept; down and then up begin another run",
+            "deadline is not moved later, because AWS could end the nodes while they are being told. Save your data; "
+            "down and then up begin another run",
             hint=f"clusterctl down {shown} && clusterctl up {shown}",
         )

@@ -54,7 +54,7 @@ def full_disk(result: RunResult) -> Path | None:
 def _without_a_word(result: RunResult) -> str:
     if result.killed_by is None:
         return "the engine ended without a reason"
-    return f"the engine was killed ({signal.Signals(result.killed_by).name}), as by a computer that runs out of memory"
+    return f"the engine was killed ({signal.Signals(result.killed_by).name}); did this computer run out of memory?"
 
 
 def _before(tail: str, text: str) -> str:

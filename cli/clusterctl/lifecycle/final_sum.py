@@ -33,7 +33,7 @@ def told_sum(home: Home, inventory: Inventory, *, now: datetime) -> str | None:
     rows = cost_rows(inventory, ledger, alive=frozenset(), now=now, observed=observed, is_reserved=False)
     spent = sums(rows).spent_usd
     if spent is None:
-        return "what it cost is unknown, as a price is"
+        return "what it cost is unknown, because a price is"
     is_seen = all(row.is_end_seen for row in rows if row.kind in ("node", "empty"))
     about = "about" if is_seen and inventory.capacity != "spot" else "at most about"
     simulated = " (simulated money)" if inventory.rehearsal else ""

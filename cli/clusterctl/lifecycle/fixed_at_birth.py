@@ -31,8 +31,8 @@ def refuse_other_region(state: StackState, region: str, *, source: str) -> None:
     zone = "" if identity is None else str(identity.outputs.get("zone") or "")
     if zone and not zone.startswith(region):
         raise UsageError(
-            f"this cluster is in {zone}, and {source} says region: {region}: nothing was changed; write its own "
-            "region back; a cluster in another region is another one, with a folder of its own",
+            f"this cluster is in {zone}, and {source} says region: {region}: nothing was changed; write the old "
+            "region back; a cluster in another region needs a folder of its own",
             hint=edit(source),
         )
 
@@ -43,8 +43,8 @@ def refuse_other_home(state: StackState, home: Path) -> None:
     named = "" if inventory is None else str(inventory.outputs.get("home") or "")
     if named and Path(named).resolve() != home.resolve() and (Path(named) / "rehearsal").is_dir():
         raise UsageError(
-            f"this cluster is rehearsed in the home {named}, and this is the home {home}: its region and its machines "
-            "are known there alone; nothing was changed",
+            f"this cluster is rehearsed in the home {named}, and this is the home {home}: only that home knows its "
+            "region and its machines; nothing was changed",
             hint=f"export {HOME_VARIABLE}={shlex.quote(named)}",
         )
 
@@ -137,6 +137,6 @@ def _moved(state: StackState, config: ClusterConfig) -> Iterator[str]:
             ):
                 was = resource.inputs["cidrBlock"]
                 yield (
-                    f"network.{field}: {was} → {cidr}: decided when the cluster is made, for what lives in it cannot "
+                    f"network.{field}: {was} → {cidr}: fixed when the cluster is made, because nothing in it can "
                     "move: write it back, or end the cluster, data and all, first"
                 )

@@ -71,7 +71,7 @@ def refuse_living(known: Inventory, seen: Look) -> None:
 def _ask(request: ForgetRequest, output: Output, doubt: str) -> None:
     """Raises UsageError where nobody agrees."""
     known = request.inventory
-    told = f"{known.cluster}: whether machines of it run is not known ({doubt})"
+    told = f"{known.cluster}: it is not known whether its machines run ({doubt})"
     if request.is_agreed:
         output.note(f"{told}; {reap_cluster(known)} would find them")
         return

@@ -168,7 +168,7 @@ def capacity_line(plan: ClusterPlan) -> str:
         return "a capacity block that up looks for, and buys once you agree to its price"
     if plan.capacity == "capacity-block":
         return f"capacity block {plan.reservation_id}, paid in advance{until}"
-    return f"reservation {plan.reservation_id}, which exists and bills with nodes or without{until}"
+    return f"reservation {plan.reservation_id}, which exists, and bills with or without nodes{until}"
 
 
 def total_line(stack_plan: StackPlan) -> str:

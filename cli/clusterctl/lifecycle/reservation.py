@@ -30,8 +30,8 @@ def forget_ended(change: Change, state: StackState) -> StackState:
     if state.instances:
         ids = ", ".join(reservation.id for reservation in state.of_type(RESERVATION_TYPE) if reservation.urn in ended)
         change.tell(
-            f"the reservation {ids} has ended: machines that run go on without it, at the same price; no other is made "
-            "beside them, since it would bill twice: what is made now takes the capacity that AWS has"
+            f"the reservation {ids} has ended: running machines go on without it, at the same price. No new one is "
+            "made beside them, because it would bill twice: machines made now take whatever capacity AWS has"
         )
     return state.without(ended)
 

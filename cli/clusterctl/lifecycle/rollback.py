@@ -22,7 +22,7 @@ from clusterctl.lifecycle.up_runs import go_at_once, places_meanwhile
 from clusterctl.text.next_commands import reap_id
 from clusterctl.text.quantities import count
 
-UNDOING = " undoing what was made: a cluster is whole or not at all"
+UNDOING = " undoing what was made: a cluster gets all of its nodes or none"
 
 
 def roll_back(change: Change, *, before_text: str, before_state: StackState, intent: Intent, shown: str) -> str:

@@ -75,10 +75,10 @@ def room_words(candidates: Sequence[Candidate], cluster_plan: ClusterPlan) -> st
     worst = None if hourly is None else hourly * ((LASTS + LATE).total_seconds() / 3600)
     minute = None if hourly is None else hourly / 60
     names = dict.fromkeys(candidate.instance_type for candidate in candidates)
-    dearest = f"{cluster_plan.instance_type} is the dearest of {', '.join(names)}. " if len(names) > 1 else ""
+    dearest = f"{cluster_plan.instance_type} is the most expensive of {', '.join(names)}. " if len(names) > 1 else ""
     return (
-        f"{dearest}AWS is asked for room first, by a reservation that is cancelled at once: {usd(minute)} for each "
-        f"minute that it lives, {usd(worst)} at worst, should this computer die meanwhile."
+        f"{dearest}First AWS is asked for capacity, by a reservation that is cancelled at once: {usd(minute)} for each "
+        f"minute that it exists, {usd(worst)} at worst, if this computer dies before it is cancelled."
     )
 
 

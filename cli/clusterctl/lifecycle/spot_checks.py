@@ -33,7 +33,7 @@ def refuse_below_spot_price(
     try:
         market = market_price(clients, cluster_plan, now=now)
     except CloudError as e:
-        tell(f"  spot     the present spot price is not known: {e.message}")
+        tell(f"  spot     the current spot price is not known: {e.message}")
         return
     where = cluster_plan.chosen_zone or f"the cheapest zone of {cluster_plan.region}"
     name, most = cluster_plan.instance_type, spot.max_usd_per_hour
@@ -45,7 +45,7 @@ def refuse_below_spot_price(
         dated = cluster_plan.price.prices_dated
         why = "caps.price_usd_per_hour" if spot.is_capped else f"the price on demand of {dated}"
         raise CapExceeded(
-            f"{told}, and the maximum is {usd(most)} ({why}): AWS makes none for less. Nothing was changed",
+            f"{told}, but the maximum is {usd(most)} ({why}), so AWS would start none. Nothing was changed",
             hint=edit(source) if spot.is_capped else refresh_command(cluster_plan.region, name),
         )
     tell(f"  spot     {told}; counted at {usd(most)}, the most that it can cost")

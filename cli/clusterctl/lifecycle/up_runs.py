@@ -104,7 +104,10 @@ def run_up(
             text = with_values(config_text, {"reserved": str(runs.places)})
             with config_of_one_run(config_file, text, why="reserved") as temporary:
                 first = run(display=display, config_file=temporary)
-            then, last = "the places of those that went are given back", partial(run, display=Display(change.output))
+            then, last = (
+                "the places of machines that are gone are given back",
+                partial(run, display=Display(change.output)),
+            )
         elif runs.makes_machines_last:
             first = run(display=display, options=OPTIONS)
             then, last = "the machines", partial(run, display=display, writes_state_once=True)
@@ -159,7 +162,9 @@ def run_until_places_are_free(
     for pause_s in () if change.is_rehearsal else PAUSES_S:
         if not _is_refused_for_places(result):
             break
-        change.output.note(f" AWS does not count all reserved places as free yet ({CODE}): again in {pause_s:.0f} s")
+        change.output.note(
+            f" AWS does not count all reserved places as free yet ({CODE}): trying again in {pause_s:.0f} s"
+        )
         try:
             sleep(pause_s)
         except KeyboardInterrupt:  # there is no engine to take it

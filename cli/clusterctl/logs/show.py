@@ -44,7 +44,7 @@ def show_on(request: LogRequest, output: Output, *, as_json: bool, has_names: bo
             output.note(f"[{item.name}] {item.text}")
         else:
             show_line(item, output, has_sources=len(request.sources) > 1, as_json=as_json, has_names=has_names)
-    output.note(f"no line of {' or '.join(request.sources)} can ever come: nothing is left to follow")
+    output.note(f"nothing is left to follow: no node can send lines of {' or '.join(request.sources)}")
     return SomeNodesFailed.exit_code
 
 

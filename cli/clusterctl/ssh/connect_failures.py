@@ -21,11 +21,11 @@ class TurnedAway(NodeFailure):
 def connect_failure(target: Target, complaint: str) -> NodeFailure:
     """The failure of a connection whose proxy has ended; the proxy may name the place, too."""
     if complaint.startswith(TURNED_AWAY):
-        told = "what leads there closes connections at once, as sshd does beyond its MaxStartups"
+        told = "the host or program on the way there closes connections at once, as sshd does beyond MaxStartups"
         return TurnedAway("proxy", f"no way to {target.place}: {told} ({complaint.removeprefix(TURNED_AWAY)})")
     if complaint.startswith(REFUSED_BEHIND):
         return NodeFailure(
-            "refused", f"{target.place} does not answer the node that leads to it: no SSH server there (yet)"
+            "refused", f"{target.place} does not answer the node that relays to it: no SSH server there (yet)"
         )
     return NodeFailure("proxy", f"no way to {target.place}: {complaint.removeprefix(f'{target.place}: ')}")
 
@@ -54,7 +54,7 @@ def unreachable(target: Target, why: str) -> NodeFailure:
 
 def closed_unheard(target: Target) -> NodeFailure:
     """The failure of a connection that ended before anything came."""
-    return NodeFailure("lost", f"{target.place} closed the connection before saying a word", phase="greeting")
+    return NodeFailure("lost", f"{target.place} closed the connection without sending anything", phase="greeting")
 
 
 def unknown_key_type(target: Target) -> NodeFailure:

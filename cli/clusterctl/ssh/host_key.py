@@ -28,8 +28,8 @@ def refuse_other_host_key(target: Target, seen: bytes) -> None:
     if seen != declared:
         raise NodeFailure(
             "host-key",
-            f"{target.name} ({target.place}) shows the host key {_fingerprint(seen)}, declared is "
-            f"{_fingerprint(declared)}: not the machine that was made, or its key was changed. Nothing was sent to it",
+            f"{target.name} ({target.place}) shows the host key {_fingerprint(seen)}, but the declared one is "
+            f"{_fingerprint(declared)}: another machine answers, or its key was changed. Nothing was sent to it",
             phase="key exchange",
         )
 

@@ -154,7 +154,7 @@ def _what_is_half_done(seen: Overview) -> list[str]:
         return []
     means = f"parts of the cluster may still end at {clock(half.before, now)}, and the earlier end holds"
     again = extend_again(inventory.cluster, until=half.until, budget_usd=half.budget_usd)
-    return [f"an extend was cut off: {means}; next: {again}"]
+    return [f"an extend was interrupted: {means}; next: {again}"]
 
 
 def _what_is_under_way(seen: Overview) -> list[str]:

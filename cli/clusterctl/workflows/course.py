@@ -113,7 +113,7 @@ def plans_from(rows: Sequence[Mapping[str, Any]]) -> tuple[GroupPlan, ...]:
     names = {plan.name for plan in plans}
     for plan in plans:
         if plan.lead not in {task.name for task in plan.tasks} or not names.issuperset(plan.after):
-            raise ValueError(f"group {plan.name}: its lead or a group before it is not there")
+            raise ValueError(f"group {plan.name}: its lead task, or a group that it waits for, is missing")
     return plans
 
 

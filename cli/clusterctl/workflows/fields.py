@@ -166,7 +166,7 @@ def _refuse_odd_path(path: str) -> None:
     if not path.startswith("/") or not path.isprintable() or {"", ".", ".."}.intersection(parts):
         raise ValueError(f"{path!r}: write an absolute path, without .. and without a slash at its end")
     if "," in path or '"' in path:
-        raise ValueError(f"{path!r}: no engine takes a comma or a quote")
+        raise ValueError(f"{path!r}: docker and podman take no comma and no quote")
 
 
 def _refuse_hidden(path: str) -> None:

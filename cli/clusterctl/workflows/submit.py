@@ -137,9 +137,9 @@ def _watched(submission: Submission, output: Output) -> int:
             except HungUp:
                 return HUNG_UP
             except KeyboardInterrupt:
-                question = f"\n{name}: cancel it? No leaves what runs running; nothing more of it would be started."
+                question = f"\n{name}: cancel it? No leaves its running tasks alone, but starts nothing more of it."
                 if output.can_ask and not output.confirm(question):
-                    output.note(f"{name}: what runs goes on\n  next: clusterctl workflow show {name}")
+                    output.note(f"{name}: running tasks go on\n  next: clusterctl workflow show {name}")
                     return 0
                 output.note(f"{name}: cancelling")
                 submission.cancel()

@@ -71,16 +71,21 @@ class BlockSearch(BaseModel):
     )
     gpus: Text | None = Field(
         default=None,
-        description="GPUs of a machine; left out, as the cluster says. The nodes' own type has to fit.",
+        description="GPUs of each machine; left out: those of the cluster. The nodes' own type has to fit.",
         examples=["h100:8"],
     )
     start: Annotated[str, BeforeValidator(check_start)] | None = Field(
         default=None,
-        description="It begins not before this; left out: from now on. The cheapest is bought, however late it begins.",
+        description=(
+            "The earliest time at which it may begin; left out: now. The cheapest block is bought, however "
+            "late it begins."
+        ),
         examples=["2026-12-01T08:00Z"],
     )
     max_usd: Dollars | None = Field(
-        default=None, description="The most that it may cost in all; a dearer one is not bought.", examples=[6000]
+        default=None,
+        description="The most that it may cost in all; a more expensive one is not bought.",
+        examples=[6000],
     )
 
     @property
@@ -94,7 +99,7 @@ class BlockConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     id: ReservationId | None = Field(
-        default=None, description="One that was bought.", examples=["cr-0a1b2c3d4e5f67890"]
+        default=None, description="The id of a block that was bought.", examples=["cr-0a1b2c3d4e5f67890"]
     )
     find: BlockSearch | None = Field(
         default=None,

@@ -16,38 +16,37 @@ class CapsConfig(BaseModel):
     model_config = STRICT
     price_usd_per_hour: NodePrice | None = Field(
         default=None,
-        description="Per node. A dearer node is refused; of spot machines it is the most that AWS may bill.",
+        description="Per node. A more expensive node is refused; for spot machines it is the most that AWS may bill.",
     )
     total_usd_per_hour: ClusterPrice | None = Field(
         default=None,
-        description=(
-            "The whole cluster: nodes with their root disks, public addresses, the NAT gateway, storage. A dearer "
-            "cluster is refused."
-        ),
+        description="The whole cluster: nodes with their root disks, public addresses, the NAT gateway, storage. A "
+        "more expensive cluster is refused.",
     )
     budget_usd: Dollars | None = Field(
-        default=None, description="The whole cluster, ever. Spent: the cluster ends, whatever `runtime` says."
+        default=None,
+        description="The whole cluster, over all its runs. When it is spent, the cluster ends, whatever `runtime` "
+        "says.",
     )
     runtime: Duration = Field(
         default=timedelta(hours=24),
-        description="Per run, from creation. There is no unlimited: a forgotten cluster costs one day. At most 30d.",
+        description="Per run, from its creation; at most 30d. There is always a limit, so a forgotten cluster costs a "
+        "day and not a month.",
         json_schema_extra={"default": "24h"},
     )
     dead_man: Duration | None = Field(
         default=None,
         description=(
-            "A node that slot 0 has not answered for this long ends, and so does slot 0 without a majority, which "
-            "then has AWS end the rest. So does the lowest of those that lost slot 0, if they are half of the nodes or "
-            "more; fewer have it do so if slot 0 has no machine any more. Left out: none does, because a network that "
-            "fails for a while would end trainings that may go on."
+            "A node ends if slot 0 has not answered it for this long. Slot 0 ends if it has had no majority of the "
+            "nodes for this long, and has AWS end the rest. If half of the nodes or more have lost slot 0, the lowest "
+            "of them has AWS end the cluster; if fewer have, AWS ends it only if slot 0 has no machine. Left out: "
+            "none of this, because a short network failure would end trainings that could go on."
         ),
         examples=["30m"],
     )
     idle: Duration | None = Field(
         default=None,
-        description=(
-            "The cluster ends when no node has shown a sign of life for this long. Left out: it does not, because one "
-            "that is prepared today and used tomorrow would be gone."
-        ),
+        description="The cluster ends when no node has been in use for this long. Left out: it does not, because a "
+        "cluster that is prepared today and used tomorrow would be gone.",
         examples=["45m"],
     )

@@ -68,7 +68,7 @@ def _dearest(catalog: Catalog, choices: Iterable[InstanceChoice], *, region: str
     tried = tuple(dict.fromkeys(choice.name for choice in choices))
     prices = {name: catalog.price_usd_per_hour(name, region) for name in tried}
     name = max(tried, key=lambda name: math.inf if prices[name] is None else float(prices[name] or 0.0))
-    note = f"{', '.join(tried)} are tried in this order, and {name} is the dearest" if len(tried) > 1 else None
+    note = f"{', '.join(tried)} are tried in this order; {name} is the most expensive" if len(tried) > 1 else None
     return InstanceChoice(name=name, others=tuple(each for each in tried if each != name), note=note, tried=tried)
 
 

@@ -103,13 +103,15 @@ class HostConfig(BaseModel):
     port: Port = Field(default=SSH_PORT, description="The port of the SSH server at `address`.")
     private_ip: Annotated[str, BeforeValidator(check_private_ip)] | None = Field(
         default=None,
-        description="Where the other hosts reach it; left out: `address`, which then has to be an IP address. Those of "
-        "all hosts are of one family, IPv4 or IPv6.",
+        description=(
+            "Where the other hosts reach it; left out: `address`, which then has to be an IP address. The "
+            "addresses of all hosts are of one family, IPv4 or IPv6."
+        ),
         examples=["10.1.0.5", "fd00::5"],
     )
     private_port: Port | None = Field(
         default=None,
-        description="The port of the SSH server at `private_ip`, where that is another one; left out: `port`.",
+        description="The port of the SSH server at `private_ip`, if it is another one; left out: `port`.",
         examples=[22],
     )
     host_key: PublicKey | None = Field(
@@ -142,7 +144,7 @@ class HostsSshConfig(BaseModel):
     )
     bastion: Bastion | None = Field(
         default=None,
-        description="A host that leads to the others, by your own ssh settings.",
+        description="A host through which the others are reached, with your own ssh settings.",
         examples=["ada@bastion.example.com"],
     )
 
@@ -153,7 +155,9 @@ class HostsCapsConfig(BaseModel):
     model_config = STRICT
     runtime: Duration | None = Field(
         default=None,
-        description="Since the first `up`. Afterwards `status` reminds of it; nothing ends.",
+        description=(
+            "How long you mean to use the hosts, from the first `up`. Afterwards `status` reminds you; nothing ends."
+        ),
         examples=["7d"],
     )
 
@@ -175,12 +179,18 @@ class HostsConfig(BaseModel):
     )
     fabric: Literal["auto", "infiniband"] = Field(
         default="auto",
-        description="`auto`: NCCL is told of InfiniBand where it is; `infiniband`: each host needs an ACTIVE port.",
+        description=(
+            "`auto`: NCCL's variables name InfiniBand on hosts that have it; `infiniband`: each host needs an "
+            "ACTIVE port."
+        ),
     )
     env: Env = Field(
         default_factory=dict,
-        description="Environment variables of every login and job. Commands over SSH go without those that change "
-        "which programs run, such as PATH and LD_LIBRARY_PATH ([why](hosts.md#what-is-written-on-a-host)).",
+        description=(
+            "Environment variables of every login and job. Commands over SSH do not get those that change "
+            "which programs run, such as PATH and LD_LIBRARY_PATH "
+            "([why](hosts.md#what-is-written-on-a-host))."
+        ),
         examples=[{"NCCL_DEBUG": "INFO"}],
     )
     storage: tuple[HostStorageConfig, ...] = Field(
@@ -204,10 +214,13 @@ class HostsConfig(BaseModel):
         "`ibnetdiscover` is asked once, and the order is kept ([how](hosts.md#infiniband)).",
     )
     price_usd_per_hour: NodePrice | None = Field(
-        default=None, description="What one host costs its owner, to be shown; left out: unknown."
+        default=None, description="What one host costs its owner, to be displayed; left out: unknown."
     )
     caps: HostsCapsConfig = Field(default_factory=HostsCapsConfig, description="Advice: nothing ends the hosts.")
-    owner: Owner | None = Field(default=None, description="Whom to ask; left out: the login name of whoever ran `up`.")
+    owner: Owner | None = Field(
+        default=None,
+        description=("Whom to ask about the cluster; left out: the login name of the person who ran `up`."),
+    )
 
     @property
     def private_ips(self) -> tuple[str, ...]:

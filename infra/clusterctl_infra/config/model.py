@@ -76,26 +76,22 @@ class ClusterConfig(BaseModel):
     region: Text = Field(description="The AWS region.", examples=["us-west-2"])
     zone: Text | None = Field(
         default=None,
-        description=(
-            "The availability zone; left out, the first with room is chosen at birth and kept. `clusterctl up` asks "
-            "for room first, plain `pulumi up` does not."
-        ),
+        description="The availability zone. Left out: the first zone with capacity is chosen when the cluster is made, "
+        "and kept. `clusterctl up` asks AWS for capacity first; plain `pulumi up` does not.",
         examples=["us-west-2b"],
     )
     nodes: NodeCount = Field(description="How many nodes.")
     gpus: OneOrList | None = Field(
         default=None,
-        description=(
-            "GPUs per node. Of several fitting instance types the cheapest of the region is taken. A list is tried in "
-            "order when the cluster is made."
-        ),
+        description="GPUs per node. If several instance types fit, the cheapest of the region is taken. A list is "
+        "tried in order when the cluster is made.",
         examples=["h100:8", "8xh100", "h100-80gb.sxm.8x", ["h200:8", "h100:8"]],
     )
     instance_type: OneOrList | None = Field(
         default=None,
         description=(
-            "The EC2 instance type, instead of `gpus`. Of a list `clusterctl up` asks AWS for room for one after the "
-            "other, in each zone, and the cluster keeps the first that there is room for."
+            "The EC2 instance type, instead of `gpus`. With a list, `clusterctl up` asks AWS for capacity for one "
+            "type after the other, in each zone, and the cluster keeps the first type that AWS has capacity for."
         ),
         examples=["p5.48xlarge", ["p5en.48xlarge", "p5.48xlarge"]],
     )
@@ -106,28 +102,28 @@ class ClusterConfig(BaseModel):
     )
     root_disk: RootDiskGib = Field(
         default=DEFAULT_ROOT_DISK_GIB,
-        description=(
-            "The disk that a node starts from and keeps /home on (gp3), gone with the node; not less than the image's "
-            "own. The default has room for the image, a framework and some containers."
-        ),
+        description="The disk that a node starts from and keeps /home on (gp3), gone with the node; not less than the "
+        "image's own. The default has room for the image, a framework and some containers.",
         examples=["500GiB"],
         json_schema_extra={"default": "200GiB"},
     )
     placement: Literal["cluster", "none"] = Field(
-        default="cluster", description="`cluster`: one rack neighbourhood, what EFA is fast in; `none` for test boxes."
+        default="cluster",
+        description="`cluster`: machines close to each other in AWS's network, where EFA is fast; `none`: for test "
+        "machines.",
     )
     capacity: Market = Field(
         default="on-demand",
         description=(
-            "Where the machines come from. `on-demand`: reserved for all nodes before the first is made. `spot`: what "
-            "AWS has to spare, cheaper; nothing is reserved, and AWS may take each machine back, two minutes after a "
-            "notice. `reservation` and `capacity-block` follow from the keys below, and need not be written."
+            "Where the machines come from. `on-demand`: reserved for all nodes before the first is made. `spot`: "
+            "AWS's spare capacity, cheaper; nothing is reserved, and AWS may take each machine back, two minutes "
+            "after a notice. `reservation` and `capacity-block` follow from the keys below, and need not be written."
         ),
     )
     reservation: ReservationId | None = Field(
         default=None,
         description=(
-            "A capacity reservation that exists, open or targeted, your own or shared with you: its zone is the "
+            "An existing capacity reservation, open or targeted, your own or shared with you. Its zone is the "
             "cluster's, and its end date ends the cluster. clusterctl never changes or cancels it; docs/adopted.md."
         ),
         examples=["cr-0a1b2c3d4e5f67890"],
@@ -136,8 +132,8 @@ class ClusterConfig(BaseModel):
         default=None,
         description=(
             "A capacity block that was bought, such as `cr-0a1b2c3d4e5f67890`, or `{find: …}`: `clusterctl up` then "
-            "buys one, once you agree. Its zone is the cluster's, and the cluster ends 30 minutes before it. Its price "
-            "is paid in advance and is not counted; docs/adopted.md."
+            "buys one, once you agree. Its zone is the cluster's, and the cluster ends 30 minutes before it does. Its "
+            "price is paid in advance and is not counted; docs/adopted.md."
         ),
         json_schema_extra=or_text,
     )
@@ -146,13 +142,14 @@ class ClusterConfig(BaseModel):
         description="EFA: `auto` where the type has it; `required`: EFA or nothing; `none`: one plain interface.",
     )
     network: NetworkConfig = Field(default_factory=NetworkConfig, description="Addresses.")
-    access: AccessConfig = Field(default_factory=AccessConfig, description="Who reaches the nodes.")
+    access: AccessConfig = Field(default_factory=AccessConfig, description="Who can reach the nodes.")
     storage: tuple[StorageConfig, ...] = Field(default=(), description="What is mounted.")
     workflow_storage: Annotated[Text, BeforeValidator(check_workflow_storage)] | None = Field(
         default=None,
         description=(
             "Where `clusterctl workflow` keeps datasets, and outputs of nodes that share no file system: below this "
-            "address, in a bucket that `storage` mounts writable. Left out: on the first file system that nodes share."
+            "address, in a bucket that `storage` mounts writable. Left out: on the first file system that nodes "
+            "share."
         ),
         examples=["s3://ml-results/workflows"],
     )
@@ -163,7 +160,9 @@ class ClusterConfig(BaseModel):
         examples=[{"NCCL_DEBUG": "INFO"}],
     )
     packages: tuple[Package, ...] = Field(
-        default=(), description="Packages that nodes install at birth, by apt-get or dnf.", examples=[["htop"]]
+        default=(),
+        description="Packages that nodes install at their first boot, by apt-get or dnf.",
+        examples=[["htop"]],
     )
     scripts: tuple[ScriptConfig, ...] = Field(
         default=(),
@@ -172,20 +171,20 @@ class ClusterConfig(BaseModel):
     )
     imds: Literal["root", "users"] = Field(
         default="root",
-        description="Who on a node reaches the metadata service: it shows user-data, with the node's host key.",
+        description="Who on a node can reach the metadata service, which shows user-data with the node's host key.",
     )
     kms_key: KmsKeyArn | None = Field(
         default=None,
         description=(
             "A KMS key of the region that encrypts the nodes' root disks, and the EFS and persistent FSx for Lustre "
-            "file systems that the cluster makes; left out, AWS's own keys do. Who runs `up` needs rights to it: "
-            "docs/security.md. Of a file system that exists it never changes."
+            "file systems that the cluster makes. Left out: AWS's own keys. The person who runs `up` needs rights to "
+            "it: docs/security.md. The key of an existing file system never changes."
         ),
         examples=[KMS_EXAMPLE],
     )
     permissions_boundary: PolicyArn | None = Field(
         default=None,
-        description="A policy that bounds the cluster's IAM roles, where an account allows roles only with one.",
+        description="A policy that limits the cluster's IAM roles, for accounts that allow roles only with one.",
         examples=["arn:aws:iam::123456789012:policy/engineers"],
     )
     ranks: Literal["slot", "topology"] = Field(
@@ -193,7 +192,10 @@ class ClusterConfig(BaseModel):
         description="`slot`: the rank is the slot; `topology`: neighbours in AWS's network get neighbouring ranks, "
         "ordered once, when all nodes run, and then kept.",
     )
-    owner: Owner | None = Field(default=None, description="Whom to ask; left out: the login name of whoever ran `up`.")
+    owner: Owner | None = Field(
+        default=None,
+        description="Whom to ask about the cluster; left out: the login name of the person who ran `up`.",
+    )
     tags: Tags = Field(default_factory=dict, description="AWS tags on everything.", examples=[{"team": "vision"}])
 
     @property

@@ -28,18 +28,14 @@ class AdoptConfig(BaseModel):
     model_config = STRICT
     vpc_id: VpcId = Field(description="The VPC.", examples=["vpc-0a1b2c3d4e5f67890"])
     node_subnet_id: SubnetId = Field(
-        description=(
-            "The subnet for nodes, which says the zone; before the first node a range of its free addresses is chosen, "
-            "and slot i keeps the range's address i."
-        ),
+        description="The subnet for nodes; its zone is the cluster's. Before the first node, a range of its free "
+        "addresses is chosen, and slot i keeps the i-th address of the range.",
         examples=["subnet-0a1b2c3d4e5f67890"],
     )
     service_subnet_id: SubnetId | None = Field(
         default=None,
-        description=(
-            "The subnet for file systems that the cluster makes. In the nodes' own subnet AWS could give one of them "
-            "an address of a slot."
-        ),
+        description="The subnet for file systems that the cluster makes; in the nodes' own subnet, AWS could give one "
+        "of them the address of a slot.",
         examples=["subnet-0f9e8d7c6b5a43210"],
     )
 
@@ -74,17 +70,13 @@ class AccessConfig(BaseModel):
     )
     ssh_from: tuple[Cidr, ...] = Field(
         default=(),
-        description=(
-            "Networks that may reach port 22: your address as the internet sees it, with /32. Empty by default: nobody "
-            "is let in unasked. Examples' addresses, such as this one, are refused on AWS."
-        ),
+        description="Networks that may reach port 22: your address as the internet sees it, with /32. Empty by "
+        "default, so nobody is let in. Addresses of examples, such as this one, are refused on AWS.",
     )
     bastion: Bastion | None = Field(
         default=None,
-        description=(
-            "With `private`: the host that leads to the nodes' addresses, by your own ssh settings; its address has to "
-            "be in ssh_from. Left out: AWS's Session Manager, which needs no way in from outside."
-        ),
+        description="With `private`: a host through which nodes are reached, with your own ssh settings; its address "
+        "has to be in ssh_from. Left out: AWS's Session Manager, which needs no open port.",
         examples=["ada@bastion.example.com"],
     )
     user: User = Field(default=LOGIN_USER, description="The login user: made on every image, so always the same.")

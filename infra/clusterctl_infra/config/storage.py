@@ -31,7 +31,7 @@ LEAST_THROUGHPUT = THROUGHPUTS[0]
 
 ADOPTED = "Use this one, which exists; clusterctl never deletes it. Without it, the cluster gets its own."
 KEPT = (
-    "`retain`: `clusterctl down` ends the nodes alone, and only `down --all` ends this too, for it holds data; "
+    "`retain`: it holds data, so `clusterctl down` ends only the nodes, and only `down --all` ends this, too; "
     "`delete`: it ends with the nodes."
 )
 WRITABLE = "Whether nodes may write."
@@ -52,13 +52,17 @@ class DataRepositoryConfig(BaseModel):
     )
     imports: Events = Field(
         default=EVENTS,
-        description="Which changes in the bucket FSx brings into the file system, after all that is there at first; "
-        "`[]`: nothing. With any, the bucket has to be in the cluster's region.",
+        description=(
+            "Which later changes in the bucket FSx brings into the file system; first it brings everything "
+            "that is there. `[]`: it brings nothing. With any, the bucket has to be in the cluster's region."
+        ),
     )
     exports: Events = Field(
         default=(),
-        description="Which changes in the file system FSx takes to the bucket, some time after a file was closed. "
-        "`deleted` deletes objects.",
+        description=(
+            "Which changes in the file system FSx takes to the bucket, some time after a file was closed. "
+            "`deleted` deletes objects."
+        ),
     )
 
     @model_validator(mode="after")
@@ -77,17 +81,20 @@ class FsxLustreConfig(BaseModel):
     )
     type: Literal["persistent", "scratch"] = Field(
         default="persistent",
-        description="`persistent`: replicated (PERSISTENT_2); `scratch`: a failed server takes its files along "
-        "(SCRATCH_2).",
+        description=(
+            "`persistent`: replicated (PERSISTENT_2); `scratch`: if a server fails, its files are lost (SCRATCH_2)."
+        ),
     )
     throughput: Throughput | None = Field(
         default=None,
-        description=f"MB/s per TiB of persistent ones; left out, {LEAST_THROUGHPUT}, the cheapest. Scratch has 200.",
+        description=f"MB/s per TiB, if persistent; left out: {LEAST_THROUGHPUT}, the cheapest. Scratch has 200.",
     )
     data_repository: DataRepositoryConfig | None = Field(
         default=None,
-        description="A bucket that FSx links to the file system, for one of the cluster's own. Changing or removing it "
-        "later keeps the files.",
+        description=(
+            "A bucket that FSx links to the file system; only for one that the cluster makes. Changing or "
+            "removing it later keeps the files."
+        ),
     )
     on_delete: OnDelete = Field(default="retain", description=KEPT)
     writable: Switch = Field(default=True, description=WRITABLE)
@@ -105,7 +112,7 @@ class FsxLustreConfig(BaseModel):
         if self.file_system_id is not None:
             yield from _asked_beside_adopted(self, ("size", "type", "throughput", "on_delete"))
             if self.data_repository is not None:
-                yield "data_repository: nothing of a file system that exists is changed; whoever made it links it"
+                yield "data_repository: no existing file system is changed; link the bucket yourself and leave this out"
         if self.type == "scratch" and self.throughput is not None:
             yield "throughput: scratch file systems all have 200 MB/s per TiB; leave it out"
         if self.data_repository is not None and self.data_repository.exports and not self.writable:
@@ -143,10 +150,15 @@ class S3Config(BaseModel):
     )
     kms_key: KmsKeyArn | None = Field(
         default=None,
-        description="The KMS key of a bucket that is encrypted by one (SSE-KMS): nodes get rights to it, by S3 alone.",
+        description=(
+            "The KMS key of a bucket that is encrypted with one (SSE-KMS): nodes get rights to it, through S3 only."
+        ),
         examples=[KMS_EXAMPLE],
     )
-    writable: Switch = Field(default=False, description="Read-only unless said otherwise: data sets outlive clusters.")
+    writable: Switch = Field(
+        default=False,
+        description=("Whether nodes may write; read-only by default, because data sets outlive clusters."),
+    )
 
 
 class NvmeConfig(BaseModel):

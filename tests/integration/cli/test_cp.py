@@ -101,7 +101,7 @@ def test_a_link_is_followed_and_permissions_are_the_sources(
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     done = loopback_cluster.run("cp", str(source), f"0:{pipe}")
-    assert done.stderr.decode() == f"clusterctl: train-0: {pipe} is there already, and is no file\n"
+    assert done.stderr.decode() == f"clusterctl: train-0: {pipe} is there already and is not a regular file\n"
     assert done.returncode == 1
 
 

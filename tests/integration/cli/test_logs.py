@@ -182,7 +182,7 @@ def test_following_ends_when_no_node_can_ever_have_a_line(loopback_cluster: Loop
     done = loopback_cluster.run("logs", "-f", "system")
     said = done.stderr.decode().splitlines()
     assert sorted(said[:-1]) == [f"[train-{slot}] no journal is kept on this machine" for slot in range(4)]
-    assert said[-1] == "no line of system can ever come: nothing is left to follow"
+    assert said[-1] == "nothing is left to follow: no node can send lines of system"
     assert done.returncode == 4
 
 

@@ -71,7 +71,7 @@ def test_a_changed_host_key_is_refused(loopback_cluster: LoopbackCluster) -> Non
     assert done.returncode == 255
     assert done.stdout == b""
     assert b"host key SHA256:" in done.stderr
-    assert b"declared is SHA256:" in done.stderr
+    assert b"but the declared one is SHA256:" in done.stderr
     assert b"next: clusterctl replace" in done.stderr
 
 

@@ -54,7 +54,10 @@ def test_a_bastion_that_takes_no_connection_is_told_in_time(loopback_cluster: Lo
         assert comes_true(takes_the_place)
         done = loopback_cluster.run("ssh", "--node", "0-1", "--connect-timeout", "2", WHO)
     assert done.returncode == 4, log.read_text()
-    assert b"what leads there closes connections at once, as sshd does beyond its MaxStartups" in done.stderr
+    assert (
+        b"the host or program on the way there closes connections at once, as sshd does beyond MaxStartups"
+        in done.stderr
+    )
 
 
 def test_every_line_carries_its_nodes_name(steady_cluster: LoopbackCluster) -> None:
@@ -170,9 +173,9 @@ def test_ctrl_c_ends_the_command_on_every_node(steady_cluster: LoopbackCluster) 
 @pytest.mark.parametrize(
     ("flags", "shown"),
     [
-        (["--gather"], ["  half a line", "[train-1] ended before its time\n"]),
+        (["--gather"], ["  half a line", "[train-1] stopped before its end\n"]),
         (["--node", "all"], ["[train-1] half a line\n"]),
-        (["--json"], ['"stdout": "half a line"', '"message": "train-1: ended before its time"']),
+        (["--json"], ['"stdout": "half a line"', '"message": "train-1: stopped before its end"']),
     ],
 )
 @pytest.mark.parametrize("is_warm", [False, True])

@@ -105,7 +105,7 @@ def test_one_that_was_killed_is_done_again_and_not_added_to(cluster: Rehearsed) 
         killed.wait(timeout=10)
     assert "clusterctl:extended-from" in settings(cluster)
     told = cluster.run("status").stdout
-    assert "an extend was cut off: parts of the cluster may still end at" in told
+    assert "an extend was interrupted: parts of the cluster may still end at" in told
     assert f"--cluster {cluster.name}@rehearsal" in told
     cluster.ok("extend", "20m")
     wanted = before + timedelta(minutes=20)

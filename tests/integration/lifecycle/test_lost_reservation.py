@@ -35,7 +35,7 @@ def test_nodes_whose_reservation_has_ended_are_changed_extended_and_remade_witho
     recorded.write(machines="none", caps={"runtime": "3h"})
     done = recorded.run("up", str(recorded.folder))
     assert done.exit_code == 0, done.text
-    assert f"the reservation {held} has ended: machines that run go on without it" in done.text
+    assert f"the reservation {held} has ended: running machines go on without it" in done.text
     assert list(recorded.instance_ids().values()) == [first, second]
     assert recorded.deadline() > before
     assert reserved(recorded) == []

@@ -28,7 +28,7 @@ def test_a_list_is_asked_for_in_order_and_a_killed_asking_leaves_nothing(recorde
     del recorded.config["zone"]
     recorded.write(machines="none", instance_type=LIST, settings={"capacity": ROOM, "latency_ms": 250})
     asked = recorded.run("up", str(recorded.folder), "--ask")
-    assert "p5en.48xlarge is the dearest of p5en.48xlarge, p5.48xlarge" in asked.stderr, asked.text
+    assert "p5en.48xlarge is the most expensive of p5en.48xlarge, p5.48xlarge" in asked.stderr, asked.text
     assert "for each minute that it lives" in asked.stderr, asked.text
 
     quiet = subprocess.DEVNULL
@@ -41,7 +41,7 @@ def test_a_list_is_asked_for_in_order_and_a_killed_asking_leaves_nothing(recorde
     recorded.write(machines="none", settings={"capacity": ROOM})
     made = recorded.run("up", str(recorded.folder))
     assert made.exit_code == 0, made.text
-    assert "which had asked for room" in made.stderr, made.text
+    assert "which was made to ask for capacity" in made.stderr, made.text
     assert "p5en.48xlarge  us-west-2a, us-west-2b, us-west-2c  InsufficientInstanceCapacity" in made.stderr, made.text
     assert "p5.48xlarge    us-west-2b                          room for 2" in made.stderr, made.text
     assert trials(recorded) == []

@@ -129,7 +129,7 @@ def test_a_machine_in_the_place_of_one_that_aws_took_back_is_asked_for_at_the_pr
     ready_spot.write(machines="none", caps={**CAPS, "price_usd_per_hour": 10})
     too_low = ready_spot.run("up", str(ready_spot.folder))
     assert too_low.exit_code == 1
-    assert "costs $12.69 in us-west-2b now, and the maximum is $10.00 (caps.price_usd_per_hour)" in too_low.text
+    assert "costs $12.69 in us-west-2b now, but the maximum is $10.00 (caps.price_usd_per_hour)" in too_low.text
     assert "slot 1" not in too_low.text, "it was refused before anything was changed"
 
     ready_spot.write(machines="none", caps=CAPS)
@@ -152,7 +152,7 @@ def test_a_machine_in_the_place_of_one_that_aws_took_back_is_asked_for_at_the_pr
     [
         ({"capacity": {"p5.48xlarge": 1}}, CAPS, "InsufficientInstanceCapacity: There is no Spot capacity available"),
         ({"quotas": {"spot_vcpus": 192}}, CAPS, "MaxSpotInstanceCountExceeded: Max spot instance count exceeded"),
-        ({}, {**CAPS, "price_usd_per_hour": 10}, "costs $12.69 in us-west-2b now, and the maximum is $10.00"),
+        ({}, {**CAPS, "price_usd_per_hour": 10}, "costs $12.69 in us-west-2b now, but the maximum is $10.00"),
     ],
     ids=["capacity for one of two", "a quota for one of two", "a maximum below the spot price"],
 )

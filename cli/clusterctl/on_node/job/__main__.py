@@ -117,7 +117,7 @@ def answer_pull(image: str, has_login: str = "no") -> dict[str, Any]:
 def answer_prepare(job: str) -> dict[str, Any]:
     """Reads a line of JSON and the snapshot behind it from stdin."""
     if not lease.renew(LAYOUT, job):
-        raise ValueError("the node is not held for %s any more" % job)
+        raise ValueError("%s has lost its lease on the node" % job)
     os.umask(0o022)
     receive(LAYOUT, job, json.loads(sys.stdin.buffer.readline()), sys.stdin.buffer, PROGRAM)
     remove_old(LAYOUT, but=job)
@@ -140,7 +140,7 @@ def answer_ready(job: str) -> dict[str, Any]:
 def answer_start(job: str) -> dict[str, Any]:
     """Starts the supervisor; it sees to all else."""
     if not lease.renew(LAYOUT, job):
-        raise ValueError("the node is not held for %s any more" % job)
+        raise ValueError("%s has lost its lease on the node" % job)
     error = start_keeper(LAYOUT, job, PROGRAM)
     return {"error": error} if error else {}
 

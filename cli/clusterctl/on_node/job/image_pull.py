@@ -144,4 +144,4 @@ def is_absent(said: bytes) -> bool:
 
 def _last_line(said: bytes) -> str:
     lines = said.decode(errors="replace").strip().splitlines()
-    return lines[-1].replace("Error: ", "", 1)[:500] if lines else "it failed without a word"
+    return lines[-1].replace("Error: ", "", 1)[:500] if lines else "it failed without a message"

@@ -63,7 +63,7 @@ def describe(failure: Mapping[str, Any]) -> str:
         return where + str(failure["lines"][-1])
     who = "rank %s (local rank %s)" % (failure["rank"], failure["local_rank"])
     if failure.get("is_vanished"):
-        return "%s%s ended without a word, as one that is killed or has no room on its disk" % (where, who)
+        return "%s%s ended without a report: it was killed, or its disk was full" % (where, who)
     if failure.get("is_out_of_memory"):
         return "%s%s was killed: the node had no memory left" % (where, who)
     if failure.get("signal"):

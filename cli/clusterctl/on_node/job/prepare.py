@@ -237,7 +237,7 @@ def _renewal(layout: Layout, job: str) -> Callable[[], None]:
         if renewed_s is None or now_s - renewed_s > RENEW_S:
             renewed_s = now_s
             if not lease.renew(layout, job):
-                raise ValueError("the node is not held for %s any more" % job)
+                raise ValueError("%s has lost its lease on the node" % job)
 
     return renew
 

@@ -171,7 +171,7 @@ class Readying:
                 if not lease.renew(self._layout, self._job):
                     child.kill()
                     job_containers.remove(self._layout, self._job)
-                    raise ValueError("the node is not held for %s any more" % self._job)
+                    raise ValueError("%s has lost its lease on the node" % self._job)
             try:
                 output, _ = child.communicate(timeout=POLL_S)
                 return (output or b"").decode("utf-8", "replace")

@@ -207,7 +207,7 @@ class _Run:
         with contextlib.suppress(queue.Empty):
             while True:
                 node = self._waiting.get_nowait()
-                told = f"{node.name}: not run any more"
+                told = f"{node.name}: not run, because the command was stopped"
                 self._outbox.put(
                     NodeResult(
                         slot=node.slot,

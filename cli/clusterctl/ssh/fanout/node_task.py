@@ -61,7 +61,7 @@ def node_task(shared: SharedCommand, node: InventoryNode) -> Task:
             failure = e
         except Stopped:
             phase: Phase = "command" if outlet.is_running else "connect"
-            failure = NodeFailure("stopped", f"{node.name}: ended before its time", phase=phase)
+            failure = NodeFailure("stopped", f"{node.name}: stopped before its end", phase=phase)
     except BaseException as e:  # noqa: BLE001 handed to the caller's thread, which raises it
         shared.outbox.put(e)
         return

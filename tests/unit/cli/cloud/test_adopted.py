@@ -124,7 +124,7 @@ def test_the_addresses_of_the_clusters_own_machines_are_nobody_elses() -> None:
 
 def test_a_slots_address_that_somebody_else_has_by_now_is_named() -> None:
     refuse_taken(NETWORK, "172.31.16.40/29", nodes=1)
-    with pytest.raises(CloudError, match=r"172\.31\.16\.41 in subnet-0a1b2c3d: addresses of this cluster's nodes"):
+    with pytest.raises(CloudError, match=r"172\.31\.16\.41 in subnet-0a1b2c3d: these addresses belong to slots"):
         refuse_taken(NETWORK, "172.31.16.40/29", nodes=2)
 
 
@@ -235,7 +235,7 @@ def test_numbers_and_times_that_are_none_are_an_answer_that_is_not_of_aws(body: 
     }
     shape = ShapeResolver(shapes).get_shape_by_name("R", None)
     response = {"status_code": 200, "headers": {}, "body": body}
-    with pytest.raises(CloudError, match="what answered is not AWS"), aws_errors("asking"):
+    with pytest.raises(CloudError, match="the answer is not from AWS"), aws_errors("asking"):
         parser.parse(response, shape)
 
 
@@ -262,6 +262,6 @@ def test_nodes_need_a_range_of_addresses_beside_each_other(tmp_path: Path, taken
     if slots is not None:
         assert found() == slots
         return
-    with pytest.raises(CloudError, match="has 40 addresses free, and no range of 5 beside each other") as refused:
+    with pytest.raises(CloudError, match="has 40 addresses free, but no range of 5 consecutive ones") as refused:
         found()
     assert refused.value.code == "InsufficientFreeAddressesInSubnet"

@@ -65,7 +65,7 @@ def test_where_aws_is_not_reached_the_network_and_the_proxy_are_thought_of(url: 
 
 
 def test_a_page_of_a_proxy_is_told_in_a_sentence_and_not_shown() -> None:
-    told = "asking: what answered is not AWS, as where a proxy shows a page of its own"
+    told = "asking: the answer is not from AWS; a proxy may have sent a page of its own"
     with pytest.raises(CloudError) as said, aws_errors("asking"):
         raise ResponseParserError("Unable to parse response, invalid XML received: b'<!doctype html>\n<html lang=en>'")
     assert (said.value.message, said.value.code) == (told, "ResponseParserError")

@@ -49,8 +49,8 @@ def test_each_folder_comes_into_the_target_under_its_own_name(
     ("words", "told"),
     [
         ("src", "a source and a target are needed"),
-        ("0:run 1:run", "from a node to a node, cp takes files"),
-        ("src 0:run 1:", "from a node to a node, cp takes files"),
+        ("0:run 1:run", "from node to node, cp copies files only"),
+        ("src 0:run 1:", "from node to node, cp copies files only"),
         ("src 0:run back", "neither side is a node"),
         ("src configs", "neither side is a node"),
         (". 1:train", "is no folder with a name of its own"),

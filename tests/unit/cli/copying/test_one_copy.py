@@ -278,7 +278,7 @@ def test_what_is_no_file_is_not_replaced(target: Path, make_inventory: Callable[
         target.unlink()
         target.mkdir()
     upload = Upload(source=target, node=make_inventory().nodes[0], remote=str(remote), is_into_folder=False)
-    with pytest.raises(CopyFailed, match="is here already, and is no file"):
+    with pytest.raises(CopyFailed, match="is here already and is not a regular file"):
         target_path(upload, LocalFiles())
 
 

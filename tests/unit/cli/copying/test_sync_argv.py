@@ -77,7 +77,8 @@ def test_a_folder_in_a_home_may_be(words: tuple[str, str], make_inventory: MakeI
 
 
 @pytest.mark.parametrize(
-    ("words", "told"), [(("a", "b"), "neither side is a node"), (("1:a", "2:b"), "goes between here and nodes")]
+    ("words", "told"),
+    [(("a", "b"), "neither side is a node"), (("1:a", "2:b"), "copies between this computer and nodes")],
 )
 def test_one_side_is_a_node(words: tuple[str, str], told: str, make_inventory: MakeInventory) -> None:
     with pytest.raises(UsageError, match=told):

@@ -61,7 +61,7 @@ def test_a_rehearsal_without_gpus_simulates_its_money_alone() -> None:
     [
         ({"ledger": None}, "this computer has no ledger of the cluster"),
         ({"alive": None, "cloud_trouble": "no answer in 8 s"}, "AWS did not say what runs (no answer in 8 s)"),
-        ({"alive": ALL | {"i-z"}}, "runs, and no deadline counts it: i-z; next: clusterctl up"),
+        ({"alive": ALL | {"i-z"}}, "runs, but its cost is not counted in the deadline: i-z; next: clusterctl up"),
         ({"inventory": an_inventory(run=2)}, "this is run 2: disks, addresses and storage count from its start"),
         ({"inventory": an_inventory(prices_dated=None)}, "disks, addresses and storage are not counted"),
     ],

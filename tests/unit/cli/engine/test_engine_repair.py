@@ -155,7 +155,7 @@ def test_a_colleagues_lock_is_left_although_a_run_was_killed_here() -> None:
     record, lock = killed_here()
     engine = backend("s3://states")
     engine.left.append(replace(lock, since="2026-01-01T00:00:00Z"))
-    with pytest.raises(EngineError, match="remove its lock if it is gone for certain") as refused:
+    with pytest.raises(EngineError, match="if you are certain that it has ended") as refused:
         end_what_runs(engine, record, untold)
     assert engine.asked == ["lock"]
     assert refused.value.hint == "cd /stacks/train && pulumi cancel --stack dev"
@@ -250,8 +250,8 @@ def test_a_repair_says_of_what_it_could_not_ask() -> None:
     )
     assert told[0] == "ending instance i-lost: it is in no Pulumi state"
     assert (
-        told[1] == "AWS did not say whether it has: FSx file system (AccessDeniedException): "
-        "what the last run left of that may bill"
+        told[1] == "AWS did not say whether it has: FSx file system (AccessDeniedException). "
+        "If the last run left any, it may bill"
     )
 
 

@@ -71,7 +71,7 @@ def test_the_newest_whole_state_of_a_run_is_what_is_put_back(backend: Backend) -
     backend.kept.end()
     said = put_back(backend.url, STACK, reap=REAP)
     assert said == (
-        "the state's file was torn (0 bytes, as a full disk leaves it): put back as it was at 00:01:42 UTC, from "
+        "the state's file was damaged (0 bytes, as by a full disk): restored as it was at 00:01:42 UTC, from "
         "dev.json.kept"
     )
     assert backend.state.read_text() == state_of(2)
@@ -163,7 +163,7 @@ def test_where_no_copy_is_whole_the_tags_are_what_is_left(backend: Backend) -> N
     backend.write("stacks/train/dev.json.bak", "", at=102)
     backend.write("stacks/train/prod.json.bak", state_of(2), at=102)
     backend.write("backups/train/prod/prod.1.json", state_of(2), at=102)
-    with pytest.raises(EngineError, match=r"dev\.json is torn, as a full disk leaves it") as refused:
+    with pytest.raises(EngineError, match=r"dev\.json is damaged, as by a full disk") as refused:
         put_back(backend.url, STACK, reap=REAP)
     assert f"rm {backend.state}" in refused.value.message
     assert refused.value.hint == REAP

@@ -143,8 +143,8 @@ def test_problems_are_told_by_the_arguments_that_they_come_from() -> None:
     ("needs", "missing"),
     [
         (ClusterNeeds(), "max_price_per_hour= and max_run_time_hours= or budget_usd= is missing"),
-        (ClusterNeeds(max_price_per_hour=60), "caps alone, and max_run_time_hours= or budget_usd= is missing"),
-        (ClusterNeeds(budget_usd=60), "caps alone, and max_price_per_hour= is missing"),
+        (ClusterNeeds(max_price_per_hour=60), "only within caps, and max_run_time_hours= or budget_usd= is missing"),
+        (ClusterNeeds(budget_usd=60), "only within caps, and max_price_per_hour= is missing"),
     ],
 )
 def test_a_program_agrees_to_a_price_within_caps_alone(needs: ClusterNeeds, missing: str) -> None:

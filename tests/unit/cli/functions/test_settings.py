@@ -93,7 +93,7 @@ def test_ranks_are_started_by_torchrun_where_there_is_torch_and_once_per_node_wh
     assert (launch.launcher, nproc) == (TORCHRUN, "auto")
     launch, nproc = chosen_start(torch, "f", settings(distributed_mode="manual"), gpus=8)
     assert (launch.launcher, nproc) == (PLAIN, "1")
-    with pytest.raises(ConfigError, match="torch is on some of the nodes alone"):
+    with pytest.raises(ConfigError, match="only some of the nodes have torch"):
         chosen_start({**torch, **none}, "f", settings(), gpus=8)
     with pytest.raises(ConfigError, match="other versions cannot read it") as e:
         chosen_start({"train-0": {"python": "2.7", "has_torch": True}}, "f", settings(), gpus=8)

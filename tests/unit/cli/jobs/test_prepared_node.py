@@ -78,7 +78,7 @@ def test_what_a_job_is_told_and_its_state_are_written_down_before_it_is_started(
 def test_a_preparation_whose_node_another_job_took_ends(layout: Layout) -> None:
     run_out(layout)
     assert in_the_way(layout, "second", "bob") == []
-    with pytest.raises(ValueError, match="not held for first any more"):
+    with pytest.raises(ValueError, match="first has lost its lease on the node"):
         put(layout)
     assert left_of(layout) == []
 

@@ -105,7 +105,11 @@ def test_whoever_is_killed_at_whichever_call_two_are_never_bought(
     account.fails = {}
     if was_locked and not was_bought:
         is_noted = (call, is_home_lost) == (6, False)
-        told = r"it may be bought. Nothing else is" if is_noted else r"is buying a capacity block .* Nothing else is"
+        told = (
+            r"the block may be bought. Nothing else is"
+            if is_noted
+            else r"is buying a capacity block .* Nothing else is"
+        )
         with pytest.raises(CloudError, match=f"{told} bought before"):
             brought(tmp_path, account, buys=True)
         assert account.purchases == []
@@ -129,7 +133,7 @@ def test_after_an_answer_that_was_lost_nothing_is_bought_before_aws_shows_what_b
 ) -> None:
     account = selling("5000", "5100", fails={(6, "after"): lost}, shows_new=False)
     for _ in range(3):
-        with pytest.raises(CloudError, match="it may be bought"):
+        with pytest.raises(CloudError, match="the block may be bought"):
             brought(tmp_path, account, buys=True)
     account.shows_new = True
     assert brought(tmp_path, account, buys=True) == "cr-00000001"

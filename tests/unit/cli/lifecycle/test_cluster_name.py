@@ -117,7 +117,7 @@ def test_a_down_of_the_wrong_stack_does_not_advise_to_end_the_right_one(
     where = Whereabouts(stack=change.stack, rehearse=False, name="train", region="us-west-2", shown="here")
     request = DownRequest(where=where, is_all=False, is_agreed=True)
     keep(change.home.inventory_file("train"), replace(known, stack_dir=str(tmp_path / made_in)))
-    told = rf"train is of the stack {stack_name} of {tmp_path / made_in}: nothing was changed"
+    told = rf"train belongs to the stack {stack_name} of {tmp_path / made_in}: nothing was changed"
     with pytest.raises(UsageError, match=told) as said:
         take_down_held(request, change, None, was_cut_off=False)
     assert said.value.hint == "clusterctl down --cluster train"

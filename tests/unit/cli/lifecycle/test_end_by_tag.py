@@ -85,7 +85,7 @@ def test_only_the_stack_s_own_cluster_is_asked_about(
     with pytest.raises(UsageError if is_its_own else OSError) as raised:
         end_by_tag(end, screen.output, home, {})
     assert (raised.value is why) is not is_its_own
-    assert ("By the id 0123456789ab in their tags" in screen.err) is is_its_own
+    assert ("ended by the id 0123456789ab in their tags" in screen.err) is is_its_own
 
 
 def test_where_nobody_says_whose_the_credentials_are_no_machine_is_said_to_be_ended(

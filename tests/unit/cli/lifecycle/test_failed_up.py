@@ -103,7 +103,7 @@ def test_who_finds_the_stack_held_at_once_has_begun_nothing(runner: Callable[...
     change = runner(lambda: ended(is_well=False, said=HELD))
     change.begin()
     error = failure_of(change, up(change))
-    assert "at 2026-11-21T10:15:13Z; wait for it, or remove its lock" in error.message
+    assert "at 2026-11-21T10:15:13Z; wait for it; if you are certain that it has ended" in error.message
     assert error.hint == f"cd {change.stack.directory} && pulumi cancel --stack dev"
     assert not change.home.run_file("train").exists()
     assert change.stack.config_file.read_text() == BEFORE

@@ -57,7 +57,7 @@ def test_where_aws_does_not_say_a_person_takes_it_upon_them(
     request = ForgetRequest(inventory=KNOWN, is_agreed=is_agreed)
     if is_agreed:
         forget(request, output, home, {})
-        assert b"whether machines of it run is not known" in stderr.getvalue()
+        assert b"it is not known whether its machines run" in stderr.getvalue()
     else:
         with pytest.raises(UsageError, match="nothing was forgotten") as refused:
             forget(request, output, home, {})

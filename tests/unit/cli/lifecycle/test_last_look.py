@@ -68,7 +68,7 @@ def test_what_aws_does_not_tell_of_is_never_called_gone() -> None:
     """Two rights are missing; with an address left the list has both, without one it still says so."""
     no_fsx = {"FSx file system": CloudError("no", code="AccessDeniedException")}
     with pytest.raises(
-        StillBills, match="not known whether everything is gone: AWS does not list every kind"
+        StillBills, match="not known whether everything is gone: AWS did not list every kind"
     ) as unknown:
         refuse_leftovers([], not_asked=no_fsx, again="clusterctl down stacks/train")
     assert unknown.value.problems == ("  AWS did not say whether it has: FSx file system (AccessDeniedException)",)

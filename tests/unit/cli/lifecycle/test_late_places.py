@@ -32,7 +32,9 @@ def test_machines_that_found_no_reserved_place_are_made_by_another_run(runner: C
     assert ran.result.succeeded
     assert waited == [15, 30]
     assert engine_of(change).wrote_state_once == [False, True, True, True]
-    assert "does not count all reserved places as free yet (ReservationCapacityExceeded): again in 15 s" in told(change)
+    assert "does not count all reserved places as free yet (ReservationCapacityExceeded): trying again in 15 s" in told(
+        change
+    )
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_a_change_of_the_file_is_foretold(stack: Stack, before: str, after: str,
 @pytest.mark.parametrize(
     ("before", "after", "told"),
     [
-        ("name: train", "name: other", "another name is another cluster"),
+        ("name: train", "name: other", "a new name means a new cluster"),
         ("region: us-west-2", "region: us-east-1", "this cluster is in us-west-2b"),
         ("caps: {runtime: 2h}", "caps: {runtime: 1m}", "its run time was over"),
         ("access: {mode: private}", "access: {mode: private}\ncapacity: spot", "capacity"),

@@ -72,7 +72,9 @@ def test_a_list_is_planned_and_agreed_to_at_the_price_of_its_dearest_type(tmp_pa
     candidates = [Candidate(instance_type=name, zone="us-west-2a") for name in ("p5.48xlarge", "p5en.48xlarge")]
     words = room_words(candidates, planned)
     assert words is not None
-    assert words.startswith("p5en.48xlarge is the dearest of p5.48xlarge, p5en.48xlarge. AWS is asked for room first")
+    assert words.startswith(
+        "p5en.48xlarge is the most expensive of p5.48xlarge, p5en.48xlarge. First AWS is asked for capacity"
+    )
     hourly = 4 * (planned.price.node_usd_per_hour or 0)
     assert f"${hourly / 60:.2f} for each minute" in words
     assert f"${hourly * 65 / 60:.2f} at worst" in words

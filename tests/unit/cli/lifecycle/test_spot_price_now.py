@@ -42,8 +42,8 @@ def test_a_maximum_below_it_is_refused_with_both_numbers_and_where_it_stands() -
     with pytest.raises(CapExceeded) as caught:
         said(asking(a=9.0, b=12.5), caps={"price_usd_per_hour": 10})
     assert caught.value.message == (
-        "a spot p5.48xlarge costs $12.50 in us-west-2b now, and the maximum is $10.00 (caps.price_usd_per_hour): AWS "
-        "makes none for less. Nothing was changed"
+        "a spot p5.48xlarge costs $12.50 in us-west-2b now, but the maximum is $10.00 (caps.price_usd_per_hour), so "
+        "AWS would start none. Nothing was changed"
     )
     assert caught.value.hint == "${EDITOR:-nano} cluster.yaml"
     assert len(said(asking(b=10.0), caps={"price_usd_per_hour": 10})) == 1
@@ -70,4 +70,4 @@ def test_whoever_may_not_ask_is_told_so_and_goes_on() -> None:
             raise ClientError({"Error": {"Code": "UnauthorizedOperation", "Message": "no"}}, "DescribeSpotPriceHistory")
 
     (told,) = said(Denied())
-    assert told.startswith("  spot     the present spot price is not known: UnauthorizedOperation: asking for the spot")
+    assert told.startswith("  spot     the current spot price is not known: UnauthorizedOperation: asking for the spot")

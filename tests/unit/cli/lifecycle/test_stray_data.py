@@ -27,7 +27,7 @@ def test_a_file_system_in_no_state_is_found_and_a_service_that_refuses_is_told()
         ("EFS file system", "fs-1")
     ]
     untold = "AWS did not say whether it has: FSx file system (AccessDeniedException)"
-    assert told == [f"{untold}: one that is in no state would be left, and bill"]
+    assert told == [f"{untold}. One that is in no state would stay, and bill"]
 
 
 def test_where_no_file_system_can_be_asked_for_machines_may_end_all_the_same() -> None:

@@ -187,7 +187,7 @@ def test_a_cluster_of_which_aws_did_not_tell_all_is_not_called_ended() -> None:
     done = Ended(verdict=seen().verdicts[0], deletion=deletion)
     assert not done.is_done
     with pytest.raises(
-        StillBills, match="not known whether everything is gone: AWS does not list every kind"
+        StillBills, match="not known whether everything is gone: AWS did not list every kind"
     ) as refused:
         refuse_left([done], again="clusterctl reap")
     assert refused.value.problems == (

@@ -23,7 +23,7 @@ def test_machines_of_another_account_are_unknown_and_not_gone(tmp_path: Path) ->
     assert (instances, is_reserved) == (None, None)
     assert why == trouble
     assert trouble is not None
-    assert f"in the AWS account {OWN}, and the credentials here are of {HERE}" in trouble
+    assert f"in the AWS account {OWN}, but the credentials here belong to {HERE}" in trouble
 
 
 def test_the_clusters_own_account_is_asked(tmp_path: Path) -> None:

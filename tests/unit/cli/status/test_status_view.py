@@ -213,7 +213,9 @@ def test_an_extend_that_was_cut_off_is_named_with_the_command_that_finishes_it(m
     facts = Facts(now=NOW, instances=(machine(0),), answers={0: READY}, half_extend=half)
     seen = overview(make_inventory(size=1), facts)
     told = status_text(seen)
-    assert "an extend was cut off: parts of the cluster may still end at 22:00 UTC, and the earlier end holds" in told
+    assert (
+        "an extend was interrupted: parts of the cluster may still end at 22:00 UTC, and the earlier end holds" in told
+    )
     assert "next: clusterctl extend --until 2026-11-22T00:00:00Z --cluster train" in told
     assert status_json(seen)["extend_cut_off"] is True
     late = dataclasses.replace(facts, now=BEGAN + timedelta(hours=15))

@@ -273,7 +273,7 @@ def test_what_is_no_workflow_at_all_is_said_to_be_none(text: str) -> None:
         ("/data/../etc", "write an absolute path"),
         ("/data:", "write FOLDER or FOLDER:PLACE"),
         ("/a:/b:/c", "write FOLDER or FOLDER:PLACE"),
-        ("/a,b", "no engine takes a comma or a quote"),
+        ("/a,b", "docker and podman take no comma and no quote"),
         ("/etc/clusterctl:/x", "/etc/clusterctl: no task mounts /etc/clusterctl"),
         ("/etc:/x", "/etc: no task mounts /etc/clusterctl"),
         ("/:/x", "write an absolute path"),

@@ -127,7 +127,7 @@ def test_a_mount_hides_nothing_that_a_node_needs(mount: str, sentence: str) -> N
         ),
         (
             linked("bucket: ml-datasets", f"file_system_id: {ADOPTED}"),
-            "data_repository: nothing of a file system that exists is changed; whoever made it links it",
+            "data_repository: no existing file system is changed; link the bucket yourself and leave this out",
         ),
         ("{efs: {access_point: fsap-0a1b2c3d4e5f67890}}", "not built yet: nodes would need AWS's mount helper"),
         ("{efs: {encryption_in_transit: true}}", "amazon-efs-utils, of which AWS has no package for Ubuntu"),

@@ -237,7 +237,7 @@ CASES: Mapping[str, tuple[Given, str]] = {
     "spot rights": ({"file": SPOT, "refused": MISSING_RIGHT}, r"need ec2:CancelSpotInstanceRequests"),
     "spot price": (
         {"file": SPOT, "answers": {(REGION, "describe_spot_price_history", "SpotPriceHistory"): [DEAR]}},
-        r"costs \$900\.00 in us-west-2b now, and the maximum is",
+        r"costs \$900\.00 in us-west-2b now, but the maximum is",
     ),
     "addresses": ({"answers": NO_ADDRESS}, r"the cluster needs 1 elastic IPs"),
     "preflight": ({"answers": CLOSED_REGION, "without": is_slot(3)}, r"AWS would refuse it: .*us-west-2: not-opted-in"),
