@@ -49,9 +49,8 @@ def test_one_connection_that_a_bastion_turns_away_is_asked_for_again(
 
     assert comes_true(is_taken)
     seen_before = log.read_text().count(TURNED_AWAY)
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    argv, env = loopback_cluster.command(*words(tmp_path)), loopback_cluster.environ
-    with place, subprocess.Popen(argv, env=env, **pipes) as running:
+    argv, env, pipe = loopback_cluster.command(*words(tmp_path)), loopback_cluster.environ, subprocess.PIPE
+    with place, subprocess.Popen(argv, env=env, stdin=pipe, stdout=pipe, stderr=pipe) as running:
         assert comes_true(lambda: log.read_text().count(TURNED_AWAY) > seen_before), log.read_text()
         place.close()
         out, error = running.communicate(stdin, timeout=30)
