@@ -41,12 +41,12 @@ def home(own_home: Path) -> Iterator[RehearsalHome]:
 def _answer(access: RegionAccess, method: str, path: str, body: bytes | None = None) -> tuple[int, str]:
     """Status and text of the answer to a signed request."""
     keys = access.keys
-    request = AWSRequest(method=method, url=f"{access.endpoint_url}{path}", data=body)
+    url = f"{access.endpoint_url}{path}"
+    request = AWSRequest(method=method, url=url, data=body)
     S3SigV4Auth(Credentials(keys.access_key_id, keys.secret_access_key), "s3", REGION).add_auth(request)
+    sent = Request(url, method=method, data=body, headers=dict(request.headers))
     try:
-        with urlopen(
-            Request(request.url, method=method, data=body, headers=dict(request.headers)), timeout=20
-        ) as reply:
+        with urlopen(sent, timeout=20) as reply:
             return reply.status, reply.read().decode()
     except HTTPError as e:
         return e.code, e.read().decode()

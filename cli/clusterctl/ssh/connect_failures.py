@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import random
+import time
+
+from clusterctl.ssh.deadlines import Clock
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.target import Target
 
@@ -13,9 +18,18 @@ TURNED_AWAY = "kex_exchange_identification: "
 sshd does so with some of many connections that come at once: MaxStartups, 10:30:100 if nothing is set (sshd_config(5),
 OpenSSH 9.2; 2026-11-26)."""
 
+AGAIN_S = (0.2, 1.0)
+"""A bastion that turned connections away is asked again after a random time in this range, so not by all at once."""
+
 
 class TurnedAway(NodeFailure):
     """The server that leads to the node closed the connection at once; it may take the next one."""
+
+
+def asked_again_at(clock: Clock) -> float | None:
+    """When a server that turned a connection away is asked again, monotonic; None if the time is over by then."""
+    again_at = time.monotonic() + random.uniform(*AGAIN_S)
+    return again_at if again_at < clock.ends_at(math.inf) else None
 
 
 def connect_failure(target: Target, complaint: str) -> NodeFailure:

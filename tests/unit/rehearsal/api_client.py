@@ -44,8 +44,7 @@ class Client:
             method=request["method"],
             path=f"{request['url_path']}{mark}{query}",
         )
-        headers = HeadersDict(reply.headers)
-        answer = {"status_code": reply.status, "headers": headers, "body": reply.body}
+        answer = {"status_code": reply.status, "headers": HeadersDict(reply.headers), "body": reply.body}
         parsed = parsers.create_parser(model.resolved_protocol).parse(answer, cast(Shape, shape.output_shape))
         return parsed["Error"]["Code"] if reply.status >= 300 else parsed
 

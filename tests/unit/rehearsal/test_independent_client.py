@@ -334,9 +334,12 @@ def test_file_systems_are_tagged_and_changed(world: SmallRegion, client: Client)
 def test_objects_lie_where_nodes_find_them_when_they_first_look(world: SmallRegion, client: Client) -> None:
     world.behaviour.register({"buckets": ["ours"]})
     assert client.call("s3", "ListObjectsV2", Bucket="new-data") == "NoSuchBucket"
-    here = {"CreateBucketConfiguration": {"LocationConstraint": REGION}}
-    client.call("s3", "CreateBucket", Bucket="new-data", **here)
-    assert client.call("s3", "CreateBucket", Bucket="new-data", **here) == "BucketAlreadyOwnedByYou"
+    here = {"LocationConstraint": REGION}
+    client.call("s3", "CreateBucket", Bucket="new-data", CreateBucketConfiguration=here)
+    assert (
+        client.call("s3", "CreateBucket", Bucket="new-data", CreateBucketConfiguration=here)
+        == "BucketAlreadyOwnedByYou"
+    )
     assert client.call("s3", "CreateBucket", Bucket="No_Name") == "InvalidBucketName"
     for number in range(3):
         client.call("s3", "PutObject", Bucket="new-data", Key=f"shards/{number} a.bin", Body=b"data")

@@ -26,7 +26,7 @@ from clusterctl.on_node.job.prepare import discard, gpus, node_facts, receive, r
 from clusterctl.on_node.job.rank import NOT_FOUND, run_rank
 from clusterctl.on_node.job.ready import Readying
 from clusterctl.on_node.job.shared_storage import share_logs
-from clusterctl.on_node.job.supervise import Supervisor
+from clusterctl.on_node.job.supervise import supervise
 
 LAYOUT = Layout()
 BESIDE = ("exec", "join", "pack")
@@ -180,7 +180,7 @@ DONE: dict[str, Callable[[str], object]] = {
     "keep": lambda job: keep(LAYOUT, job, PROGRAM),
     "clear-up": lambda job: clear_up(LAYOUT, job),
     "end-containers": lambda job: end_containers(LAYOUT, job),
-    "supervise": lambda job: Supervisor(LAYOUT, job, PROGRAM).run(),
+    "supervise": lambda job: supervise(LAYOUT, job, PROGRAM),
     "share-logs": lambda job: share_logs(LAYOUT, job),
 }
 """Verbs of a job that say nothing."""

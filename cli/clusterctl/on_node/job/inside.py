@@ -120,13 +120,13 @@ def _environment(layout: Layout, spec: dict[str, Any], rank: str, uid: int) -> d
     return rank_variables_now(layout.ranks(spec["job"], spec["attempt"]), spec["job"], rank, uid)
 
 
-def rank_variables_now(ranks: Path, job: str, rank: str, uid: int) -> dict[str, str]:
+def rank_variables_now(ranks: Path, job: str, rank: str, uid: int, proc: Path = Path("/proc")) -> dict[str, str]:
     """What the process of a rank was started with. Raises OSError, ValueError where the rank has ended."""
     parent = rank_parent(ranks / ("%d.pid" % int(rank)), uid)
-    if not is_alive(parent):
+    if not is_alive(parent, proc):
         raise ValueError("rank %s has ended" % rank)
-    for child in children_of(parent[0]):
-        found = variables_of(child)
+    for child in children_of(parent[0], proc):
+        found = variables_of(child, proc)
         if found.get("RANK") == str(int(rank)) and found.get("CLUSTERCTL_JOB") == job:
             return found
     raise ValueError("rank %s has ended" % rank)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 from clusterctl.on_node.job import job_containers, judge, lease, task_names
 from clusterctl.on_node.job.events import note_event
@@ -110,12 +110,26 @@ def keep(layout: Layout, job: str, program: Path) -> None:
     layout.in_use(job).parent.mkdir(parents=True, exist_ok=True)
     layout.in_use(job).write_text("%d %d\n" % tuple(itself()))
     signal.signal(signal.SIGTERM, lambda number, frame: layout.cancel(job).touch())
-    try:
+
+    def supervised() -> int:
         task_names.serve_task(layout, read_json(layout.spec(job)), program)
-        supervisor = subprocess.Popen([sys.executable, "-I", str(program), "supervise", job])
-        status = supervisor.wait()
+        return subprocess.Popen([sys.executable, "-I", str(program), "supervise", job]).wait()
+
+    def end() -> None:
         end_all(job, os.getpid(), KILLED_WITHIN_S)
         job_containers.remove(layout, job)
+
+    see_through(layout, job, supervised=supervised, end=end)
+
+
+def see_through(layout: Layout, job: str, *, supervised: Callable[[], int], end: Callable[[], None]) -> None:
+    """Gives the node back when the job is over: its supervisor has ended, and what that left is ended.
+
+    `supervised`: the status of the supervisor, once it has ended.
+    """
+    try:
+        status = supervised()
+        end()
         tell_lost(layout, job, "its supervisor there ended (%s)" % _how(status))
     finally:
         shutil.rmtree(layout.tmp(job), ignore_errors=True)

@@ -81,12 +81,12 @@ def started_at(pid: int, proc: Path = Path("/proc")) -> int | None:
     return None if fields is None or fields[0] == "Z" else int(fields[19])
 
 
-def is_alive(process: Iterable[int] | None) -> bool:
+def is_alive(process: Iterable[int] | None, proc: Path = Path("/proc")) -> bool:
     """Whether the process of this (pid, start) runs."""
     if process is None:
         return False
     pid, start = process
-    return started_at(pid) == start
+    return started_at(pid, proc) == start
 
 
 def itself() -> list[int]:
@@ -162,12 +162,12 @@ def reap(keep: Iterable[int] = ()) -> None:
                 pass  # somebody else has waited for it
 
 
-def children_of(parent: int) -> list[int]:
+def children_of(parent: int, proc: Path = Path("/proc")) -> list[int]:
     """Its processes that have not been waited for."""
     found = []
-    for entry in Path("/proc").iterdir():
+    for entry in proc.iterdir():
         if entry.name.isdigit():
-            fields = _stat(int(entry.name), Path("/proc"))
+            fields = _stat(int(entry.name), proc)
             if fields is not None and int(fields[1]) == parent:
                 found.append(int(entry.name))
     return found

@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Callable, Iterable, Mapping, Protocol
 
 from clusterctl.on_node.job import judge
 from clusterctl.on_node.job.coordination import ENDED, LOST_AFTER_S, MET_WITHIN_S, READY, RUNNING
@@ -31,44 +31,111 @@ DRAIN_S = 5.0
 """How long the last lines of the ranks are waited for once they have ended."""
 
 
-class Supervisor:
-    """The supervisor of one job on one node."""
+def supervise(layout: Layout, job: str, program: Path) -> None:
+    """Returns when the job has ended and nothing of it is left on this node."""
+    spec = read_json(layout.spec(job))
+    slot = int(read_json(layout.node_file)["slot"])
+    key = layout.key(job).read_bytes()
+    is_coordinator = int(coordinator_of(spec)["slot"]) == slot
+    coordinator = Coordinator(layout, spec, key) if is_coordinator else None
+    ranks = NodeRanks(layout, spec, member_of(spec, slot), program)
+    supervisor = Supervisor(
+        layout,
+        spec,
+        slot,
+        link=MemberLink(spec, slot, key),
+        ranks=ranks,
+        warn=Warnings(layout, job, ranks.say).look,
+        kill=lambda: end_all(job, os.getpid(), KILLED_WITHIN_S),
+        copy=lambda: await_copy(start_copy(spec, program)),
+    )
+    end_with_parent()
+    adopt_orphans()
+    signal.signal(signal.SIGTERM, lambda number, frame: layout.cancel(job).touch())
+    coordinating = coordinator.start() if coordinator is not None else None
+    supervisor.run()
+    if coordinating is not None:
+        coordinating.join()
+    else:
+        time.sleep(4 * POLL_S)  # the last words are on their way
 
-    def __init__(self, layout: Layout, job: str, program: Path) -> None:
+
+class Link(Protocol):
+    """What is said to the job's coordinator, and heard of it."""
+
+    directive: dict[str, Any]
+
+    def start(self) -> None: ...
+    def say(self, **words: Any) -> None: ...
+    def silent_s(self) -> float: ...
+    def wait(self, timeout_s: float) -> None: ...
+
+
+class RankEnds(Protocol):
+    """How the ranks that run here have ended, and their launcher."""
+
+    def has_launcher_ended(self) -> bool: ...
+    def ended(self) -> list[dict[str, Any]]: ...
+    def launcher_failure(self) -> dict[str, Any]: ...
+
+
+class Ranks(RankEnds, Protocol):
+    """The ranks that run here."""
+
+    is_started: bool
+
+    def start(self) -> None: ...
+    def stop(self, grace_s: float) -> None: ...
+    def orders(self) -> list[dict[str, Any]]: ...
+    def carry_out(self, orders: Iterable[Mapping[str, Any]]) -> None: ...
+    def wait_for_launcher(self, timeout_s: float) -> None: ...
+    def drain(self, timeout_s: float) -> None: ...
+
+
+class Supervisor:
+    """One node's part of a job: what the coordinator says is done, and how the ranks are is said."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        spec: dict[str, Any],
+        slot: int,
+        *,
+        link: Link,
+        ranks: Ranks,
+        warn: Callable[[Any], Any],
+        kill: Callable[[], list[int]],
+        copy: Callable[[], object],
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """`warn`: passes on a warning that was heard, and gives this node's own. `kill`: ends what is left of the job
+        here, and gives what outlives that. `copy`: keeps the ranks' outputs where they outlive the node.
+        """
         self._layout = layout
-        self._spec = read_json(layout.spec(job))
-        self._job = job
-        self._program = program
-        self._slot = int(read_json(layout.node_file)["slot"])
-        self._rank = member_of(self._spec, self._slot)
-        key = layout.key(job).read_bytes()
-        is_coordinator = int(coordinator_of(self._spec)["slot"]) == self._slot
-        self._coordinator = Coordinator(layout, self._spec, key) if is_coordinator else None
-        self._link = MemberLink(self._spec, self._slot, key)
-        self._ranks = NodeRanks(layout, self._spec, self._rank, program)
+        self._spec = spec
+        self._job = str(spec["job"])
+        self._slot = slot
+        self._rank = member_of(spec, slot)
+        self._link = link
+        self._ranks = ranks
+        self._warn = warn
+        self._kill = kill
+        self._copy = copy
+        self._pause = pause
         self._is_stopped = False
         self._told_ranks: set[Any] = set()
-        self._warnings = Warnings(layout, job, self._ranks.say)
 
     def run(self) -> None:
-        """Returns when the job has ended and nothing of it is left on this node."""
-        end_with_parent()
-        adopt_orphans()
-        signal.signal(signal.SIGTERM, lambda number, frame: self._layout.cancel(self._job).touch())
-        coordinating = self._coordinator.start() if self._coordinator is not None else None
+        """Returns when the job has ended, nothing of it is left on this node, and its last words are said."""
         self._tell(judge.STARTING)
         self._link.say(phase=READY, failures=[])
         self._link.start()
         outcome = self._follow()
         left = self._clear()
         self._ranks.drain(DRAIN_S)
-        await_copy(start_copy(self._spec, self._program))
+        self._copy()
         self._tell(outcome["state"], outcome=outcome, left=left)
         self._link.say(knows_end=True)
-        if coordinating is not None:
-            coordinating.join()
-        else:
-            time.sleep(4 * POLL_S)  # the last words are on their way
 
     def _follow(self) -> dict[str, Any]:
         """Does what the coordinator says; how the job ended."""
@@ -88,11 +155,11 @@ class Supervisor:
             if self._ranks.is_started and not self._is_stopped:
                 self._ranks.carry_out(directive.get("orders", ()))
                 self._look()
-                self._link.say(warning=self._warnings.look(directive.get("warning")))
+                self._link.say(warning=self._warn(directive.get("warning")))
             self._link.wait(POLL_S)
 
     def _start(self, at_s: float) -> None:
-        time.sleep(min(max(0.0, at_s - time.time()), MOST_AHEAD_S))
+        self._pause(min(max(0.0, at_s - time.time()), MOST_AHEAD_S))
         self._ranks.start()
         self._tell(judge.RUNNING)
         self._link.say(phase=RUNNING)
@@ -139,7 +206,7 @@ class Supervisor:
     def _clear(self) -> list[int]:
         """Whatever of the job is left on this node is killed; what outlives that, which nothing should."""
         self._ranks.wait_for_launcher(LAUNCHER_S)
-        return end_all(self._job, os.getpid(), KILLED_WITHIN_S)
+        return self._kill()
 
     def _tell(self, state: str, **more: Any) -> None:
         nproc = int(self._spec["members"][self._rank]["nproc"])
@@ -163,15 +230,7 @@ class Supervisor:
         )
 
 
-class Ranks(Protocol):
-    """What is asked of the ranks that run here."""
-
-    def has_launcher_ended(self) -> bool: ...
-    def ended(self) -> list[dict[str, Any]]: ...
-    def launcher_failure(self) -> dict[str, Any]: ...
-
-
-def ends_by_now(ranks: Ranks, nproc: int) -> list[dict[str, Any]]:
+def ends_by_now(ranks: RankEnds, nproc: int) -> list[dict[str, Any]]:
     """How ranks have ended; and how their launcher has, where it ended before they had."""
     # First: a rank's parent writes how the rank ended before the launcher can end.
     has_launcher_ended = ranks.has_launcher_ended()

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from typing import Callable, Mapping, NamedTuple, Optional, Sequence
+from typing import Callable, Mapping, NamedTuple, Optional, Protocol, Sequence
 
 POLL_S = 0.5
 STOP_S = 30.0
@@ -32,28 +32,49 @@ class Ended(NamedTuple):
     """Why its node ends, if it was stopped for that; else empty."""
 
 
+class Child(Protocol):
+    """The command's process, the first of its group. `wait` raises subprocess.TimeoutExpired."""
+
+    @property
+    def pid(self) -> int: ...
+    def wait(self, timeout: float) -> int: ...
+
+
 class Command:
     """Runs the command in a process group of its own; SIGTERM to this process goes there."""
 
-    def __init__(self, say: Callable[[str], None], stop_s: float = STOP_S) -> None:
+    def __init__(
+        self,
+        say: Callable[[str], None],
+        stop_s: float = STOP_S,
+        *,
+        send: Callable[[int, int], None] = os.killpg,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._say = say
         self._stop_s = stop_s
-        self._child: Optional[subprocess.Popen[bytes]] = None
+        self._send = send
+        self._clock = clock
+        self._child: Optional[Child] = None
         self._is_asked = False
         self._kill_at_s = float("inf")
         self._why = ""
 
     def run(self, argv: Sequence[str], environment: Mapping[str, str], folder: str) -> Ended:
         """Returns when it has ended."""
-        signal.signal(signal.SIGTERM, lambda number, frame: self._stop())
+        signal.signal(signal.SIGTERM, lambda number, frame: self.stop())
         try:
             child = subprocess.Popen(list(argv), env=dict(environment), cwd=folder, start_new_session=True)
         except OSError as e:
             self._say("%s: %s" % (argv[0], e.strerror))
             return Ended(NOT_FOUND if isinstance(e, FileNotFoundError) else CANNOT_RUN, "")
+        return self.follow(child, environment)
+
+    def follow(self, child: Child, environment: Mapping[str, str]) -> Ended:
+        """Returns when it has ended, which is seen to once it has been asked to, or its node is about to end."""
         self._child = child
         if self._is_asked:  # before there was a child to tell
-            self._stop()
+            self.stop()
         while True:
             try:
                 status = child.wait(POLL_S)
@@ -70,20 +91,21 @@ class Command:
             if warning is not None:
                 self._why, left_s = warning
                 self._say("this node ends in %d seconds (%s): the command is stopped" % (left_s, self._why))
-                self._stop()
-        if time.monotonic() > self._kill_at_s:
+                self.stop()
+        if self._clock() > self._kill_at_s:
             self._signal(signal.SIGKILL)
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """SIGTERM, and SIGKILL once its time is over."""
         self._is_asked = True
         if self._child is not None and self._kill_at_s == float("inf"):
-            self._kill_at_s = time.monotonic() + self._stop_s
+            self._kill_at_s = self._clock() + self._stop_s
             self._signal(signal.SIGTERM)
 
     def _signal(self, number: int) -> None:
         if self._child is not None:
             try:
-                os.killpg(self._child.pid, number)
+                self._send(self._child.pid, number)
             except ProcessLookupError:
                 pass  # it has ended
 

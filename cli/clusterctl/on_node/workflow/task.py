@@ -60,7 +60,12 @@ def main(folder: Path) -> int:
     how.update({"node_ends": ended.why} if ended.why else {})
     failures = [keep_output(Path(words["output"]), output, how) for output in words["outputs"]]
     failures += [checkpoint.finish() for checkpoint in checkpoints]
-    return ended.code or (OWN_FAILURE if any(failures) else 0)
+    return exit_code(ended.code, failures)
+
+
+def exit_code(command: int, failures: Sequence[bool]) -> int:
+    """That of the task: its command's, or `OWN_FAILURE` where only keeping what it has put out has failed."""
+    return command or (OWN_FAILURE if any(failures) else 0)
 
 
 def refuse_missing(mounts: List[str]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import importlib
 import os
-import random
 import socket
 import time
 from collections.abc import Generator
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from clusterctl.ssh.connect_failures import (
     TurnedAway,
+    asked_again_at,
     broken_key_exchange,
     closed_unheard,
     connect_failure,
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
 COMPLAINT_S = 0.2
 """So long a proxy whose connection has failed is waited for, for its words."""
-AGAIN_S = (0.2, 1.0)
-"""A bastion that turned connections away is asked again after a random time in this range, so not by all at once."""
 HUNG_UP_S = 0.1
 """So long a proxy has to end by itself once nobody is at its other end; then it is told to."""
 SESSION_WORDS = "Starting session with SessionId:"
@@ -60,15 +58,7 @@ def reach(
     """
     deadlines = with_opening(deadlines, target.proxy_argv)
     clock = Clock(deadlines.total_s)
-    while True:
-        try:
-            link = yield from reach_host(target, deadlines, clock, dialled)
-            break
-        except TurnedAway:
-            again_at = time.monotonic() + random.uniform(*AGAIN_S)
-            if again_at >= clock.ends_at(deadlines.total_s):
-                raise
-            yield Waiting(until=again_at)
+    link = yield from reach_host(target, deadlines, clock, dialled)
     yield from _or_let_go(link, _log_in(link, keys, clock.ends_at(deadlines.login_s)))
     link.watch()
     return link
@@ -90,7 +80,23 @@ def another_link(target: Target, keys: LoginKeys, usual: Deadlines, ends_at: flo
 def reach_host(
     target: Target, deadlines: Deadlines, clock: Clock, dialled: Dialled | None = None
 ) -> Generator[Waiting, bool, Link]:
-    """A link to the target, the host's key checked, nobody logged in. Raises NodeFailure."""
+    """A link to the target, the host's key checked, nobody logged in; asked for again where it was turned away.
+
+    Raises NodeFailure.
+    """
+    while True:
+        try:
+            return (yield from _reach_once(target, deadlines, clock, dialled))
+        except TurnedAway:
+            again_at = asked_again_at(clock)
+            if again_at is None:
+                raise
+            yield Waiting(until=again_at)
+
+
+def _reach_once(
+    target: Target, deadlines: Deadlines, clock: Clock, dialled: Dialled | None
+) -> Generator[Waiting, bool, Link]:
     proxy = None if target.proxy_argv is None else _started(target.proxy_argv)
     try:
         connection = proxy.socket if proxy is not None else (yield from _connected(target, deadlines, clock, dialled))

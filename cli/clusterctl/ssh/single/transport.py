@@ -16,7 +16,7 @@ import paramiko
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.home import home_directory
-from clusterctl.ssh.connect_failures import connect_failure
+from clusterctl.ssh.connect_failures import TurnedAway, asked_again_at, connect_failure
 from clusterctl.ssh.deadlines import Clock, Deadlines
 from clusterctl.ssh.failures import FailureKind, NodeFailure
 from clusterctl.ssh.keys.login_keys import LoginKeys, load_login_keys
@@ -64,11 +64,25 @@ class NodeConnection:
         *,
         keys: LoginKeys | None = None,
     ) -> Self:
-        """A connection to `node`; `keys` saves reading them again for each of many nodes. Raises NodeFailure."""
+        """A connection to `node`, asked for again where it was turned away. Raises NodeFailure.
+
+        `keys` saves reading them again for each of many nodes.
+        """
         target = target_of(inventory, node)
         deadlines = with_opening(deadlines or Deadlines(), target.proxy_argv)
         clock = Clock(deadlines.total_s)
         keys = keys or load_login_keys(inventory, home_directory(os.environ), ssh_dir=Path.home() / ".ssh")
+        while True:
+            try:
+                return cls._open_once(target, keys, deadlines, clock)
+            except TurnedAway:
+                again_at = asked_again_at(clock)
+                if again_at is None:
+                    raise
+                time.sleep(max(0.0, again_at - time.monotonic()))
+
+    @classmethod
+    def _open_once(cls, target: Target, keys: LoginKeys, deadlines: Deadlines, clock: Clock) -> Self:
         proxy = None if target.proxy_argv is None else Proxy(target.proxy_argv)
         connection = None
         try:

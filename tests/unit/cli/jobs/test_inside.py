@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 from clusterctl.on_node.job.container import ExecRequest, exec_argv
-from clusterctl.on_node.job.inside import container_argv, keeper_of
+from clusterctl.on_node.job.inside import container_argv, keeper_of, rank_variables_now, run_inside
 from clusterctl.on_node.job.layout import Layout, write_json
+from clusterctl.on_node.job.processes import itself
 
 from tests.unit.cli.jobs.job_specs import spec
 
@@ -52,3 +53,61 @@ def test_a_rank_s_container_is_its_own_or_its_launcher_s(tmp_path: Path, launche
     places = [str(folder / "ranks"), str(layout.secrets("first")), str(folder / f"environment-{number}.json")]
     inside = ["python3", "-I", "/programs/1", "join", "first", rank, "4", *places, "--", "ls"]
     assert argv[argv.index(name) :] == [name, *inside]
+
+
+@pytest.mark.parametrize("state", ["succeeded", "failed", "lost", "starting", "preparing"])
+def test_a_command_gets_into_no_job_that_does_not_run(tmp_path: Path, state: str) -> None:
+    layout = job_here(tmp_path, state)
+    told = "lost" if state == "preparing" else state  # nobody prepares it any more
+    with pytest.raises(ValueError, match=f"first is {told}: a command can run inside it only while it runs"):
+        run_inside(layout, "first", "-", ["ls"])
+
+
+@pytest.mark.parametrize("state", ["running", "stopping"])
+def test_a_command_is_on_its_way_into_a_job_that_runs(tmp_path: Path, state: str) -> None:
+    """Here no further than to its keeper, which is no process of that kind."""
+    layout = job_here(tmp_path, state)
+    with pytest.raises(ValueError, match="keep"):
+        run_inside(layout, "first", "-", ["ls"])
+
+
+def job_here(root: Path, state: str) -> Layout:
+    """A job with an image, which this process keeps."""
+    layout = Layout(root)
+    layout.folder("first").mkdir(parents=True)
+    (root / "run/clusterctl").mkdir(parents=True)
+    write_json(layout.spec("first"), spec(image_id="sha256:0123"))
+    row = {"job": "first", "attempt": 1, "slot": 3, "state": state, "since_s": 1.0, "boot_id": ""}
+    write_json(layout.state("first"), row)
+    if state != "preparing":
+        layout.lease.mkdir(exist_ok=True)
+        write_json(layout.lease / "first.json", {"job": "first", "by": "its supervisor", "keeper": itself()})
+    return layout
+
+
+def process(proc: Path, pid: int, parent: int, start: int, **variables: str) -> None:
+    """A process that began at this tick, with these variables."""
+    (proc / str(pid)).mkdir(parents=True)
+    (proc / str(pid) / "stat").write_text(f"{pid} (a) b) S {parent} {'0 ' * 17}{start} 0 0\n")
+    (proc / str(pid) / "environ").write_bytes(
+        b"".join(f"{name}={value}\0".encode() for name, value in variables.items())
+    )
+
+
+def test_a_command_has_the_variables_of_its_rank_and_of_no_other_process(tmp_path: Path) -> None:
+    proc, ranks = tmp_path / "proc", tmp_path / "ranks"
+    ranks.mkdir()
+    (ranks / "5.pid").write_text("[40, 7]")
+    process(proc, 40, 1, 7, RANK="5", CLUSTERCTL_JOB="first", WHOSE="the rank's parent")
+    process(proc, 41, 40, 8, RANK="5", WHOSE="no job's")
+    process(proc, 42, 40, 8, RANK="4", CLUSTERCTL_JOB="first", WHOSE="another rank's")
+    process(proc, 43, 39, 8, RANK="5", CLUSTERCTL_JOB="first", WHOSE="another parent's")
+    with pytest.raises(ValueError, match="rank 5 has ended"):
+        rank_variables_now(ranks, "first", "5", os.getuid(), proc)
+    process(proc, 44, 40, 8, RANK="5", CLUSTERCTL_JOB="first", WHOSE="the rank's")
+    assert rank_variables_now(ranks, "first", "5", os.getuid(), proc)["WHOSE"] == "the rank's"
+    with pytest.raises(ValueError, match="rank 5 has ended"):
+        rank_variables_now(ranks, "second", "5", os.getuid(), proc)
+    (ranks / "5.pid").write_text("[40, 6]")  # another process has its number by now
+    with pytest.raises(ValueError, match="rank 5 has ended"):
+        rank_variables_now(ranks, "first", "5", os.getuid(), proc)

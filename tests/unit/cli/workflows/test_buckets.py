@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,10 @@ def test_nothing_in_a_bucket_is_overwritten_and_what_is_the_same_is_no_failure(t
     for _ in range(2):
         assert upload(tmp_path / "out", tmp_path / "b", EVERY) == (1, [])
     (tmp_path / "out" / "a").write_text("2")
+    with pytest.raises(NotUploaded, match="is there already and is not the same"):
+        upload(tmp_path / "out", tmp_path / "b", EVERY)
+    for path in (tmp_path / "out" / "a", tmp_path / "b" / "a"):  # by their sizes and times they are the same
+        os.utime(path, (0, 0))
     with pytest.raises(NotUploaded, match="is there already and is not the same"):
         upload(tmp_path / "out", tmp_path / "b", EVERY)
     assert (tmp_path / "b" / "a").read_text() == "1"
