@@ -88,18 +88,14 @@ class AdoptConfig(BaseModel):
     model_config = STRICT
     vpc_id: VpcId = Field(description="The VPC.", examples=["vpc-0a1b2c3d4e5f67890"])
     node_subnet_id: SubnetId = Field(
-        description=(
-            "The subnet for nodes; its zone is the cluster's. Before the first node, a range of its free "
-            "addresses is chosen, and slot i keeps the i-th address of the range."
-        ),
+        description="The subnet for nodes; its zone is the cluster's. Before the first node, a range of its free "
+        "addresses is chosen, and slot i keeps the i-th address of the range.",
         examples=["subnet-0a1b2c3d4e5f67890"],
     )
     service_subnet_id: SubnetId | None = Field(
         default=None,
-        description=(
-            "The subnet for file systems that the cluster makes; in the nodes' own subnet, AWS could give one "
-            "of them the address of a slot."
-        ),
+        description="The subnet for file systems that the cluster makes; in the nodes' own subnet, AWS could give one "
+        "of them the address of a slot.",
         examples=["subnet-0f9e8d7c6b5a43210"],
     )
 
@@ -134,17 +130,13 @@ class AccessConfig(BaseModel):
     )
     ssh_from: tuple[Cidr, ...] = Field(
         default=(),
-        description=(
-            "Networks that may reach port 22: your address as the internet sees it, with /32. Empty by "
-            "default, so nobody is let in. Addresses of examples, such as this one, are refused on AWS."
-        ),
+        description="Networks that may reach port 22: your address as the internet sees it, with /32. Empty by "
+        "default, so nobody is let in. Addresses of examples, such as this one, are refused on AWS.",
     )
     bastion: Bastion | None = Field(
         default=None,
-        description=(
-            "With `private`: a host through which nodes are reached, with your own ssh settings; its address "
-            "has to be in ssh_from. Left out: AWS's Session Manager, which needs no open port."
-        ),
+        description="With `private`: a host through which nodes are reached, with your own ssh settings; its address "
+        "has to be in ssh_from. Left out: AWS's Session Manager, which needs no open port.",
         examples=["ada@bastion.example.com"],
     )
     user: User = Field(default=LOGIN_USER, description="The login user: made on every image, so always the same.")
@@ -159,46 +151,38 @@ class CapsConfig(BaseModel):
     model_config = STRICT
     price_usd_per_hour: NodePrice | None = Field(
         default=None,
-        description=("Per node. A more expensive node is refused; for spot machines it is the most that AWS may bill."),
+        description="Per node. A more expensive node is refused; for spot machines it is the most that AWS may bill.",
     )
     total_usd_per_hour: ClusterPrice | None = Field(
         default=None,
-        description=(
-            "The whole cluster: nodes with their root disks, public addresses, the NAT gateway, storage. A "
-            "more expensive cluster is refused."
-        ),
+        description="The whole cluster: nodes with their root disks, public addresses, the NAT gateway, storage. A "
+        "more expensive cluster is refused.",
     )
     budget_usd: Dollars | None = Field(
         default=None,
-        description=(
-            "The whole cluster, over all its runs. When it is spent, the cluster ends, whatever `runtime` says."
-        ),
+        description="The whole cluster, over all its runs. When it is spent, the cluster ends, whatever `runtime` "
+        "says.",
     )
     runtime: Duration = Field(
         default=timedelta(hours=24),
-        description=(
-            "Per run, from its creation; at most 30d. There is always a limit, so a forgotten cluster costs a "
-            "day and not a month."
-        ),
+        description="Per run, from its creation; at most 30d. There is always a limit, so a forgotten cluster costs a "
+        "day and not a month.",
         json_schema_extra={"default": "24h"},
     )
     dead_man: Duration | None = Field(
         default=None,
         description=(
-            "A node ends if slot 0 has not answered it for this long. Slot 0 ends if it has had no majority "
-            "of the nodes for this long, and has AWS end the rest. If half of the nodes or more have lost "
-            "slot 0, the lowest of them has AWS end the cluster; if fewer have, AWS ends it only if slot 0 "
-            "has no machine. Left out: none of this, because a short network failure would end trainings that "
-            "could go on."
+            "A node ends if slot 0 has not answered it for this long. Slot 0 ends if it has had no majority of the "
+            "nodes for this long, and has AWS end the rest. If half of the nodes or more have lost slot 0, the lowest "
+            "of them has AWS end the cluster; if fewer have, AWS ends it only if slot 0 has no machine. Left out: "
+            "none of this, because a short network failure would end trainings that could go on."
         ),
         examples=["30m"],
     )
     idle: Duration | None = Field(
         default=None,
-        description=(
-            "The cluster ends when no node has been in use for this long. Left out: it does not, because a "
-            "cluster that is prepared today and used tomorrow would be gone."
-        ),
+        description="The cluster ends when no node has been in use for this long. Left out: it does not, because a "
+        "cluster that is prepared today and used tomorrow would be gone.",
         examples=["45m"],
     )
 
@@ -216,27 +200,22 @@ class ClusterConfig(BaseModel):
     region: Text = Field(description="The AWS region.", examples=["us-west-2"])
     zone: Text | None = Field(
         default=None,
-        description=(
-            "The availability zone. Left out: the first zone with capacity is chosen when the cluster is "
-            "made, and kept. `clusterctl up` asks AWS for capacity first; plain `pulumi up` does not."
-        ),
+        description="The availability zone. Left out: the first zone with capacity is chosen when the cluster is made, "
+        "and kept. `clusterctl up` asks AWS for capacity first; plain `pulumi up` does not.",
         examples=["us-west-2b"],
     )
     nodes: NodeCount = Field(description="How many nodes.")
     gpus: OneOrList | None = Field(
         default=None,
-        description=(
-            "GPUs per node. If several instance types fit, the cheapest of the region is taken. A list is "
-            "tried in order when the cluster is made."
-        ),
+        description="GPUs per node. If several instance types fit, the cheapest of the region is taken. A list is "
+        "tried in order when the cluster is made.",
         examples=["h100:8", "8xh100", "h100-80gb.sxm.8x", ["h200:8", "h100:8"]],
     )
     instance_type: OneOrList | None = Field(
         default=None,
         description=(
-            "The EC2 instance type, instead of `gpus`. With a list, `clusterctl up` asks AWS for capacity for "
-            "one type after the other, in each zone, and the cluster keeps the first type that AWS has "
-            "capacity for."
+            "The EC2 instance type, instead of `gpus`. With a list, `clusterctl up` asks AWS for capacity for one "
+            "type after the other, in each zone, and the cluster keeps the first type that AWS has capacity for."
         ),
         examples=["p5.48xlarge", ["p5en.48xlarge", "p5.48xlarge"]],
     )
@@ -247,43 +226,38 @@ class ClusterConfig(BaseModel):
     )
     root_disk: RootDiskGib = Field(
         default=DEFAULT_ROOT_DISK_GIB,
-        description=(
-            "The disk that a node starts from and keeps /home on (gp3), gone with the node; not less than the image's "
-            "own. The default has room for the image, a framework and some containers."
-        ),
+        description="The disk that a node starts from and keeps /home on (gp3), gone with the node; not less than the "
+        "image's own. The default has room for the image, a framework and some containers.",
         examples=["500GiB"],
         json_schema_extra={"default": "200GiB"},
     )
     placement: Literal["cluster", "none"] = Field(
         default="cluster",
-        description=(
-            "`cluster`: machines close to each other in AWS's network, where EFA is fast; `none`: for test machines."
-        ),
+        description="`cluster`: machines close to each other in AWS's network, where EFA is fast; `none`: for test "
+        "machines.",
     )
     capacity: Market = Field(
         default="on-demand",
         description=(
-            "Where the machines come from. `on-demand`: reserved for all nodes before the first is made. "
-            "`spot`: AWS's spare capacity, cheaper; nothing is reserved, and AWS may take each machine back, "
-            "two minutes after a notice. `reservation` and `capacity-block` follow from the keys below, and "
-            "need not be written."
+            "Where the machines come from. `on-demand`: reserved for all nodes before the first is made. `spot`: "
+            "AWS's spare capacity, cheaper; nothing is reserved, and AWS may take each machine back, two minutes "
+            "after a notice. `reservation` and `capacity-block` follow from the keys below, and need not be written."
         ),
     )
     reservation: ReservationId | None = Field(
         default=None,
         description=(
             "An existing capacity reservation, open or targeted, your own or shared with you. Its zone is the "
-            "cluster's, and its end date ends the cluster. clusterctl never changes or cancels it; "
-            "docs/adopted.md."
+            "cluster's, and its end date ends the cluster. clusterctl never changes or cancels it; docs/adopted.md."
         ),
         examples=["cr-0a1b2c3d4e5f67890"],
     )
     capacity_block: BlockConfig | None = Field(
         default=None,
         description=(
-            "A capacity block that was bought, such as `cr-0a1b2c3d4e5f67890`, or `{find: …}`: `clusterctl "
-            "up` then buys one, once you agree. Its zone is the cluster's, and the cluster ends 30 minutes "
-            "before it does. Its price is paid in advance and is not counted; docs/adopted.md."
+            "A capacity block that was bought, such as `cr-0a1b2c3d4e5f67890`, or `{find: …}`: `clusterctl up` then "
+            "buys one, once you agree. Its zone is the cluster's, and the cluster ends 30 minutes before it does. Its "
+            "price is paid in advance and is not counted; docs/adopted.md."
         ),
         json_schema_extra=or_text,
     )
@@ -298,7 +272,8 @@ class ClusterConfig(BaseModel):
         default=None,
         description=(
             "Where `clusterctl workflow` keeps datasets, and outputs of nodes that share no file system: below this "
-            "address, in a bucket that `storage` mounts writable. Left out: on the first file system that nodes share."
+            "address, in a bucket that `storage` mounts writable. Left out: on the first file system that nodes "
+            "share."
         ),
         examples=["s3://ml-results/workflows"],
     )
@@ -325,9 +300,9 @@ class ClusterConfig(BaseModel):
     kms_key: KmsKeyArn | None = Field(
         default=None,
         description=(
-            "A KMS key of the region that encrypts the nodes' root disks, and the EFS and persistent FSx for "
-            "Lustre file systems that the cluster makes. Left out: AWS's own keys. The person who runs `up` "
-            "needs rights to it: docs/security.md. The key of an existing file system never changes."
+            "A KMS key of the region that encrypts the nodes' root disks, and the EFS and persistent FSx for Lustre "
+            "file systems that the cluster makes. Left out: AWS's own keys. The person who runs `up` needs rights to "
+            "it: docs/security.md. The key of an existing file system never changes."
         ),
         examples=[KMS_EXAMPLE],
     )
@@ -343,7 +318,7 @@ class ClusterConfig(BaseModel):
     )
     owner: Owner | None = Field(
         default=None,
-        description=("Whom to ask about the cluster; left out: the login name of the person who ran `up`."),
+        description="Whom to ask about the cluster; left out: the login name of the person who ran `up`.",
     )
     tags: Tags = Field(default_factory=dict, description="AWS tags on everything.", examples=[{"team": "vision"}])
 
