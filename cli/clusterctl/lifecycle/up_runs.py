@@ -104,10 +104,7 @@ def run_up(
             text = with_values(config_text, {"reserved": str(runs.places)})
             with config_of_one_run(config_file, text, why="reserved") as temporary:
                 first = run(display=display, config_file=temporary)
-            then, last = (
-                "the places of machines that are gone are given back",
-                partial(run, display=Display(change.output)),
-            )
+            then, last = "places of removed machines are given back", partial(run, display=Display(change.output))
         elif runs.makes_machines_last:
             first = run(display=display, options=OPTIONS)
             then, last = "the machines", partial(run, display=display, writes_state_once=True)

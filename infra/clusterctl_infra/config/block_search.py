@@ -76,10 +76,8 @@ class BlockSearch(BaseModel):
     )
     start: Annotated[str, BeforeValidator(check_start)] | None = Field(
         default=None,
-        description=(
-            "The earliest time at which it may begin; left out: now. The cheapest block is bought, however "
-            "late it begins."
-        ),
+        description="The earliest time at which it may begin; left out: now. The cheapest block is bought, however "
+        "late it begins.",
         examples=["2026-12-01T08:00Z"],
     )
     max_usd: Dollars | None = Field(

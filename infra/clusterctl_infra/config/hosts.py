@@ -103,10 +103,8 @@ class HostConfig(BaseModel):
     port: Port = Field(default=SSH_PORT, description="The port of the SSH server at `address`.")
     private_ip: Annotated[str, BeforeValidator(check_private_ip)] | None = Field(
         default=None,
-        description=(
-            "Where the other hosts reach it; left out: `address`, which then has to be an IP address. The "
-            "addresses of all hosts are of one family, IPv4 or IPv6."
-        ),
+        description="Where the other hosts reach it; left out: `address`, which then has to be an IP address. The "
+        "addresses of all hosts are of one family, IPv4 or IPv6.",
         examples=["10.1.0.5", "fd00::5"],
     )
     private_port: Port | None = Field(
@@ -155,9 +153,8 @@ class HostsCapsConfig(BaseModel):
     model_config = STRICT
     runtime: Duration | None = Field(
         default=None,
-        description=(
-            "How long you mean to use the hosts, from the first `up`. Afterwards `status` reminds you; nothing ends."
-        ),
+        description="How long you mean to use the hosts, from the first `up`. Afterwards `status` reminds you; nothing "
+        "ends.",
         examples=["7d"],
     )
 
@@ -179,18 +176,13 @@ class HostsConfig(BaseModel):
     )
     fabric: Literal["auto", "infiniband"] = Field(
         default="auto",
-        description=(
-            "`auto`: NCCL's variables name InfiniBand on hosts that have it; `infiniband`: each host needs an "
-            "ACTIVE port."
-        ),
+        description="`auto`: NCCL's variables name InfiniBand on hosts that have it; `infiniband`: each host needs an "
+        "ACTIVE port.",
     )
     env: Env = Field(
         default_factory=dict,
-        description=(
-            "Environment variables of every login and job. Commands over SSH do not get those that change "
-            "which programs run, such as PATH and LD_LIBRARY_PATH "
-            "([why](hosts.md#what-is-written-on-a-host))."
-        ),
+        description="Environment variables of every login and job. Commands over SSH do not get those that change "
+        "which programs run, such as PATH and LD_LIBRARY_PATH ([why](hosts.md#what-is-written-on-a-host)).",
         examples=[{"NCCL_DEBUG": "INFO"}],
     )
     storage: tuple[HostStorageConfig, ...] = Field(
@@ -219,7 +211,7 @@ class HostsConfig(BaseModel):
     caps: HostsCapsConfig = Field(default_factory=HostsCapsConfig, description="Advice: nothing ends the hosts.")
     owner: Owner | None = Field(
         default=None,
-        description=("Whom to ask about the cluster; left out: the login name of the person who ran `up`."),
+        description="Whom to ask about the cluster; left out: the login name of the person who ran `up`.",
     )
 
     @property

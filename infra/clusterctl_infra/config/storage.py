@@ -52,17 +52,13 @@ class DataRepositoryConfig(BaseModel):
     )
     imports: Events = Field(
         default=EVENTS,
-        description=(
-            "Which later changes in the bucket FSx brings into the file system; first it brings everything "
-            "that is there. `[]`: it brings nothing. With any, the bucket has to be in the cluster's region."
-        ),
+        description="Which later changes in the bucket FSx brings into the file system; first it brings everything "
+        "that is there. `[]`: it brings nothing. With any, the bucket has to be in the cluster's region.",
     )
     exports: Events = Field(
         default=(),
-        description=(
-            "Which changes in the file system FSx takes to the bucket, some time after a file was closed. "
-            "`deleted` deletes objects."
-        ),
+        description="Which changes in the file system FSx takes to the bucket, some time after a file was closed. "
+        "`deleted` deletes objects.",
     )
 
     @model_validator(mode="after")
@@ -81,9 +77,8 @@ class FsxLustreConfig(BaseModel):
     )
     type: Literal["persistent", "scratch"] = Field(
         default="persistent",
-        description=(
-            "`persistent`: replicated (PERSISTENT_2); `scratch`: if a server fails, its files are lost (SCRATCH_2)."
-        ),
+        description="`persistent`: replicated (PERSISTENT_2); `scratch`: if a server fails, its files are lost "
+        "(SCRATCH_2).",
     )
     throughput: Throughput | None = Field(
         default=None,
@@ -91,10 +86,8 @@ class FsxLustreConfig(BaseModel):
     )
     data_repository: DataRepositoryConfig | None = Field(
         default=None,
-        description=(
-            "A bucket that FSx links to the file system; only for one that the cluster makes. Changing or "
-            "removing it later keeps the files."
-        ),
+        description="A bucket that FSx links to the file system; only for one that the cluster makes. Changing or "
+        "removing it later keeps the files.",
     )
     on_delete: OnDelete = Field(default="retain", description=KEPT)
     writable: Switch = Field(default=True, description=WRITABLE)
@@ -150,14 +143,13 @@ class S3Config(BaseModel):
     )
     kms_key: KmsKeyArn | None = Field(
         default=None,
-        description=(
-            "The KMS key of a bucket that is encrypted with one (SSE-KMS): nodes get rights to it, through S3 only."
-        ),
+        description="The KMS key of a bucket that is encrypted with one (SSE-KMS): nodes get rights to it, through S3 "
+        "only.",
         examples=[KMS_EXAMPLE],
     )
     writable: Switch = Field(
         default=False,
-        description=("Whether nodes may write; read-only by default, because data sets outlive clusters."),
+        description="Whether nodes may write; read-only by default, because data sets outlive clusters.",
     )
 
 

@@ -184,7 +184,7 @@ def test_all_problems_of_a_linked_file_system_are_said_at_once() -> None:
         "bucket: ml-datasets, exports: [new]", f"size: 4800GiB, writable: false, file_system_id: {ADOPTED}"
     )
     (line,) = said(f"[{{mount: /a, {storage[1:-1]}}}]")
-    assert all(word in line for word in ("leave out size", "whoever made it links it", "writable: false nodes change"))
+    assert all(word in line for word in ("leave out size", "link the bucket yourself", "writable: false nodes change"))
 
 
 def test_too_many_mounts_are_refused() -> None:
