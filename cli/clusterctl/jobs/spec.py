@@ -19,6 +19,7 @@ from clusterctl.on_node.job.lease import free_gpus
 from clusterctl.on_node.job.mpi_agent import MOST_NODES
 from clusterctl.on_node.job.shared_storage import FOLDER
 from clusterctl.text.node_set import fold_numbers
+from clusterctl.text.quantities import count
 
 VERSION = 1
 IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}")
@@ -163,16 +164,16 @@ def _gpu_problem(request: JobRequest, gpus: int) -> str:
     """Empty where it fits; a node without GPUs runs as many processes as are wanted."""
     if request.gpus is not None and request.gpus > gpus:
         helps = f"use --gpus {gpus} or fewer" if gpus else "leave --gpus out"
-        return f"--gpus {request.gpus} is more than the {gpus} GPUs of each: {helps}"
+        return f"--gpus {request.gpus} is more than the {count(gpus, 'GPU')} of each: {helps}"
     most = request.gpus or gpus
     if request.nproc == AUTO or not most or int(request.nproc) <= most:
         return ""
     told = f"--nproc {request.nproc} is more than the"
     helps = "--nproc auto runs one process for each GPU"
     if request.gpus is None:
-        return f"{told} {gpus} GPUs of each: {helps}"
+        return f"{told} {count(gpus, 'GPU')} of each: {helps}"
     more = f", or use --gpus {request.nproc}" if int(request.nproc) <= gpus else ""
-    return f"{told} {most} GPUs that the job takes of the {gpus} of each: {helps}{more}"
+    return f"{told} {count(most, 'GPU')} that the job takes of the {gpus} of each: {helps}{more}"
 
 
 def make_spec(

@@ -13,6 +13,7 @@ STATES = (WAITING, PREPARING, STARTING, RUNNING, STOPPING, *FINAL)
 EXIT_CODES = {SUCCEEDED: 0, CANCELLED: 130, TIMED_OUT: 124, BY_DEADLINE: 124, LOST: 255}
 VICTIMS_SAY = (
     "connection closed by peer",
+    "closed by remote peer",
     "connection reset by peer",
     "connection refused",
     "broken pipe",
@@ -27,6 +28,11 @@ VICTIMS_SAY = (
     "collective ops is aborted by",
 )
 """What ranks say whose peer has gone: torch with NCCL and gloo, 2.2 to 2.15; at last JAX 0.10, and TensorFlow 2.21."""
+OWN_FAULT_SAYS = ("ncclunhandledcudaerror", "ncclinvalidusage", "ncclinvalidargument")
+"""What stands beside `NCCL error` where the rank's own GPU or program is at fault (ncclResult_t in NCCL's user guide).
+
+Seen with torch 2.11 and NCCL 2.28 on an H100, 2026-11-26: no memory left on the GPU, and two ranks on one.
+"""
 
 
 def is_victim(failure: Mapping[str, Any]) -> bool:
@@ -34,7 +40,7 @@ def is_victim(failure: Mapping[str, Any]) -> bool:
     if failure.get("is_vanished"):
         return True
     text = "\n".join([*failure.get("lines", ()), str(failure.get("error") or "")]).lower()
-    return any(words in text for words in VICTIMS_SAY)
+    return not any(words in text for words in OWN_FAULT_SAYS) and any(words in text for words in VICTIMS_SAY)
 
 
 def culprit(failures: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:

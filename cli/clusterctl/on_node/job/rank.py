@@ -34,6 +34,8 @@ ROOM_BYTES = 64 * 1024
 LINE_BYTES = 64 * 1024
 LAST_LINES = 20
 LAST_BYTES = 4096
+TRACE = (b"frame #", b"Exception raised from ")
+"""How lines of a C++ stack trace begin: torch 2.11 prints 15 of them, twice, behind what was wrong."""
 DRAIN_S = 1.0
 """How long output is waited for once the rank has ended: something it left running may hold the pipe."""
 CANNOT_RUN, NOT_FOUND = 126, 127
@@ -129,7 +131,8 @@ class RankOutput:
             if not line:
                 return
             line = redacted(line.rstrip(b"\n"), self._hidden)
-            self._last.append(line)
+            if line.strip() and not line.startswith(TRACE):
+                self._last.append(line)
             self._keep(line + b"\n")
             try:
                 self._stream.write(self._mark + line + b"\n")
@@ -142,7 +145,7 @@ class RankOutput:
         self._file.close()
 
     def last_lines(self) -> list[str]:
-        """At most `LAST_BYTES` of them."""
+        """At most `LAST_BYTES` of them, without empty ones and C++ stack traces."""
         text = b"\n".join(list(self._last))[-LAST_BYTES:]
         return text.decode("utf-8", "replace").split("\n") if text else []
 

@@ -79,6 +79,10 @@ def test_a_culprit_stops_all_at_once_and_its_code_is_the_job_s() -> None:
     "line",
     [
         "RuntimeError: Connection closed by peer [10.0.8.3]:1",
+        # The next three: torch 2.11 with NCCL 2.28.9 on H100, 2026-11-26.
+        "[0] misc/socket.cc:72 NCCL WARN socketProgress: Connection closed by remote peer lab-1<41746>",
+        "ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.",
+        "[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=22, OpType=ALLREDUCE, NumelIn=1048576",
         "ValueError: UNKNOWN: Gloo all-reduce failed: [external/gloo/gloo/transport/tcp/pair.cc:538] Read error",
         "the JAX distributed service detected fatal errors. This most likely indicates that another task died",
         "Collective ops is aborted by: Error reported from /job:worker/task:1: The following tasks are unhealthy",
@@ -94,6 +98,30 @@ def test_a_victim_waits_a_moment_for_its_culprit(line: str) -> None:
     outcome = ended(coordination, 3.0, 1, 3)
     assert outcome["failure"]["slot"] == 3
     assert outcome["cause"].endswith("; 1 more failed with it")
+
+
+@pytest.mark.parametrize(
+    ("error", "name"),
+    [
+        (
+            "unhandled cuda error (run with NCCL_DEBUG=INFO for details)",
+            "ncclUnhandledCudaError: Call to CUDA function",
+        ),
+        (
+            "invalid usage (run with NCCL_DEBUG=WARN for details)",
+            "ncclInvalidUsage: This usually reflects invalid usage",
+        ),
+    ],
+)
+def test_who_fails_in_nccl_by_itself_is_nobodys_victim(error: str, name: str) -> None:
+    """No memory left on its GPU; two ranks on one GPU. torch 2.11 with NCCL 2.28.9, 2026-11-26."""
+    coordination = running()
+    lines = (f"torch.distributed.DistBackendError: NCCL error in: NCCLUtils.cpp:93, {error}, NCCL version 2.28.9", name)
+    victim = failure(1, at_s=4.0, lines=("Connection closed by remote peer lab-3<4>",))
+    coordination.heard(1, {"phase": "running", "failures": [victim]})
+    coordination.heard(3, {"phase": "running", "failures": [failure(3, at_s=4.2, lines=lines)]})
+    assert coordination.look(2.0, WALL_S, None)["do"] == "stop"
+    assert ended(coordination, 3.0, 1, 3)["failure"]["slot"] == 3
 
 
 @pytest.mark.parametrize(

@@ -30,3 +30,33 @@ def test_a_log_that_is_there_counts_from_its_size(tmp_path: Path) -> None:
     output.copy(io.BytesIO(b"one more\n"))
     output.close()
     assert log.read_bytes() == b"one more\n"
+
+
+ASSERTED = b"""\
+IndexKernel.cu:111: operator(): block: [0,0,0], thread: [0,0,0] Assertion `index < sizes[i]` failed.
+Exception raised from query at /pytorch/c10/cuda/CUDAEvent.h:111 (most recent call first):
+frame #0: c10::Error::Error(c10::SourceLocation, std::string) + 0x9d (0x7fec2997305d in torch/lib/libc10.so)
+frame #1: <unknown function> + 0xc114 (0x7fec29cc0114 in torch/lib/libc10_cuda.so)
+
+terminate called after throwing an instance of 'c10::DistBackendError'
+  what():  [PG ID 0 PG GUID 0(default_pg) Rank 1] Process group watchdog thread terminated with exception: CUDA error: \
+device-side assert triggered
+
+Exception raised from run at /pytorch/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:2125 (most recent call first):
+"""
+"""Of torch 2.11 on an H100, 2026-11-26; shortened."""
+
+
+def test_the_last_lines_of_a_rank_are_not_its_stack_trace(tmp_path: Path) -> None:
+    """What was wrong stands before 20 lines of it; the log and the stream have all."""
+    stream = io.BytesIO()
+    output = RankOutput(1, tmp_path / "rank-1.log", stream)
+    frames = b"".join(b"frame #%d: <unknown function> + 0x9cb84 (0x7fec in libc.so.6)\n" % n for n in range(20))
+    output.copy(io.BytesIO(ASSERTED + frames))
+    output.close()
+    first, *others = output.last_lines()
+    assert first.startswith("IndexKernel.cu:111")
+    assert [line.split()[0] for line in others] == ["terminate", "what():"]
+    assert others[-1].endswith("device-side assert triggered")
+    assert (tmp_path / "rank-1.log").read_bytes() == ASSERTED + frames
+    assert stream.getvalue().count(b"frame #") == 22

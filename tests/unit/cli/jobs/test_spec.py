@@ -115,6 +115,7 @@ def test_nodes_without_gpus_are_named_where_a_process_for_each_gpu_was_meant(
         ({"missing_program": "/opt/a.py"}, "auto", "Node 3 (train-3): there is no /opt/a.py"),
         ({"generation": 2}, "auto", "different memberships (generations [1, 2])"),
         ({}, "9", f"Nodes 1,3: --nproc 9 is more than the 8 GPUs of each: {ONE_FOR_EACH}"),
+        ({"gpus": 1}, "9", f"Node 3: --nproc 9 is more than the 1 GPU of each: {ONE_FOR_EACH}"),
         ({"gpus": 0}, "9", f"Node 1: --nproc 9 is more than the 8 GPUs of each: {ONE_FOR_EACH}"),
         ({"gpus": 4}, "9", f"Node 3: --nproc 9 is more than the 4 GPUs of each: {ONE_FOR_EACH}"),
     ],
