@@ -24,6 +24,7 @@ _XID = re.compile(r"\b(S?Xid) \((?:PCI:)?([^)]*)\): (\d+)(?:, (.*))?")
 _ADDRESSED = re.compile(r"NVRM: The NVIDIA GPU ([0-9a-fA-F:.]+)")
 _OFF_THE_BUS = "fallen off the bus and is not responding"
 _OFF_THE_BUS_XID = 79
+_PROGRAM = re.compile(r"\bname=([^,<\s]+)")
 _KILLED = re.compile(r"Out of memory: Killed process (\d+) \(([^)]*)\)")
 
 
@@ -37,6 +38,12 @@ class XidEvent:
     message: str
     """The last one's text."""
     is_switch: bool = False
+
+    @property
+    def program(self) -> str | None:
+        """The name of the process that had the GPU, where the driver tells it."""
+        match = _PROGRAM.search(self.message)
+        return None if match is None else match[1]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,8 @@ from clusterctl.probes.probe import Probe, ProbeUnreadable, first_words
 COMMAND = """
 echo "kernel $(uname -r)"
 [ -r /proc/driver/nvidia/version ] && echo "module $(head -n 1 /proc/driver/nvidia/version)"
-[ -r /usr/local/cuda/version.json ] && tr -d '\\n' </usr/local/cuda/version.json | sed 's/^/cuda /' && echo
+if [ -r /usr/local/cuda/version.json ]; then tr -d '\\n' </usr/local/cuda/version.json | sed 's/^/cuda /'; echo
+elif [ -d /usr/local/cuda ]; then echo "cuda $(readlink -f /usr/local/cuda)"; fi
 for library in $(PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null | sed -n 's/^.*libnccl\\.so\\.2 .*=> //p'); do
   echo "nccl $(readlink -f "$library")"
 done
@@ -27,6 +28,7 @@ class VersionsReading:
     module: str | None
     """The loaded NVIDIA kernel module, which a half-done driver upgrade leaves behind the library."""
     cuda: str | None
+    """Without a version.json, as in NVIDIA's own images, what the folder is called: `13.0`."""
     nccl: str | None
     efa_installer: str | None
 
@@ -39,7 +41,8 @@ def parse_versions(text: str) -> VersionsReading:
     return VersionsReading(
         kernel=kernel,
         module=_found(r"^module .*?Kernel Module.*?\s(\d+\.\d+(?:\.\d+)?)\s", text),
-        cuda=_found(r'^cuda .*?"cuda"\s*:\s*\{[^}]*"version"\s*:\s*"([^"]+)"', text),
+        cuda=_found(r'^cuda .*?"cuda"\s*:\s*\{[^}]*"version"\s*:\s*"([^"]+)"', text)
+        or _found(r"^cuda /\S*cuda-(\d+\.\d+)$", text),
         nccl=_found(r"^nccl \S*libnccl\.so\.(\d+\.\d+\.\d+)", text),
         efa_installer=_found(r"^efa .*?version:\s*(\S+)", text),
     )

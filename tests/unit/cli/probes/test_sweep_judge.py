@@ -77,7 +77,8 @@ def swept(
 
 XID_79 = XidEvent(code=79, bus_id="0000:56:00", count=1, message="GPU has fallen off the bus.")
 XID_48 = XidEvent(code=48, bus_id="0000:55:00", count=2, message="")
-XID_31 = XidEvent(code=31, bus_id="0000:55:00", count=1, message="pid=1")
+XID_31 = XidEvent(code=31, bus_id="0000:55:00", count=1, message="pid=1628, name=python3, channel 0x0000001e, intr")
+XID_13 = XidEvent(code=13, bus_id="0000:55:00", count=1, message="pid='<unknown>', name=<unknown>, Ch 8")
 OTHER_DRIVER = GpuReading(driver_version="535.1", gpus=EIGHT)
 DISK = FileSystem(mount="/shared", size_gib=100, free_gib=2, used_percent=98)
 ALMOST_FULL_DISK = FileSystem(mount="/scratch", size_gib=1000, free_gib=90, used_percent=91)
@@ -158,7 +159,12 @@ NEWER_MODULE = VersionsReading(kernel="6.8", module="570.1", cuda=None, nccl=Non
             "gpu 2: Xid 48 (2 times; double bit ECC error): clusterctl ssh --cluster train --node 3 sudo nvidia-smi",
             True,
         ),
-        (replace(WELL, kernel=KernelReading(xids=(XID_31,))), "gpu 2: Xid 31 (GPU memory page fault)", False),
+        (
+            replace(WELL, kernel=KernelReading(xids=(XID_31,))),
+            "gpu 2: Xid 31 (GPU memory page fault; program python3)",
+            False,
+        ),
+        (replace(WELL, kernel=KernelReading(xids=(XID_13,))), "gpu 2: Xid 13 (graphics engine exception)", False),
         (replace(WELL, kernel=KernelReading(killed=("python3",))), "killed for lack of memory (python3)", False),
         (replace(WELL, spot=SpotReading(notice=None, time=None)), "ok", False),
         (

@@ -69,6 +69,14 @@ def test_a_line_of_the_sampler_is_read() -> None:
     assert read.memory_available_gib == 1000
 
 
+def test_a_line_of_a_busy_h100_is_read() -> None:
+    """As the sampler printed it on an H100 80GB HBM3 with driver 580.159.04, on 2026-11-26."""
+    (gpu,) = sample(gpus=[["0", "99", "1011", "81559", "698.61", "700.00", "74", "1365", "0x0000000000000004"]]).gpus
+    assert (gpu.utilization_percent, gpu.memory_used_mib, gpu.memory_total_mib) == (99, 1011, 81559)
+    assert (gpu.power_w, gpu.power_limit_w, gpu.temperature_c, gpu.sm_mhz) == (698.61, 700, 74, 1365)
+    assert not gpu.is_slowed, "it is at its power limit, as it should be"
+
+
 def test_a_value_that_a_gpu_does_not_tell_is_unknown() -> None:
     gpus = [["0", "[N/A]", "1", "2", "[Not Supported]", "3", "40", "5", "[N/A]"]]
     (gpu,) = sample(gpus=gpus).gpus
