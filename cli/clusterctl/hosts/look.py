@@ -53,7 +53,7 @@ if [ -e ~/.ssh/environment ] && ! [ -e $receipt ]; then say environment theirs; 
 for each in $(ip -o addr show 2>/dev/null | awk '$3 ~ /^inet/ { sub("/.*", "", $4); print $4 }'); do
   say address "$each"
 done
-say gpus "$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ')"
+command -v nvidia-smi >/dev/null && say gpus "$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ')" || say gpus none
 for port in /sys/class/infiniband/*/ports/*; do
   [ -r "$port/link_layer" ] || continue
   device=${port#/sys/class/infiniband/}
@@ -104,7 +104,8 @@ class HostLook:
     home_type: str
     """Of the file system that the login user's home is on, as stat names it; empty where that is not known."""
     addresses: tuple[str, ...]
-    gpus: int
+    gpus: int | None
+    """As nvidia-smi lists them; None: a command over SSH finds no nvidia-smi."""
     active_infiniband: tuple[str, ...]
     """`mlx5_0:1`: ports whose link layer is InfiniBand and whose state is ACTIVE."""
     infiniband: tuple[str, ...]
@@ -143,7 +144,7 @@ def parse_look(text: str) -> HostLook:
             takes_variables=said["variables"] == "yes",
             home_type=said.get("home", ""),
             addresses=tuple(value for key, value in rows if key == "address"),
-            gpus=int(said.get("gpus") or 0),
+            gpus=None if said["gpus"] == "none" else int(said["gpus"]),
             active_infiniband=tuple(words[0] for words in infiniband if words[2] == "ACTIVE"),
             infiniband=tuple(words[0] for words in infiniband),
             adapters=tuple(sorted({words[3].lower() for words in infiniband if len(words) == 4})),
@@ -238,7 +239,10 @@ def _not_as_declared(look: HostLook, config: HostsConfig, slot: int) -> list[str
     if look.addresses and address not in look.addresses:
         has = ", ".join(each for each in look.addresses if not each.startswith(("127.", "::1", "fe80:"))) or "none"
         found.append(f"no interface has the address {address}, it has {has}: write private_ip")
-    if config.gpus_per_node and look.gpus != config.gpus_per_node:
+    if config.gpus_per_node and look.gpus is None:
+        helps = "link it into /usr/local/bin, or install the driver"
+        found.append(f"there is no nvidia-smi in the PATH of commands over SSH, and cluster.yaml has GPUs: {helps}")
+    elif config.gpus_per_node and look.gpus != config.gpus_per_node:
         found.append(f"nvidia-smi -L lists {look.gpus} GPUs, cluster.yaml says {config.gpus_per_node}")
     if config.fabric == "infiniband" and not look.active_infiniband:
         seen = f"none of {', '.join(look.infiniband)} is ACTIVE" if look.infiniband else "there is no InfiniBand port"
