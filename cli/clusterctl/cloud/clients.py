@@ -14,7 +14,13 @@ from botocore.session import Session as BotocoreSession
 from clusterctl_infra.names import REHEARSAL_CREDENTIAL
 from clusterctl_infra.region_keys import KeyPair, RegionAccess
 
-from clusterctl.cloud.answers import CLOCK_TOLERANCE, AnswerParsers, BoundedPaginator, date_of
+from clusterctl.cloud.answers import (
+    CLOCK_TOLERANCE,
+    AnswerParsers,
+    BoundedPaginator,
+    date_of,
+    without_interfaces,
+)
 from clusterctl.cloud.refusal import aws_errors
 
 if TYPE_CHECKING:
@@ -206,6 +212,7 @@ class AwsClients:
             )
         events: Any = session.events  # its types want a listener without an answer
         events.register("provide-client-params.ec2", in_pages)
+        events.register("before-parse.ec2.DescribeInstances", without_interfaces)
         events.register("after-call", self._note_time)
         return session
 

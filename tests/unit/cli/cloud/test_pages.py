@@ -1,4 +1,4 @@
-"""EC2's lists come in pages, whoever asks: seen in the request that botocore would send."""
+"""EC2's lists come in pages, whoever asks, and of machines what is read: seen in what botocore would send and got."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.clients import EC2_PAGE, AwsClients
 from clusterctl_infra.region_keys import KeyPair
 
+MACHINE = (
+    "<DescribeInstancesResponse><reservationSet><item><instancesSet><item><instanceId>i-1</instanceId>{0}"
+    "<tagSet><item><key>clusterctl:slot</key><value>&lt;networkInterfaceSet&gt;</value></item></tagSet>{0}"
+    "<instanceType>p5.48xlarge</instanceType></item></instancesSet></item></reservationSet></DescribeInstancesResponse>"
+)
+CARDS = "<networkInterfaceSet><item><networkInterfaceId>eni-1</networkInterfaceId></item>\n</networkInterfaceSet>"
 EMPTY = "<{0}Response><requestId>r</requestId></{0}Response>"
 LAST = "<{0}Response><nextToken>{1}</nextToken></{0}Response>"
 
@@ -19,14 +25,16 @@ LAST = "<{0}Response><nextToken>{1}</nextToken></{0}Response>"
 class Wire:
     """Answers in the network's place, and keeps what was asked."""
 
-    def __init__(self, tokens: tuple[str, ...] = ()) -> None:
+    def __init__(self, tokens: tuple[str, ...] = (), *, answer: str = EMPTY) -> None:
         self.tokens = list(tokens)
+        self.answer = answer
         self.asked: list[dict[str, list[str]]] = []
 
     def __call__(self, request: Any, **_: object) -> Any:
         body = parse_qs(request.body if isinstance(request.body, str) else request.body.decode())
         self.asked.append(body)
-        text = LAST.format(body["Action"][0], self.tokens.pop(0)) if self.tokens else EMPTY.format(body["Action"][0])
+        action = body["Action"][0]
+        text = LAST.format(action, self.tokens.pop(0)) if self.tokens else self.answer.format(action)
         response: Any = AWSResponse(request.url, 200, HTTPHeaders(), None)
         response._content = text.encode()  # what it would have read
         return response
@@ -58,3 +66,17 @@ def test_ids_and_a_size_of_its_own_stay_as_they_are() -> None:
     ec2.describe_instances(MaxResults=5)
     ec2.describe_addresses()
     assert [row.get("MaxResults") for row in wire.asked] == [None, ["5"], None]
+
+
+def test_of_instances_all_is_read_but_their_interfaces() -> None:
+    wire = Wire(answer=MACHINE.format(CARDS))
+    answer = clients(wire).ec2.describe_instances()
+    (row,) = answer["Reservations"][0]["Instances"]
+    tags = [{"Key": "clusterctl:slot", "Value": "<networkInterfaceSet>"}]
+    assert row == {"InstanceId": "i-1", "Tags": tags, "InstanceType": "p5.48xlarge"}
+
+
+def test_interfaces_that_are_asked_for_are_read() -> None:
+    text = f"<DescribeNetworkInterfacesResponse>{CARDS}</DescribeNetworkInterfacesResponse>"
+    answer = clients(Wire(answer=text)).ec2.describe_network_interfaces()
+    assert [row["NetworkInterfaceId"] for row in answer["NetworkInterfaces"]] == ["eni-1"]

@@ -114,6 +114,17 @@ def test_the_stand_in_is_the_only_aws_in_a_rehearsals_plugins(tmp_path: Path, ho
     assert all(os.access(path, os.X_OK) for path in plugins)
 
 
+def test_the_engine_keeps_no_log_of_a_rehearsal(tmp_path: Path, home: Home) -> None:
+    logs = home.rehearsal_dir / "pulumi" / "logs"
+    logs.mkdir(parents=True)
+    (logs / "pulumi-20261126T101513-77.log").write_text("of a run before")
+    for _ in range(2):
+        engine_environment(
+            stack(tmp_path, is_rehearsal=True), rehearse=False, home=home, environ={"PATH": os.environ["PATH"]}
+        )
+        assert logs.is_file()
+
+
 def test_a_real_stack_is_run_as_the_person_would(tmp_path: Path, home: Home) -> None:
     made = engine_environment(
         stack(tmp_path, is_rehearsal=False), rehearse=False, home=home, environ={"PATH": os.environ["PATH"]}
