@@ -43,8 +43,8 @@ APART = (
     "test_up_goes_on.py",
 )
 """Folders and files whose tests each make what they need: any worker may have any of them."""
-TOGETHER = ("cli/test_ssh_faults.py",)
-"""Files among them whose tests use addresses of the file's own."""
+TOGETHER = ("cli/test_ssh_faults.py", "machines/test_machines_together.py")
+"""Files among them whose tests use addresses of the file's own, or share machines."""
 SHARING = ("hosts/",)
 """Folders whose files share machines: one worker has all of them."""
 
