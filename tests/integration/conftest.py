@@ -45,8 +45,20 @@ APART = (
 """Folders and files whose tests each make what they need: any worker may have any of them."""
 TOGETHER = ("cli/test_ssh_faults.py", "machines/test_machines_together.py")
 """Files among them whose tests use addresses of the file's own, or share machines."""
-SHARING = ("hosts/",)
-"""Folders whose files share machines: one worker has all of them."""
+SHARING = {
+    "hosts": ("hosts/",),
+    "three nodes of the bootstrap": (
+        "bootstrap/test_barrier_between_nodes.py",
+        "bootstrap/test_torchrun.py",
+        "bootstrap/test_trust_between_nodes.py",
+        "bootstrap/test_unprivileged_attacks.py",
+    ),
+    "one node of the bootstrap": (
+        "bootstrap/test_environment_round_trip.py",
+        "bootstrap/test_in_machine.py",
+    ),
+}
+"""Folders and files that share machines, by what these are: one worker has all of them."""
 
 
 @pytest.fixture
@@ -75,7 +87,9 @@ LONGEST = (
     "lifecycle/test_kept_storage.py",
     "lifecycle/test_lost_reservation.py",
     "jobs/test_frameworks.py",
+    "hosts/test_hosts.py",
     "bootstrap/test_torchrun.py",
+    "bootstrap/test_deadlines.py",
     "lifecycle/test_deadline_from_outside.py",
     "lifecycle/test_storage_and_scripts.py",
     "lifecycle/test_ranks_by_topology.py",
@@ -95,10 +109,11 @@ class BySharing(LoadScopeScheduling):  # type: ignore[misc]
 
 
 def shared_by(nodeid: str) -> str:
-    """What a worker takes at once: the test alone, its file, or its folder."""
+    """What a worker takes at once: the test alone, its file, or all that shares its machines."""
     file = file_of(nodeid)
-    if (folder := next(filter(file.startswith, SHARING), None)) is not None:
-        return folder
+    for machines, places in SHARING.items():
+        if file.startswith(places):
+            return machines
     return nodeid if file.startswith(APART) and file not in TOGETHER else file
 
 
