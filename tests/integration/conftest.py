@@ -57,6 +57,16 @@ SHARING = {
         "bootstrap/test_environment_round_trip.py",
         "bootstrap/test_in_machine.py",
     ),
+    "two booted nodes with jobs": (
+        "jobs/test_images.py",
+        "jobs/test_jobs_on_booted_machines.py",
+        "jobs/test_workflows.py",
+    ),
+    "two process nodes with jobs": (
+        "jobs/test_frameworks.py",
+        "jobs/test_functions.py",
+        "jobs/test_launchers.py",
+    ),
 }
 """Folders and files that share machines, by what these are: one worker has all of them."""
 
@@ -86,6 +96,7 @@ LONGEST = (
     "test_job_campaign.py",
     "lifecycle/test_kept_storage.py",
     "lifecycle/test_lost_reservation.py",
+    "jobs/test_workflows.py",
     "jobs/test_frameworks.py",
     "hosts/test_hosts.py",
     "bootstrap/test_torchrun.py",

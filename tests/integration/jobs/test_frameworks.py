@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any  # parsed JSON
 
 import pytest
-from clusterctl_rehearsal.region.torch_share import IN_MACHINES
-from framework_packages import framework_folder, framework_pins
 
 from tests.integration.jobs import framework_programs
+from tests.integration.jobs.installed import need_framework, need_torch
 from tests.integration.jobs.job_folders import new_name
-from tests.integration.jobs.left_of_job import left_of
-from tests.integration.rehearsed import Done, Rehearsed, rehearsed, wait_until
+from tests.integration.jobs.left_of_job import left_in_the_end
+from tests.integration.rehearsed import Done, Rehearsed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,24 +38,17 @@ def marked(way: Way) -> Any:  # pytest's ParameterSet is not public
     return pytest.param(way, id=way.launcher, marks=marks)
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
+@pytest.fixture
+def cluster(process_pair: Rehearsed) -> Rehearsed:
     """Two process machines that are up, and see the frameworks that were installed."""
-    folders = {name: framework_folder(name) for name in framework_pins()["packages"]}
-    shares = {str(folder): f"/opt/{name}" for name, folder in folders.items() if folder.is_dir()}
-    with rehearsed(tmp_path_factory.mktemp("frameworks"), machines="process", nodes=2) as cluster:
-        cluster.write(machines="process", settings={"shares": shares})
-        cluster.up()
-        yield cluster
+    return process_pair
 
 
 def train(cluster: Rehearsed, folder: Path, way: Way, name: str, *words: str) -> Done:
     """The end of a job with one rank on each node."""
-    needed = [f"/opt/{way.framework}", *([IN_MACHINES] if way.framework in UPON_TORCH else [])]
-    for path in needed:
-        if cluster.run("ssh", "--node", "1", "test", "-d", path).exit_code != 0:
-            script = "scripts/torch" if path == IN_MACHINES else f"scripts/frameworks {way.framework}"
-            pytest.fail(f"no {path} in the machines: run {script} first")
+    need_framework(way.framework)
+    if way.framework in UPON_TORCH:
+        need_torch()
     (folder / "train.py").write_text(way.program)
     options = ("--launcher", way.launcher, "--nproc", "1", "--grace", "1s", "--name", name, "--workdir", str(folder))
     environment = ("--env", f"PYTHONPATH=/opt/{way.framework}")
@@ -92,4 +83,4 @@ def test_the_rank_that_fails_ends_the_training_and_is_named(cluster: Rehearsed, 
     done = train(cluster, tmp_path, way, name, "fail")
     assert done.exit_code == 7, done.text
     assert f"{name}: failed: Node 1 ({cluster.name}-1): rank 1 (local rank 0) exited with code 7" in done.stderr
-    wait_until(lambda: left_of(cluster, name) == "", what="nothing of the job is left", timeout_s=30)
+    assert left_in_the_end(cluster, name) == ""

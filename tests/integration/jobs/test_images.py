@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from tests.integration.jobs.container_image import NAME, make_image, write_archi
 from tests.integration.jobs.job_folders import mpi_words, new_name
 from tests.integration.jobs.test_launchers import MPI_SUM, ODD
 from tests.integration.jobs.wheels import write_wheel
-from tests.integration.rehearsed import CLUSTERCTL, Done, Rehearsed, rehearsed, run, wait_until
+from tests.integration.rehearsed import CLUSTERCTL, Done, Rehearsed, run, wait_until
 
 LAUNCHER = ("--image", NAME, "--launcher", "plain")
 IN_IMAGE = "test -x /usr/bin/mpirun && ! test -e /etc/clusterctl/ssh_key"
@@ -104,15 +103,13 @@ workflow:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
+def cluster(booted_pair: Rehearsed, tmp_path_factory: pytest.TempPathFactory) -> Rehearsed:
     """Two booted machines that are up and have the image."""
     archive = tmp_path_factory.mktemp("image") / "image.tar"
     write_archive(make_image(), archive)
-    with rehearsed(tmp_path_factory.mktemp("images"), machines="nspawn", nodes=2) as cluster:
-        cluster.up()
-        cluster.ok("cp", str(archive), "all:/tmp/image.tar")
-        cluster.ok("ssh", "--node", "all", "--sudo", "--command", "podman load --quiet --input /tmp/image.tar")
-        yield cluster
+    booted_pair.ok("cp", str(archive), "all:/tmp/image.tar")
+    booted_pair.ok("ssh", "--node", "all", "--sudo", "--command", "podman load --quiet --input /tmp/image.tar")
+    return booted_pair
 
 
 @pytest.fixture

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.integration.jobs.job_folders import folder_with, mpi_words, new_name
-from tests.integration.rehearsed import Rehearsed, rehearsed, wait_until
+from tests.integration.rehearsed import Rehearsed, wait_until
 
 MPI_SUM = """\
 import ctypes, os, sys
@@ -36,12 +35,10 @@ mpi.MPI_Finalize()
 ODD = ("two words", 'a "quote"', "$HOME", "")
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
+@pytest.fixture
+def cluster(process_pair: Rehearsed) -> Rehearsed:
     """Two process machines that are up."""
-    with rehearsed(tmp_path_factory.mktemp("launchers"), machines="process", nodes=2) as cluster:
-        cluster.up()
-        yield cluster
+    return process_pair
 
 
 @pytest.fixture

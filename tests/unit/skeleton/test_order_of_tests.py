@@ -45,7 +45,9 @@ def test_files_that_share_machines_count_as_one_file() -> None:
     ) == [1, 2, 0]
 
 
-@pytest.mark.parametrize(("fixture", "folder"), [("trio", "bootstrap"), ("net", "hosts")])
+@pytest.mark.parametrize(
+    ("fixture", "folder"), [("trio", "bootstrap"), ("booted_pair", "jobs"), ("process_pair", "jobs"), ("net", "hosts")]
+)
 def test_who_uses_shared_machines_is_named(fixture: str, folder: str) -> None:
     """A file that is not would have them made once more, by another worker."""
     files = [name for name in found_in(folder) if re.search(rf"\b{fixture}: ", (ROOT / FOLDER / name).read_text())]
