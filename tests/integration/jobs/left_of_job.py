@@ -15,7 +15,12 @@ def left_of(cluster: Rehearsed, job: str) -> str:
 
 def left_in_the_end(cluster: Rehearsed, job: str) -> str:
     """The same once nothing is left, or half a minute later."""
-    return cluster.ok("ssh", "--node", "all", "--command", WAIT.format(look=_look(job))).strip()
+    return said_in_the_end(cluster, _look(job))
+
+
+def said_in_the_end(cluster: Rehearsed, look: str, *flags: str, node: str = "all") -> str:
+    """What the command says on the nodes once it says nothing, or half a minute later."""
+    return cluster.ok("ssh", "--node", node, *flags, "--command", WAIT.format(look=look)).strip()
 
 
 def _look(job: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any  # parsed JSON
 
@@ -30,6 +30,8 @@ DEEPSPEED = Way(launcher="deepspeed", framework="deepspeed", program=framework_p
 RUNNER = Way(launcher="deepspeed-runner", framework="deepspeed", program=framework_programs.DEEPSPEED)
 JAX = Way(launcher="jax", framework="jax", program=framework_programs.JAX)
 TENSORFLOW = Way(launcher="tensorflow", framework="tensorflow", program=framework_programs.TENSORFLOW)
+GREETING = 'import json, os\nprint("told", json.dumps({"rank": int(os.environ["RANK"])}))\n'
+"""Loads nothing: what succeeds here is the launcher."""
 UPON_TORCH = ("accelerate", "deepspeed")
 
 
@@ -61,26 +63,52 @@ def told(done: Done) -> list[dict[str, Any]]:
     return sorted((json.loads(line) for line in lines), key=lambda row: int(row["rank"]))
 
 
-@pytest.mark.parametrize("way", [marked(way) for way in (ACCELERATE, DEEPSPEED, RUNNER, JAX, TENSORFLOW)])
+@pytest.mark.parametrize("way", [marked(way) for way in (DEEPSPEED, JAX, TENSORFLOW)])
 def test_two_nodes_train_as_one(cluster: Rehearsed, tmp_path: Path, way: Way) -> None:
     done = train(cluster, tmp_path, way, new_name())
     assert done.exit_code == 0, done.text
+    assert_trained_as_one(done)
     first, second = told(done)
-    assert [(row["rank"], row["ranks"]) for row in (first, second)] == [(0, 2), (1, 2)]
+    if way is JAX:
+        assert [(row["sum"], row["gathered"]) for row in (first, second)] == [(3.0, [1.0, 2.0])] * 2
+    if way is DEEPSPEED:
+        assert first["words"] == []
+
+
+@pytest.mark.parametrize("way", [marked(way) for way in (ACCELERATE, RUNNER)])
+def test_two_nodes_train_as_one_until_a_rank_fails_which_is_named(cluster: Rehearsed, tmp_path: Path, way: Way) -> None:
+    """Both in one job, as each loads torch in four processes or six."""
+    name = new_name()
+    done = train(cluster, tmp_path, way, name, "fail")
+    assert_trained_as_one(done)
+    assert_failed(cluster, name, done)
+    if way is RUNNER:
+        assert told(done)[0]["words"] == ["--local_rank=0", "fail"]
+
+
+@pytest.mark.parametrize("way", [marked(replace(way, program=GREETING)) for way in (ACCELERATE, RUNNER)])
+def test_a_job_whose_ranks_succeed_ends_with_0(cluster: Rehearsed, tmp_path: Path, way: Way) -> None:
+    done = train(cluster, tmp_path, way, new_name())
+    assert done.exit_code == 0, done.text
+    assert [row["rank"] for row in told(done)] == [0, 1]
+
+
+@pytest.mark.parametrize("way", [marked(way) for way in (JAX, TENSORFLOW)])
+def test_the_rank_that_fails_ends_the_training_and_is_named(cluster: Rehearsed, tmp_path: Path, way: Way) -> None:
+    name = new_name()
+    assert_failed(cluster, name, train(cluster, tmp_path, way, name, "fail"))
+
+
+def assert_trained_as_one(done: Done) -> None:
+    assert [(row["rank"], row["ranks"]) for row in told(done)] == [(0, 2), (1, 2)], done.text
+    first, second = told(done)
     assert first["losses"] != second["losses"], "each has data of its own"
     assert first["weights"] == second["weights"]
     for row in (first, second):
         assert row["losses"][-1] < row["losses"][0] / 2
-    if way is JAX:
-        assert [(row["sum"], row["gathered"]) for row in (first, second)] == [(3.0, [1.0, 2.0])] * 2
-    if way.framework == "deepspeed":
-        assert first["words"] == (["--local_rank=0"] if way is RUNNER else [])
 
 
-@pytest.mark.parametrize("way", [marked(way) for way in (ACCELERATE, RUNNER, JAX, TENSORFLOW)])
-def test_the_rank_that_fails_ends_the_training_and_is_named(cluster: Rehearsed, tmp_path: Path, way: Way) -> None:
-    name = new_name()
-    done = train(cluster, tmp_path, way, name, "fail")
+def assert_failed(cluster: Rehearsed, name: str, done: Done) -> None:
     assert done.exit_code == 7, done.text
     assert f"{name}: failed: Node 1 ({cluster.name}-1): rank 1 (local rank 0) exited with code 7" in done.stderr
     assert left_in_the_end(cluster, name) == ""

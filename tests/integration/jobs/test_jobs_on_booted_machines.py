@@ -11,7 +11,8 @@ from clusterctl_rehearsal.region.torch_share import IN_MACHINES
 from tests.integration.jobs.container_image import MAKE_IMAGE
 from tests.integration.jobs.installed import need_torch
 from tests.integration.jobs.job_folders import folder_with, new_name
-from tests.integration.rehearsed import Rehearsed, wait_until
+from tests.integration.jobs.left_of_job import said_in_the_end
+from tests.integration.rehearsed import Rehearsed
 
 HOSTILE = """\
 import os, subprocess
@@ -237,11 +238,7 @@ def test_a_killed_keeper_takes_all_of_the_job_with_it(cluster: Rehearsed, work: 
     states = {node["slot"]: node["state"] for node in json.loads(cluster.ok("job", "show", name, "--json"))["nodes"]}
     assert states == {0: "lost", 1: "lost"}
     left = "pgrep -f 'sleep 9876[5]'; ls /run/clusterctl/jobs; ls /run/clusterctl/job-lease; true"
-    wait_until(
-        lambda: cluster.ok("ssh", "--node", "all", "--command", left).strip() == "",
-        what="nothing of the job is left",
-        timeout_s=30,
-    )
+    assert said_in_the_end(cluster, left) == ""
 
 
 def test_check_names_the_pair_that_does_not_hear_each_other(cluster: Rehearsed) -> None:
@@ -285,11 +282,7 @@ def test_ranks_run_in_containers_of_an_image_and_nothing_of_them_is_left(cluster
     cluster.ok("ssh", "--node", "0", "--sudo", "--command", f"pkill -KILL -f '[k]eep {stubborn}'")
     assert cluster.run("job", "wait", stubborn).exit_code == 255
     left = "podman ps --all --quiet; pgrep -f 'sleep 9876[4]'; true"
-    wait_until(
-        lambda: cluster.ok("ssh", "--node", "0", "--sudo", "--command", left).strip() == "",
-        what="no container and no process of the job is left",
-        timeout_s=30,
-    )
+    assert said_in_the_end(cluster, left, "--sudo", node="0") == ""
 
 
 @pytest.mark.torch

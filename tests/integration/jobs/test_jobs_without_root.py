@@ -341,7 +341,7 @@ def test_the_deadline_ends_a_job_that_was_warned_and_its_output_outlives_the_clu
     cluster.ok("extend", "10m")  # so that nodes are there when `down` asks for the output, however busy this machine is
     other = start_long(cluster, work, "--node", "0", ranks=1)
     cluster.down()
-    shown = cluster.ok("job", "show", other, "--json")
+    shown = cluster.run("job", "show", other, "--json").stdout
     assert json.loads(shown)["state"] == "lost"
     assert "ended while it was running" in shown
     assert " up" in cluster.ok("job", "logs", other)

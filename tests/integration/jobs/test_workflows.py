@@ -15,6 +15,7 @@ from typing import Any  # JSON
 
 import pytest
 
+from tests.integration.jobs.left_of_job import said_in_the_end
 from tests.integration.rehearsed import ROOT, Rehearsed, wait_until
 
 EXAMPLE = ROOT / "examples" / "guides" / "osmo"
@@ -203,8 +204,7 @@ def test_tasks_share_nodes_by_gpus_each_with_its_own_tmp_and_one_that_asks_is_st
     assert said.count(f" {address}\n") == 4, said
     assert "not the real nslookup" not in said
     # What the tasks had is not the node's own, and their name servers have ended with them.
-    look = ("ssh", "--node", "all", "--command", "cat /etc/resolv.conf; pgrep -f serve-name[s] || true")
-    wait_until(lambda: cluster.ok(*look).strip() == "", what="no name server of a task is left", timeout_s=30)
+    assert said_in_the_end(cluster, "cat /etc/resolv.conf; pgrep -f serve-name[s] || true") == ""
 
 
 @pytest.mark.parametrize("work", ["exit 3", "sleep 600"])
