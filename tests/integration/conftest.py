@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+from xdist.workermanage import WorkerController  # type: ignore[import-untyped]
 
 from tests.integration.processor_times import (  # noqa: F401 hooks of pytest's
     pytest_runtest_makereport,
@@ -112,11 +113,23 @@ Begun last, such a one keeps all waiting.
 """
 
 
+SHORT = ("cli/",)
+"""Tests of a few seconds each, which end the run: long ones at its end would leave workers without work."""
+
+
 class BySharing(LoadScopeScheduling):  # type: ignore[misc]
     """Gives a worker that is free the next test, or the next file whose tests stay together."""
 
     def _split_scope(self, nodeid: str) -> str:
         return shared_by(nodeid)
+
+    def _reschedule(self, node: WorkerController) -> None:
+        """Not while one test runs and another waits, as it does by itself at two: nobody else takes what a worker has.
+
+        It needs the one that waits to know which fixtures to keep (xdist 3.8).
+        """
+        if not self.workqueue or self._pending_of(self.assigned_work[node]) < 2:
+            super()._reschedule(node)
 
 
 def shared_by(nodeid: str) -> str:
@@ -139,16 +152,16 @@ def below_integration(nodeid: str) -> str:
 
 
 def longest_first(nodeids: Sequence[str]) -> list[int]:
-    """In which order they begin: known to be long, then files with many tests, then as they were found."""
+    """In which order they begin: known to be long, then files with many tests, then as found; short ones at last."""
     tests = Counter(shared_by(nodeid) for nodeid in nodeids)
     found: dict[str, int] = {}
     for place, nodeid in enumerate(nodeids):
         found.setdefault(shared_by(nodeid), place)
 
-    def rank(place: int) -> tuple[int, int, int, int]:
+    def rank(place: int) -> tuple[int, bool, int, int, int]:
         file, scope = file_of(nodeids[place]), shared_by(nodeids[place])
         known = LONGEST.index(file) if file in LONGEST else len(LONGEST)
-        return known, -tests[scope], found[scope], place
+        return known, file.startswith(SHORT), -tests[scope], found[scope], place
 
     return sorted(range(len(nodeids)), key=rank)
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.integration.conftest import APART, LONGEST, SHARING, TOGETHER, longest_first, shared_by
+from tests.integration.conftest import APART, LONGEST, SHARING, SHORT, TOGETHER, longest_first, shared_by
 from tests.integration.quick import QUICK, is_quick
 from tests.integration.rehearsed import ROOT
 
@@ -15,11 +15,11 @@ FOLDER = "tests/integration"
 
 def test_files_that_are_named_are_there() -> None:
     shared = [name for places in SHARING.values() for name in places]
-    named = [name for name in (*APART, *TOGETHER, *shared, *LONGEST) if not (ROOT / FOLDER / name).exists()]
+    named = [name for name in (*APART, *TOGETHER, *SHORT, *shared, *LONGEST) if not (ROOT / FOLDER / name).exists()]
     assert named == []
 
 
-def test_the_longest_begin_then_files_with_many_tests_then_the_others_as_found() -> None:
+def test_the_longest_begin_then_files_with_many_tests_then_others_as_found_and_short_ones_at_last() -> None:
     found = [
         f"{FOLDER}/cli/test_nodes.py::test_one",
         f"{FOLDER}/cli/test_nodes.py::test_other",
@@ -29,7 +29,7 @@ def test_the_longest_begin_then_files_with_many_tests_then_the_others_as_found()
         f"{FOLDER}/{LONGEST[1]}::test_one",
         f"{FOLDER}/{LONGEST[0]}::test_one",
     ]
-    assert longest_first(found) == [6, 5, 3, 4, 0, 1, 2]
+    assert longest_first(found) == [6, 5, 3, 4, 2, 0, 1]
 
 
 @pytest.mark.parametrize(("machines", "places"), SHARING.items())
