@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+from xdist.workermanage import WorkerController  # type: ignore[import-untyped]
 
 from tests.integration.processor_times import (  # noqa: F401 hooks of pytest's
     pytest_runtest_makereport,
@@ -43,10 +44,32 @@ APART = (
     "test_up_goes_on.py",
 )
 """Folders and files whose tests each make what they need: any worker may have any of them."""
-TOGETHER = ("cli/test_ssh_faults.py",)
-"""Files among them whose tests use addresses of the file's own."""
-SHARING = ("hosts/",)
-"""Folders whose files share machines: one worker has all of them."""
+TOGETHER = ("cli/test_ssh_faults.py", "machines/test_machines_together.py")
+"""Files among them whose tests use addresses of the file's own, or share machines."""
+SHARING = {
+    "hosts": ("hosts/",),
+    "three nodes of the bootstrap": (
+        "bootstrap/test_barrier_between_nodes.py",
+        "bootstrap/test_torchrun.py",
+        "bootstrap/test_trust_between_nodes.py",
+        "bootstrap/test_unprivileged_attacks.py",
+    ),
+    "one node of the bootstrap": (
+        "bootstrap/test_environment_round_trip.py",
+        "bootstrap/test_in_machine.py",
+    ),
+    "two booted nodes with jobs": (
+        "jobs/test_images.py",
+        "jobs/test_jobs_on_booted_machines.py",
+        "jobs/test_workflows.py",
+    ),
+    "two process nodes with jobs": (
+        "jobs/test_frameworks.py",
+        "jobs/test_functions.py",
+        "jobs/test_launchers.py",
+    ),
+}
+"""Folders and files that share machines, by what these are: one worker has all of them."""
 
 
 @pytest.fixture
@@ -74,8 +97,11 @@ LONGEST = (
     "test_job_campaign.py",
     "lifecycle/test_kept_storage.py",
     "lifecycle/test_lost_reservation.py",
+    "jobs/test_workflows.py",
     "jobs/test_frameworks.py",
+    "hosts/test_hosts.py",
     "bootstrap/test_torchrun.py",
+    "bootstrap/test_deadlines.py",
     "lifecycle/test_deadline_from_outside.py",
     "lifecycle/test_storage_and_scripts.py",
     "lifecycle/test_ranks_by_topology.py",
@@ -87,18 +113,31 @@ Begun last, such a one keeps all waiting.
 """
 
 
+SHORT = ("cli/",)
+"""Tests of a few seconds each, which end the run: long ones at its end would leave workers without work."""
+
+
 class BySharing(LoadScopeScheduling):  # type: ignore[misc]
     """Gives a worker that is free the next test, or the next file whose tests stay together."""
 
     def _split_scope(self, nodeid: str) -> str:
         return shared_by(nodeid)
 
+    def _reschedule(self, node: WorkerController) -> None:
+        """Not while one test runs and another waits, as it does by itself at two: nobody else takes what a worker has.
+
+        It needs the one that waits to know which fixtures to keep (xdist 3.8).
+        """
+        if not self.workqueue or self._pending_of(self.assigned_work[node]) < 2:
+            super()._reschedule(node)
+
 
 def shared_by(nodeid: str) -> str:
-    """What a worker takes at once: the test alone, its file, or its folder."""
+    """What a worker takes at once: the test alone, its file, or all that shares its machines."""
     file = file_of(nodeid)
-    if (folder := next(filter(file.startswith, SHARING), None)) is not None:
-        return folder
+    for machines, places in SHARING.items():
+        if file.startswith(places):
+            return machines
     return nodeid if file.startswith(APART) and file not in TOGETHER else file
 
 
@@ -113,16 +152,16 @@ def below_integration(nodeid: str) -> str:
 
 
 def longest_first(nodeids: Sequence[str]) -> list[int]:
-    """In which order they begin: known to be long, then files with many tests, then as they were found."""
+    """In which order they begin: known to be long, then files with many tests, then as found; short ones at last."""
     tests = Counter(shared_by(nodeid) for nodeid in nodeids)
     found: dict[str, int] = {}
     for place, nodeid in enumerate(nodeids):
         found.setdefault(shared_by(nodeid), place)
 
-    def rank(place: int) -> tuple[int, int, int, int]:
+    def rank(place: int) -> tuple[int, bool, int, int, int]:
         file, scope = file_of(nodeids[place]), shared_by(nodeids[place])
         known = LONGEST.index(file) if file in LONGEST else len(LONGEST)
-        return known, -tests[scope], found[scope], place
+        return known, file.startswith(SHORT), -tests[scope], found[scope], place
 
     return sorted(range(len(nodeids)), key=rank)
 

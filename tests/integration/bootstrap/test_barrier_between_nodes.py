@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from clusterctl_bootstrap.cloud_config import AGENT_FOLDER
 
-from tests.integration.bootstrap.bootstrapped import SLOT, Bootstrapped, wait_until
+from tests.integration.bootstrap.bootstrapped import Bootstrapped, wait_until
 
 
 class Waiting:
@@ -86,11 +86,11 @@ def test_who_may_not_read_the_secret_may_not_wait(trio: Bootstrapped) -> None:
 
 
 @pytest.mark.parametrize("verb", ["barrier start --timeout 1s", "apply"])
-def test_a_node_without_a_membership_says_where_a_verb_comes_from(machine: Bootstrapped, verb: str) -> None:
-    machine.output(SLOT, f"cd {AGENT_FOLDER} && sudo sh -c 'if [ -e later.py ]; then mv later.py kept; fi'")
+def test_a_node_without_a_membership_says_where_a_verb_comes_from(trio: Bootstrapped, verb: str) -> None:
+    trio.output(1, f"cd {AGENT_FOLDER} && sudo mv later.py kept")
     try:
-        said = machine.ssh(SLOT, f"clusterctl-node {verb}")
+        said = trio.ssh(1, f"clusterctl-node {verb}")
     finally:
-        machine.output(SLOT, f"cd {AGENT_FOLDER} && sudo sh -c 'if [ -e kept ]; then mv kept later.py; fi'")
+        trio.output(1, f"cd {AGENT_FOLDER} && sudo mv kept later.py")
     name = verb.split()[0]
     assert (said.code, said.err) == (3, f"clusterctl-node: {name} comes with the membership: clusterctl up\n")

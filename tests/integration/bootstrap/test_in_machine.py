@@ -6,7 +6,6 @@ import json
 import shlex
 import subprocess
 import time
-from typing import Any  # parsed JSON
 
 import pytest
 from clusterctl_bootstrap.cloud_config import cloud_config
@@ -172,41 +171,14 @@ def test_a_job_that_ignores_sigterm_is_given_two_seconds(machine: Bootstrapped) 
     assert machine.output(SLOT, "systemctl show --value -p DefaultTimeoutStopUSec") == "2s\n"
 
 
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "another cluster": ({"cluster_id": "ba9876543210"}, "cluster_id"),
-    "a generation that is over": ({"generation": 0}, "generation"),
-    "the same generation, other content": ({"generation": -1, "nodes": 5}, "generation"),
-    "no deadline": ({"deadline": None}, "deadline"),
-    "a deadline that is no time": ({"deadline": "tomorrow"}, "deadline"),
-    "a name that no shell takes": ({"env": {"A-B": "x"}}, "env"),
-    "a value that is no text": ({"env": {"A": 1}}, "env"),
-    "addresses that are none": ({"slot_cidr": "10.0.8.0"}, "slot_cidr"),
-    "more nodes than addresses": ({"slot_cidr": "10.0.8.0/30", "nodes": 6}, "nodes"),
-    "no nodes": ({"nodes": 0}, "nodes"),
-    "a cluster without this slot": ({"nodes": 2}, "nodes"),
-}
-
-
-@pytest.mark.parametrize(("changes", "reason"), REFUSED.values(), ids=REFUSED.keys())
-def test_what_is_refused_changes_nothing(
-    machine: Bootstrapped, generation: int, changes: dict[str, Any], reason: str
-) -> None:
+def test_a_push_that_is_refused_changes_nothing(machine: Bootstrapped, generation: int) -> None:
     look = "sudo sha256sum /etc/clusterctl/* /var/lib/clusterctl/*"
     before = machine.output(SLOT, look)
-    if changes.get("generation") == -1:
-        changes = {**changes, "generation": generation - 1}
-    answer = machine.push(SLOT, **{"generation": generation, **changes})
+    answer = machine.push(SLOT, generation=generation, cluster_id="ba9876543210")
     assert answer.code == 1
     assert answer.json["ok"] is False
-    assert reason in answer.json["error"]
+    assert "cluster_id" in answer.json["error"]
     assert machine.output(SLOT, look) == before
-
-
-def test_the_same_push_twice_is_one(machine: Bootstrapped, generation: int) -> None:
-    deadline = iso(time.time() + 1800)
-    first = machine.push(SLOT, generation=generation, deadline=deadline)
-    second = machine.push(SLOT, generation=generation, deadline=deadline)
-    assert first.json == second.json == {"ok": True, "generation": generation}
 
 
 def test_a_user_without_rights_is_told_so(machine: Bootstrapped, generation: int) -> None:
@@ -230,12 +202,6 @@ def test_a_follower_sees_the_status_at_once_and_each_change(machine: Bootstrappe
         assert json.loads(follower.stdout.readline())["generation"] == generation
         follower.stdin.close()
         assert follower.wait(timeout=10) == 0
-
-
-def test_an_unreadable_membership_is_healed_by_the_next_push(machine: Bootstrapped, generation: int) -> None:
-    machine.output(SLOT, 'echo \'{"version": 1, "gen\' | sudo tee /var/lib/clusterctl/cluster.json')
-    assert machine.push(SLOT, generation=generation).json["ok"] is True
-    assert machine.status(SLOT)["generation"] == generation
 
 
 def test_a_second_boot_of_the_agent_changes_nothing(machine: Bootstrapped) -> None:

@@ -1,5 +1,6 @@
 """Tiny trainings on two nodes, one for each framework: each rank has its own data and its own first weights, and says
-its losses and last weights as JSON. With the word `fail` the second rank ends with 7 when all have met.
+its losses and last weights as JSON. With the word `fail` the second rank ends with 7 while the first one waits for it:
+when all have met, or with accelerate and DeepSpeed, which take long to load, when all have trained.
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ for epoch in range(3):
         optimizer.zero_grad()
         accelerator.backward(loss)
         optimizer.step()
-        if "fail" in sys.argv and rank == 1:
-            sys.exit(7)
 weights = accelerator.unwrap_model(model).weight.flatten().tolist()
-print("told", json.dumps({"rank": rank, "ranks": accelerator.num_processes, "losses": losses, "weights": weights}))
+told = {"rank": rank, "ranks": accelerator.num_processes, "losses": losses, "weights": weights}
+print("told", json.dumps(told), flush=True)
+if "fail" in sys.argv and rank == 1:
+    sys.exit(7)
+accelerator.wait_for_everyone()
 accelerator.end_training()
 """
 DEEPSPEED = """\
@@ -52,11 +55,12 @@ for given in torch.randn(64, 2, generator=torch.Generator().manual_seed(7 + rank
     losses.append(loss.item())
     engine.backward(loss)
     engine.step()
-    if "fail" in sys.argv and rank == 1:
-        sys.exit(7)
 weights = engine.module.weight.flatten().tolist()
 words = {"words": sys.argv[1:], "ranks": deepspeed.comm.get_world_size()}
-print("told", json.dumps({"rank": rank, "losses": losses, "weights": weights, **words}))
+print("told", json.dumps({"rank": rank, "losses": losses, "weights": weights, **words}), flush=True)
+if "fail" in sys.argv and rank == 1:
+    sys.exit(7)
+deepspeed.comm.barrier()
 """
 JAX = """\
 import json, sys

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any  # parsed JSON
 
 import pytest
-from clusterctl_rehearsal.region.torch_share import IN_MACHINES
-from framework_packages import framework_folder, framework_pins
 
 from tests.integration.jobs import framework_programs
+from tests.integration.jobs.installed import need_framework, need_torch
 from tests.integration.jobs.job_folders import new_name
-from tests.integration.jobs.left_of_job import left_of
-from tests.integration.rehearsed import Done, Rehearsed, rehearsed, wait_until
+from tests.integration.jobs.left_of_job import left_in_the_end
+from tests.integration.rehearsed import Done, Rehearsed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +30,8 @@ DEEPSPEED = Way(launcher="deepspeed", framework="deepspeed", program=framework_p
 RUNNER = Way(launcher="deepspeed-runner", framework="deepspeed", program=framework_programs.DEEPSPEED)
 JAX = Way(launcher="jax", framework="jax", program=framework_programs.JAX)
 TENSORFLOW = Way(launcher="tensorflow", framework="tensorflow", program=framework_programs.TENSORFLOW)
+GREETING = 'import json, os\nprint("told", json.dumps({"rank": int(os.environ["RANK"])}))\n'
+"""Loads nothing: what succeeds here is the launcher."""
 UPON_TORCH = ("accelerate", "deepspeed")
 
 
@@ -40,24 +40,17 @@ def marked(way: Way) -> Any:  # pytest's ParameterSet is not public
     return pytest.param(way, id=way.launcher, marks=marks)
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
+@pytest.fixture
+def cluster(process_pair: Rehearsed) -> Rehearsed:
     """Two process machines that are up, and see the frameworks that were installed."""
-    folders = {name: framework_folder(name) for name in framework_pins()["packages"]}
-    shares = {str(folder): f"/opt/{name}" for name, folder in folders.items() if folder.is_dir()}
-    with rehearsed(tmp_path_factory.mktemp("frameworks"), machines="process", nodes=2) as cluster:
-        cluster.write(machines="process", settings={"shares": shares})
-        cluster.up()
-        yield cluster
+    return process_pair
 
 
 def train(cluster: Rehearsed, folder: Path, way: Way, name: str, *words: str) -> Done:
     """The end of a job with one rank on each node."""
-    needed = [f"/opt/{way.framework}", *([IN_MACHINES] if way.framework in UPON_TORCH else [])]
-    for path in needed:
-        if cluster.run("ssh", "--node", "1", "test", "-d", path).exit_code != 0:
-            script = "scripts/torch" if path == IN_MACHINES else f"scripts/frameworks {way.framework}"
-            pytest.fail(f"no {path} in the machines: run {script} first")
+    need_framework(way.framework)
+    if way.framework in UPON_TORCH:
+        need_torch()
     (folder / "train.py").write_text(way.program)
     options = ("--launcher", way.launcher, "--nproc", "1", "--grace", "1s", "--name", name, "--workdir", str(folder))
     environment = ("--env", f"PYTHONPATH=/opt/{way.framework}")
@@ -70,26 +63,52 @@ def told(done: Done) -> list[dict[str, Any]]:
     return sorted((json.loads(line) for line in lines), key=lambda row: int(row["rank"]))
 
 
-@pytest.mark.parametrize("way", [marked(way) for way in (ACCELERATE, DEEPSPEED, RUNNER, JAX, TENSORFLOW)])
+@pytest.mark.parametrize("way", [marked(way) for way in (DEEPSPEED, JAX, TENSORFLOW)])
 def test_two_nodes_train_as_one(cluster: Rehearsed, tmp_path: Path, way: Way) -> None:
     done = train(cluster, tmp_path, way, new_name())
     assert done.exit_code == 0, done.text
+    assert_trained_as_one(done)
     first, second = told(done)
-    assert [(row["rank"], row["ranks"]) for row in (first, second)] == [(0, 2), (1, 2)]
+    if way is JAX:
+        assert [(row["sum"], row["gathered"]) for row in (first, second)] == [(3.0, [1.0, 2.0])] * 2
+    if way is DEEPSPEED:
+        assert first["words"] == []
+
+
+@pytest.mark.parametrize("way", [marked(way) for way in (ACCELERATE, RUNNER)])
+def test_two_nodes_train_as_one_until_a_rank_fails_which_is_named(cluster: Rehearsed, tmp_path: Path, way: Way) -> None:
+    """Both in one job, as each loads torch in four processes or six."""
+    name = new_name()
+    done = train(cluster, tmp_path, way, name, "fail")
+    assert_trained_as_one(done)
+    assert_failed(cluster, name, done)
+    if way is RUNNER:
+        assert told(done)[0]["words"] == ["--local_rank=0", "fail"]
+
+
+@pytest.mark.parametrize("way", [marked(replace(way, program=GREETING)) for way in (ACCELERATE, RUNNER)])
+def test_a_job_whose_ranks_succeed_ends_with_0(cluster: Rehearsed, tmp_path: Path, way: Way) -> None:
+    done = train(cluster, tmp_path, way, new_name())
+    assert done.exit_code == 0, done.text
+    assert [row["rank"] for row in told(done)] == [0, 1]
+
+
+@pytest.mark.parametrize("way", [marked(way) for way in (JAX, TENSORFLOW)])
+def test_the_rank_that_fails_ends_the_training_and_is_named(cluster: Rehearsed, tmp_path: Path, way: Way) -> None:
+    name = new_name()
+    assert_failed(cluster, name, train(cluster, tmp_path, way, name, "fail"))
+
+
+def assert_trained_as_one(done: Done) -> None:
+    assert [(row["rank"], row["ranks"]) for row in told(done)] == [(0, 2), (1, 2)], done.text
+    first, second = told(done)
     assert first["losses"] != second["losses"], "each has data of its own"
     assert first["weights"] == second["weights"]
     for row in (first, second):
         assert row["losses"][-1] < row["losses"][0] / 2
-    if way is JAX:
-        assert [(row["sum"], row["gathered"]) for row in (first, second)] == [(3.0, [1.0, 2.0])] * 2
-    if way.framework == "deepspeed":
-        assert first["words"] == (["--local_rank=0"] if way is RUNNER else [])
 
 
-@pytest.mark.parametrize("way", [marked(way) for way in (ACCELERATE, RUNNER, JAX, TENSORFLOW)])
-def test_the_rank_that_fails_ends_the_training_and_is_named(cluster: Rehearsed, tmp_path: Path, way: Way) -> None:
-    name = new_name()
-    done = train(cluster, tmp_path, way, name, "fail")
+def assert_failed(cluster: Rehearsed, name: str, done: Done) -> None:
     assert done.exit_code == 7, done.text
     assert f"{name}: failed: Node 1 ({cluster.name}-1): rank 1 (local rank 0) exited with code 7" in done.stderr
-    wait_until(lambda: left_of(cluster, name) == "", what="nothing of the job is left", timeout_s=30)
+    assert left_in_the_end(cluster, name) == ""

@@ -9,14 +9,13 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.integration.jobs.job_folders import folder_with
 from tests.integration.jobs.wheels import write_wheel
-from tests.integration.rehearsed import ROOT, Done, Rehearsed, rehearsed, run, wait_until
+from tests.integration.rehearsed import ROOT, Done, Rehearsed, run, wait_until
 
 HEAD = """\
 import os, sys, time
@@ -77,12 +76,10 @@ SATURN = ROOT.parent / "shared" / "guides" / "saturn-multi-node.txt"
 needs_guides = pytest.mark.skipif(not SATURN.is_file(), reason=f"no {SATURN}: the guides lie beside the checkout")
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
+@pytest.fixture
+def cluster(process_pair: Rehearsed) -> Rehearsed:
     """Two process machines that are up."""
-    with rehearsed(tmp_path_factory.mktemp("functions"), machines="process", nodes=2) as cluster:
-        cluster.up()
-        yield cluster
+    return process_pair
 
 
 @pytest.fixture

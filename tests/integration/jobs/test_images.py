@@ -7,16 +7,16 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.integration.jobs.container_image import NAME, make_image, write_archive
 from tests.integration.jobs.job_folders import mpi_words, new_name
+from tests.integration.jobs.left_of_job import said_in_the_end
 from tests.integration.jobs.test_launchers import MPI_SUM, ODD
 from tests.integration.jobs.wheels import write_wheel
-from tests.integration.rehearsed import CLUSTERCTL, Done, Rehearsed, rehearsed, run, wait_until
+from tests.integration.rehearsed import CLUSTERCTL, Done, Rehearsed, run
 
 LAUNCHER = ("--image", NAME, "--launcher", "plain")
 IN_IMAGE = "test -x /usr/bin/mpirun && ! test -e /etc/clusterctl/ssh_key"
@@ -104,15 +104,13 @@ workflow:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
+def cluster(booted_pair: Rehearsed, tmp_path_factory: pytest.TempPathFactory) -> Rehearsed:
     """Two booted machines that are up and have the image."""
     archive = tmp_path_factory.mktemp("image") / "image.tar"
     write_archive(make_image(), archive)
-    with rehearsed(tmp_path_factory.mktemp("images"), machines="nspawn", nodes=2) as cluster:
-        cluster.up()
-        cluster.ok("cp", str(archive), "all:/tmp/image.tar")
-        cluster.ok("ssh", "--node", "all", "--sudo", "--command", "podman load --quiet --input /tmp/image.tar")
-        yield cluster
+    booted_pair.ok("cp", str(archive), "all:/tmp/image.tar")
+    booted_pair.ok("ssh", "--node", "all", "--sudo", "--command", "podman load --quiet --input /tmp/image.tar")
+    return booted_pair
 
 
 @pytest.fixture
@@ -129,14 +127,16 @@ def work(tmp_path: Path) -> Path:
     return folder
 
 
+LEFT = "podman ps --all --quiet; ls -A /run/clusterctl/job-lease 2>/dev/null; true"
+
+
 def started(cluster: Rehearsed, work: Path, *words: str) -> Done:
     return cluster.run("run", *LAUNCHER, "--workdir", str(work), *words)
 
 
 def left(cluster: Rehearsed) -> str:
     """Containers and leases of all nodes."""
-    look = "podman ps --all --quiet; ls -A /run/clusterctl/job-lease 2>/dev/null; true"
-    return cluster.ok("ssh", "--node", "all", "--sudo", "--command", look).strip()
+    return cluster.ok("ssh", "--node", "all", "--sudo", "--command", LEFT).strip()
 
 
 def test_a_setup_command_runs_in_the_image_for_each_job_and_what_it_makes_in_the_job_s_folder_lasts(
@@ -165,12 +165,12 @@ def test_a_run_that_is_interrupted_takes_its_setup_s_container_with_it(cluster: 
     options = ("--workdir", str(work), "--node", "0", "--setup", "sleep 98763", "--", "show.py")
     argv = [CLUSTERCTL, "run", *LAUNCHER, *options]
     with subprocess.Popen(argv, env=cluster.env, cwd=cluster.folder, stderr=subprocess.PIPE) as running:
-        look = ("ssh", "--node", "0", "--sudo", "--command", "podman ps --quiet")
-        wait_until(lambda: cluster.ok(*look).strip() != "", what="the setup command runs", timeout_s=60)
+        begun = 'until [ -n "$(podman ps --quiet)" ]; do sleep 0.2; done'
+        cluster.ok("ssh", "--node", "0", "--sudo", "--timeout", "1m", "--command", begun)
         running.send_signal(signal.SIGINT)
         running.communicate(timeout=60)
     assert running.returncode == 130
-    wait_until(lambda: left(cluster) == "", what="no container and no lease is left", timeout_s=30)
+    assert said_in_the_end(cluster, LEFT, "--sudo") == ""
 
 
 def test_requirements_are_made_once_by_the_image_s_python_beside_what_the_image_has(
@@ -255,9 +255,8 @@ def test_a_registry_s_password_fetches_the_image_and_stays_nowhere(
     (tmp_path / "insecure.conf").write_text(INSECURE)
     cluster.ok("cp", str(tmp_path / "registry.py"), str(tmp_path / "insecure.conf"), "0:/tmp/")
     serve = "cp /tmp/insecure.conf /etc/containers/registries.conf.d/ && systemd-run --quiet python3 /tmp/registry.py"
-    cluster.ok("ssh", "--node", "0", "--sudo", "--command", serve)
-    listens = ("ssh", "--node", "0", "--command", "nc -z 127.0.0.1 5000")
-    wait_until(lambda: cluster.run(*listens).exit_code == 0, what="the registry listens", timeout_s=30)
+    listens = "until nc -z 127.0.0.1 5000; do sleep 0.1; done"
+    cluster.ok("ssh", "--node", "0", "--sudo", "--timeout", "30s", "--command", f"{serve} && {listens}")
     private = ("--image", PRIVATE, "--registry-secret", "REGISTRY")
     options = ("run", *private, "--launcher", "plain", "--node", "0", "--workdir", str(work), "--")
     cluster.env["REGISTRY"] = "ada:wrong-one"

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from clusterctl_rehearsal.region.torch_share import IN_MACHINES
 
 from tests.integration.jobs.container_image import MAKE_IMAGE
+from tests.integration.jobs.installed import need_torch
 from tests.integration.jobs.job_folders import folder_with, new_name
-from tests.integration.rehearsed import Rehearsed, rehearsed, run, wait_until
+from tests.integration.jobs.left_of_job import said_in_the_end
+from tests.integration.rehearsed import Rehearsed
 
 HOSTILE = """\
 import os, subprocess
@@ -103,17 +103,6 @@ else
 fi
 touch /tmp/eat
 """
-IMAGED = """\
-import clusterctl
-
-@clusterctl.App("imaged").function(cluster=%r, num_instances=1, image="test/python:1", distributed_mode="manual")
-def times(number):
-    import os
-    return [os.environ["container"], number * 3]
-
-if __name__ == "__main__":
-    print(times.remote(4))
-"""
 SMALL_DISK = "cd /var/lib/clusterctl && mkdir -p jobs && mount -t tmpfs -o size=3M,mode=755 tmpfs jobs"
 
 
@@ -148,10 +137,10 @@ while not os.path.exists(os.environ["CLUSTERCTL_JOB_DIR"] + "/go"):
     time.sleep(0.1)
 torch.distributed.destroy_process_group()
 """
+TORCH_CONF = "/etc/containers/containers.conf.d/torch.conf"
 WITH_TORCH = (
     "mkdir -p /etc/containers/containers.conf.d && "
-    f"printf '[containers]\\nvolumes=[\"{IN_MACHINES}:{IN_MACHINES}:ro\"]\\n' "
-    "> /etc/containers/containers.conf.d/torch.conf"
+    f"printf '[containers]\\nvolumes=[\"{IN_MACHINES}:{IN_MACHINES}:ro\"]\\n' > {TORCH_CONF}"
 )
 """Every container has the machines' torch: as a part of the image it would be 5 GB."""
 GO = """\
@@ -161,12 +150,10 @@ open(os.environ["CLUSTERCTL_JOB_DIR"] + "/go", "w").close()
 """
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
+@pytest.fixture
+def cluster(booted_pair: Rehearsed) -> Rehearsed:
     """Two booted machines that are up."""
-    with rehearsed(tmp_path_factory.mktemp("jobs"), machines="nspawn", nodes=2) as cluster:
-        cluster.up()
-        yield cluster
+    return booted_pair
 
 
 @pytest.fixture
@@ -251,11 +238,7 @@ def test_a_killed_keeper_takes_all_of_the_job_with_it(cluster: Rehearsed, work: 
     states = {node["slot"]: node["state"] for node in json.loads(cluster.ok("job", "show", name, "--json"))["nodes"]}
     assert states == {0: "lost", 1: "lost"}
     left = "pgrep -f 'sleep 9876[5]'; ls /run/clusterctl/jobs; ls /run/clusterctl/job-lease; true"
-    wait_until(
-        lambda: cluster.ok("ssh", "--node", "all", "--command", left).strip() == "",
-        what="nothing of the job is left",
-        timeout_s=30,
-    )
+    assert said_in_the_end(cluster, left) == ""
 
 
 def test_check_names_the_pair_that_does_not_hear_each_other(cluster: Rehearsed) -> None:
@@ -299,25 +282,12 @@ def test_ranks_run_in_containers_of_an_image_and_nothing_of_them_is_left(cluster
     cluster.ok("ssh", "--node", "0", "--sudo", "--command", f"pkill -KILL -f '[k]eep {stubborn}'")
     assert cluster.run("job", "wait", stubborn).exit_code == 255
     left = "podman ps --all --quiet; pgrep -f 'sleep 9876[4]'; true"
-    wait_until(
-        lambda: cluster.ok("ssh", "--node", "0", "--sudo", "--command", left).strip() == "",
-        what="no container and no process of the job is left",
-        timeout_s=30,
-    )
-
-
-def test_a_function_runs_in_a_container_of_its_image(cluster: Rehearsed, tmp_path: Path) -> None:
-    cluster.ok("ssh", "--node", "0", "--sudo", "--command", f"podman image exists test/python:1 || ({MAKE_IMAGE})")
-    (tmp_path / "program.py").write_text(IMAGED % cluster.name)
-    done = run([sys.executable, "program.py"], env=cluster.env, cwd=tmp_path, timeout_s=120)
-    assert done.exit_code == 0, done.text
-    assert "['podman', 12]\n" in done.stdout
+    assert said_in_the_end(cluster, left, "--sudo", node="0") == ""
 
 
 @pytest.mark.torch
 def test_torchrun_runs_in_a_container_and_a_command_beside_one_of_its_ranks(cluster: Rehearsed, work: Path) -> None:
-    if cluster.run("ssh", "--node", "0", "test", "-d", IN_MACHINES).exit_code != 0:
-        pytest.fail("no torch for the machines: run scripts/torch first")
+    need_torch()
     cluster.ok("ssh", "--node", "0", "--sudo", "--command", f"{WITH_TORCH} && {MAKE_IMAGE}")
     name = new_name()
     options = ("--image", "test/python:1", "--node", "0", "--nproc", "2", "--name", name, "--workdir", str(work))
@@ -325,8 +295,8 @@ def test_torchrun_runs_in_a_container_and_a_command_beside_one_of_its_ranks(clus
     cluster.wait_for_output(name, "sum 3 in podman", times=2, timeout_s=120)
     assert cluster.ok("job", "exec", name, "--rank", "1", "--", "python3", "-c", GO) == "1 1\n"
     waited = cluster.run("job", "wait", name)
+    left = cluster.ok("ssh", "--node", "0", "--sudo", "--command", f"rm {TORCH_CONF}; podman ps --all --quiet")
     assert waited.exit_code == 0, waited.text
-    left = cluster.ok("ssh", "--node", "0", "--sudo", "--command", "podman ps --all --quiet")
     assert left == ""
 
 
@@ -353,26 +323,18 @@ def test_a_rank_that_the_kernel_kills_for_memory_is_told_as_that(cluster: Rehear
     assert f"{name}: failed: {told}" in waited.stderr
 
 
-def test_a_full_disk_ends_the_job_and_says_so_and_its_output_outlives_the_cluster(
-    cluster: Rehearsed, work: Path
-) -> None:
+def test_a_full_disk_ends_the_job_and_says_so_and_its_output_is_kept(cluster: Rehearsed, work: Path) -> None:
     name = new_name()
     cluster.ok("ssh", "--node", "1", "--sudo", "--command", SMALL_DISK)
-    options = ("--launcher", "plain", "--name", name, "--grace", "1s", "--workdir", str(work))
-    done = cluster.run("run", *options, "--", "filling.py")
-    assert done.exit_code == 1, done.text
-    assert f"{name}: failed: Node 1 ({cluster.name}-1): rank 1 (local rank 0) exited with code 1" in done.stderr
-    assert "No space left on device" in done.stderr
-    left = "ls /run/clusterctl/jobs; ls /run/clusterctl/job-lease; pgrep -f '[f]illing.py'; true"
-    assert cluster.ok("ssh", "--node", "all", "--sudo", "--command", left).strip() == ""
-    other = new_name()
-    cluster.ok("run", *options[:3], other, "--detach", "--node", "0", "--workdir", str(work), "--", "orphans.py")
-    cluster.wait_for_output(other, "up")
-    cluster.down()
-    logs = cluster.run("job", "logs", name, "--cluster", cluster.name)
-    assert logs.exit_code == 0, logs.text
-    assert "No space left on device" in logs.stdout
-    shown = cluster.run("job", "show", other, "--json")
-    assert json.loads(shown.stdout)["state"] == "lost"
-    assert "ended while it was running" in shown.stdout
-    assert " up" in cluster.ok("job", "logs", other)
+    try:
+        options = ("--launcher", "plain", "--name", name, "--grace", "1s", "--workdir", str(work))
+        done = cluster.run("run", *options, "--", "filling.py")
+        assert done.exit_code == 1, done.text
+        assert f"{name}: failed: Node 1 ({cluster.name}-1): rank 1 (local rank 0) exited with code 1" in done.stderr
+        assert "No space left on device" in done.stderr
+        left = "ls /run/clusterctl/jobs; ls /run/clusterctl/job-lease; pgrep -f '[f]illing.py'; true"
+        assert cluster.ok("ssh", "--node", "all", "--sudo", "--command", left).strip() == ""
+    finally:
+        cluster.ok("ssh", "--node", "1", "--sudo", "--command", "umount --lazy /var/lib/clusterctl/jobs")
+    kept = cluster.home / "jobs" / f"{cluster.name}@rehearsal" / name / "node-1" / "attempt-1" / "output.000001"
+    assert "No space left on device" in kept.read_text()

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any  # parsed JSON
 
 import pytest
-from clusterctl_rehearsal.region.torch_share import IN_MACHINES
 
+from tests.integration.jobs.installed import need_torch
 from tests.integration.jobs.job_folders import folder_with, new_name
-from tests.integration.jobs.left_of_job import left_of
+from tests.integration.jobs.left_of_job import left_in_the_end, left_of
 from tests.integration.jobs.wheels import write_wheel
-from tests.integration.rehearsed import CLUSTERCTL, ROOT, Done, Rehearsed, rehearsed, wait_until
+from tests.integration.rehearsed import CLUSTERCTL, ROOT, Done, Rehearsed, rehearsed
 
 WORDS = """\
 import os, sys
@@ -82,12 +82,11 @@ def run_job(cluster: Rehearsed, work: Path, name: str, *arguments: str, env: dic
     return cluster.run("run", "--launcher", "plain", "--name", name, "--workdir", str(work), *arguments, env=env)
 
 
-def start_long(cluster: Rehearsed, work: Path, *arguments: str, program: str = "long.py") -> str:
+def start_long(cluster: Rehearsed, work: Path, *arguments: str, ranks: int, program: str = "long.py") -> str:
     """The name of a job that runs until it is ended, once all of its ranks have spoken."""
     name = new_name()
     done = run_job(cluster, work, name, "--detach", *arguments, "--", program)
     assert done.exit_code == 0, done.text
-    ranks = len(job(cluster, name)["nodes"])
     cluster.wait_for_output(name, "up", times=ranks)
     return name
 
@@ -95,11 +94,6 @@ def start_long(cluster: Rehearsed, work: Path, *arguments: str, program: str = "
 def job(cluster: Rehearsed, name: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(cluster.ok("job", "show", name, "--json"))
     return found
-
-
-def nothing_left(cluster: Rehearsed, name: str) -> bool:
-    """No process on any node has the job in its environment, and no node is held or counted as used."""
-    return left_of(cluster, name) == ""
 
 
 def test_every_rank_gets_its_arguments_word_by_word_and_the_code_is_there(cluster: Rehearsed, work: Path) -> None:
@@ -117,12 +111,11 @@ def test_every_rank_gets_its_arguments_word_by_word_and_the_code_is_there(cluste
     assert "hush" not in shown
     assert json.loads(shown)["secrets"] == ["TOKEN"]
     assert f"{name}: succeeded" in done.stderr
-    wait_until(lambda: nothing_left(cluster, name), what="nothing of the job is left", timeout_s=30)
+    assert left_in_the_end(cluster, name) == ""
 
 
 def test_torchrun_adds_up_over_two_of_the_nodes(cluster: Rehearsed, work: Path) -> None:
-    if cluster.run("ssh", "--node", "1", "test", "-d", IN_MACHINES).exit_code != 0:
-        pytest.fail("no torch for the machines: run scripts/torch first")
+    need_torch()
     (work / "sum.py").write_bytes((ROOT / "examples" / "all_reduce" / "torch_gloo.py").read_bytes())
     options = ("--nproc", "1", "--node", "1,3", "--workdir", str(work))
     done = cluster.run("run", *options, "--", "sum.py")
@@ -140,7 +133,7 @@ def test_the_exit_code_is_the_culprit_s_and_its_node_is_named(cluster: Rehearsed
 
 
 def test_a_killed_rank_ends_the_job_and_other_jobs_wait_for_it(cluster: Rehearsed, work: Path) -> None:
-    name = start_long(cluster, work)
+    name = start_long(cluster, work, ranks=4)
     refused = run_job(cluster, work, new_name(), "--node", "2", "--", "words.py", "x")
     assert refused.exit_code == 2, refused.text
     assert f"Node 2 ({cluster.name}-2): in use by the job {name}" in refused.stderr
@@ -148,7 +141,7 @@ def test_a_killed_rank_ends_the_job_and_other_jobs_wait_for_it(cluster: Rehearse
     waited = cluster.run("job", "wait", name)
     assert waited.exit_code == 128 + signal.SIGKILL, waited.text
     assert f"Node 2 ({cluster.name}-2): rank 2 (local rank 0) was killed by signal 9" in waited.stderr
-    wait_until(lambda: nothing_left(cluster, name), what="nothing of the job is left", timeout_s=30)
+    assert left_in_the_end(cluster, name) == ""
 
 
 def test_a_killed_launcher_is_the_cause_and_its_ranks_end_with_it(cluster: Rehearsed, work: Path) -> None:
@@ -166,20 +159,20 @@ def test_a_killed_launcher_is_the_cause_and_its_ranks_end_with_it(cluster: Rehea
     waited = cluster.run("job", "wait", name)
     assert waited.exit_code == 128 + signal.SIGKILL, waited.text
     assert f"Node 2 ({cluster.name}-2): the launcher ended by signal 9 before its ranks did" in waited.stderr
-    wait_until(lambda: nothing_left(cluster, name), what="nothing of the job is left", timeout_s=30)
+    assert left_in_the_end(cluster, name) == ""
 
 
 def test_a_killed_supervisor_ends_the_job_as_lost(cluster: Rehearsed, work: Path) -> None:
-    name = start_long(cluster, work, "--node", "0-1", "--grace", "1s")
+    name = start_long(cluster, work, "--node", "0-1", "--grace", "1s", ranks=2)
     cluster.ok("ssh", "--node", "1", "--command", f"pkill -KILL -f '[s]upervise {name}'")
     waited = cluster.run("job", "wait", name)
     assert waited.exit_code == 255, waited.text
     assert f"{name}: lost: Node 1" in waited.stderr
-    wait_until(lambda: nothing_left(cluster, name), what="nothing of the job is left", timeout_s=30)
+    assert left_in_the_end(cluster, name) == ""
 
 
 def test_a_killed_coordinator_ends_the_job_as_lost(cluster: Rehearsed, work: Path) -> None:
-    name = start_long(cluster, work, "--node", "2-3", "--grace", "1s")
+    name = start_long(cluster, work, "--node", "2-3", "--grace", "1s", ranks=2)
     cluster.ok("ssh", "--node", "2", "--command", f"pkill -KILL -f '[k]eep {name}'")
     waited = cluster.run("job", "wait", name)
     assert waited.exit_code == 255, waited.text
@@ -189,13 +182,13 @@ def test_a_killed_coordinator_ends_the_job_as_lost(cluster: Rehearsed, work: Pat
 
 
 def test_cancelling_twice_is_cancelling_once_and_outlives_ranks_that_ignore_it(cluster: Rehearsed, work: Path) -> None:
-    name = start_long(cluster, work, "--grace", "1s", program="stubborn.py")
+    name = start_long(cluster, work, "--grace", "1s", ranks=4, program="stubborn.py")
     for _ in range(2):
         done = cluster.run("job", "cancel", name)
         assert done.exit_code == 0, done.text
         assert f"{name}: cancelled" in done.stderr
     assert cluster.run("job", "wait", name).exit_code == 130
-    wait_until(lambda: nothing_left(cluster, name), what="nothing of the job is left", timeout_s=30)
+    assert left_in_the_end(cluster, name) == ""
 
 
 def test_a_job_outlives_the_command_that_started_it_unless_that_is_told_to_end(cluster: Rehearsed, work: Path) -> None:
@@ -220,7 +213,7 @@ def test_a_job_outlives_the_command_that_started_it_unless_that_is_told_to_end(c
 
 
 def test_a_command_inside_a_job_has_its_rank_s_place_and_ends_with_it(cluster: Rehearsed, work: Path) -> None:
-    name = start_long(cluster, work, "--node", "1,3", "--env", "MINE=1")
+    name = start_long(cluster, work, "--node", "1,3", "--env", "MINE=1", ranks=2)
     look = "echo $RANK $WORLD_SIZE $MINE $(pwd) $(id -un); echo kept > $CLUSTERCTL_JOB_DIR/note"
     done = cluster.run("job", "exec", name, "--rank", "1", "--", "sh", "-c", look + "; exit 5")
     assert (done.exit_code, done.stdout) == (5, f"1 2 1 /var/lib/clusterctl/jobs/{name}/code ubuntu\n")
@@ -232,7 +225,7 @@ def test_a_command_inside_a_job_has_its_rank_s_place_and_ends_with_it(cluster: R
     assert {line.partition("] ")[0] for line in named} == {f"[{cluster.name}-1", f"[{cluster.name}-3"}
     cluster.ok("job", "exec", name, "--", "sh", "-c", "setsid sleep 4321 >/dev/null 2>&1 &")
     cluster.ok("job", "cancel", name)
-    wait_until(lambda: nothing_left(cluster, name), what="nothing of the job is left", timeout_s=30)
+    assert left_in_the_end(cluster, name) == ""
     refused = cluster.run("job", "exec", name, "--", "true")
     assert refused.exit_code == 2, refused.text
     target = work.parent / "kept"
@@ -251,7 +244,7 @@ def test_a_time_out_ends_the_job(cluster: Rehearsed, work: Path) -> None:
 
 
 def test_a_node_with_a_job_is_replaced_or_ended_by_force_alone(cluster: Rehearsed, work: Path) -> None:
-    name = start_long(cluster, work, "--node", "1-2")
+    name = start_long(cluster, work, "--node", "1-2", ranks=2)
     rows = cluster.nodes().values()
     assert [row["jobs"] for row in rows] == [[], [name], [name], []]
     refused = cluster.run("replace", "--node", "2")
@@ -270,7 +263,10 @@ def test_a_node_with_a_job_is_replaced_or_ended_by_force_alone(cluster: Rehearse
 
 
 def test_jobs_of_some_gpus_run_side_by_side_and_a_job_of_whole_nodes_waits(cluster: Rehearsed, work: Path) -> None:
-    names = [start_long(cluster, work, "--node", nodes, "--gpus", "3", program="gpus.py") for nodes in ("0", "0-1")]
+    names = [
+        start_long(cluster, work, "--node", nodes, "--gpus", "3", ranks=ranks, program="gpus.py")
+        for nodes, ranks in (("0", 1), ("0-1", 2))
+    ]
     rows = [job(cluster, name)["nodes"] for name in names]
     assert [[row["gpu_indices"] for row in members] for members in rows] == [[[0, 1, 2]], [[3, 4, 5], [0, 1, 2]]]
     first, second = (cluster.ok("job", "logs", name) for name in names)
@@ -334,16 +330,21 @@ def test_the_deadline_ends_a_job_that_was_warned_and_its_output_outlives_the_clu
     cluster: Rehearsed, work: Path
 ) -> None:
     """The last test of this cluster, whose end it brings near."""
-    name = start_long(cluster, work, "--node", "1,3", "--grace", "1s", program="warned.py")
+    name = start_long(cluster, work, "--node", "1,3", "--grace", "1s", ranks=2, program="warned.py")
     ends = datetime.now(UTC) + timedelta(seconds=STOPPED_AHEAD_S + 15)
     cluster.ok("extend", "--until", f"{ends:%Y-%m-%dT%H:%M:%SZ}")
     waited = cluster.run("job", "wait", name)
     assert waited.exit_code == 124, waited.text
     assert f"{name}: ended by deadline: the cluster reached its deadline" in waited.stderr
     assert job(cluster, name)["state"] == "ended by deadline"
-    assert nothing_left(cluster, name), "while the nodes live on"
+    assert left_of(cluster, name) == "", "while the nodes live on"
     cluster.ok("extend", "10m")  # so that nodes are there when `down` asks for the output, however busy this machine is
+    other = start_long(cluster, work, "--node", "0", ranks=1)
     cluster.down()
+    shown = cluster.run("job", "show", other, "--json").stdout
+    assert json.loads(shown)["state"] == "lost"
+    assert "ended while it was running" in shown
+    assert " up" in cluster.ok("job", "logs", other)
     said = cluster.ok("job", "logs", name)
     for slot in (1, 3):
         own = [line for line in said.splitlines() if line.startswith(f"[Node {slot}]")]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.integration.jobs.job_folders import folder_with, mpi_words, new_name
-from tests.integration.rehearsed import Rehearsed, rehearsed, wait_until
+from tests.integration.jobs.left_of_job import said_in_the_end
+from tests.integration.rehearsed import Rehearsed
 
 MPI_SUM = """\
 import ctypes, os, sys
@@ -36,12 +36,10 @@ mpi.MPI_Finalize()
 ODD = ("two words", 'a "quote"', "$HOME", "")
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
+@pytest.fixture
+def cluster(process_pair: Rehearsed) -> Rehearsed:
     """Two process machines that are up."""
-    with rehearsed(tmp_path_factory.mktemp("launchers"), machines="process", nodes=2) as cluster:
-        cluster.up()
-        yield cluster
+    return process_pair
 
 
 @pytest.fixture
@@ -83,8 +81,4 @@ def test_a_killed_mpirun_ends_the_job_and_nothing_of_it_is_left(cluster: Rehears
     waited = cluster.run("job", "wait", name)
     assert waited.exit_code not in (0, 255), waited.text
     left = f"grep -lsz '^CLUSTERCTL_JOB={name}$' /proc/[0-9]*/environ; ls /run/clusterctl/jobs; pgrep -x orted; true"
-    wait_until(
-        lambda: cluster.ok("ssh", "--node", "all", "--command", left).strip() == "",
-        what="nothing of the job is left",
-        timeout_s=30,
-    )
+    assert said_in_the_end(cluster, left) == ""

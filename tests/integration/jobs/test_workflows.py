@@ -9,13 +9,14 @@ import subprocess
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any  # JSON
 
 import pytest
-from clusterctl_rehearsal.home import rehearsal_home
 
-from tests.integration.rehearsed import ROOT, Rehearsed, rehearsed, wait_until
+from tests.integration.jobs.left_of_job import said_in_the_end
+from tests.integration.rehearsed import ROOT, Rehearsed, wait_until
 
 EXAMPLE = ROOT / "examples" / "guides" / "osmo"
 GUIDE = ROOT.parent / "shared" / "guides" / "osmo-multi-node.rst"
@@ -114,20 +115,10 @@ MAKE_IMAGE = (
 """The node's own Python and shell as an image: machines reach no registry."""
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
+@pytest.fixture
+def cluster(booted_pair: Rehearsed) -> Rehearsed:
     """Two booted machines that are up, with a file system that both have."""
-    storage = [
-        {"mount": "/shared", "efs": {}},
-        {"mount": "/words", "s3": {"bucket": "words", "prefix": "in/"}},
-        {"mount": "/models", "s3": {"bucket": "models", "writable": True}},
-    ]
-    with rehearsed(tmp_path_factory.mktemp("workflows"), machines="nspawn", nodes=2, storage=storage) as cluster:
-        words = rehearsal_home(cluster.env).buckets / "words" / "in"
-        words.mkdir(parents=True)
-        (words / "a.txt").write_text("a word\n")
-        cluster.up("--yes")
-        yield cluster
+    return booted_pair
 
 
 def newest(cluster: Rehearsed) -> dict[str, Any]:
@@ -136,16 +127,48 @@ def newest(cluster: Rehearsed) -> dict[str, Any]:
     return found[0] if found else {}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Submitted:
+    """A `workflow submit` under way."""
+
+    process: subprocess.Popen[bytes]
+    shown: Path
+    """What it says."""
+
+    def workflow(self) -> str:
+        """The workflow's name, once its first group is about to start."""
+        begun = ": this command starts its groups"
+        wait_until(lambda: begun in self.shown.read_text(), what="the workflow has a name", timeout_s=60)
+        return self.shown.read_text().partition(begun)[0].split()[-1]
+
+    def ended(self) -> tuple[int, str]:
+        """Its exit code, and all it said."""
+        return self.process.wait(timeout=90), self.shown.read_text()
+
+
 @contextmanager
-def submitting(cluster: Rehearsed, file: Path, *flags: str) -> Iterator[subprocess.Popen[str]]:
-    """A `workflow submit` under way, which is over afterwards."""
+def submitting(cluster: Rehearsed, file: Path, *flags: str) -> Iterator[Submitted]:
+    """A submit that is over afterwards."""
     argv = [str(ROOT / ".venv" / "bin" / "clusterctl"), "workflow", "submit", str(file), *flags]
     env = {**cluster.env, "HF_TOKEN": "very-secret"}
-    with subprocess.Popen(argv, env=env, cwd=cluster.folder, stderr=subprocess.PIPE, text=True) as submitted:
+    shown = file.with_suffix(".shown")
+    with shown.open("wb") as stderr, subprocess.Popen(argv, env=env, cwd=cluster.folder, stderr=stderr) as process:
         try:
-            yield submitted
+            yield Submitted(process=process, shown=shown)
         finally:
-            submitted.kill()
+            process.kill()
+
+
+def show(cluster: Rehearsed, name: str) -> dict[str, Any]:
+    """The workflow as the nodes know it."""
+    found: dict[str, Any] = json.loads(cluster.ok("workflow", "show", name, "--json"))
+    return found
+
+
+def state_of(cluster: Rehearsed, name: str, task: str) -> str:
+    """The task's; empty while no node knows the workflow."""
+    found = newest(cluster)
+    return str(tasks(found)[task]["state"]) if found.get("id") == name else ""
 
 
 def tasks(workflow: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -181,8 +204,7 @@ def test_tasks_share_nodes_by_gpus_each_with_its_own_tmp_and_one_that_asks_is_st
     assert said.count(f" {address}\n") == 4, said
     assert "not the real nslookup" not in said
     # What the tasks had is not the node's own, and their name servers have ended with them.
-    look = ("ssh", "--node", "all", "--command", "cat /etc/resolv.conf; pgrep -f serve-name[s] || true")
-    wait_until(lambda: cluster.ok(*look).strip() == "", what="no name server of a task is left", timeout_s=30)
+    assert said_in_the_end(cluster, "cat /etc/resolv.conf; pgrep -f serve-name[s] || true") == ""
 
 
 @pytest.mark.parametrize("work", ["exit 3", "sleep 600"])
@@ -195,26 +217,20 @@ def test_a_task_that_fails_or_is_cancelled_stops_its_group_and_what_waits_for_it
     assert refused.exit_code == 2
     assert "task b: HF_TOKEN" in refused.stderr
     with submitting(cluster, tmp_path / "w.yaml", "--on-host") as submitted:
+        name = submitted.workflow()
         if work == "sleep 600":
-            wait_until(
-                lambda: (
-                    newest(cluster).get("workflow") == "staying" and tasks(newest(cluster))["b"]["state"] == "running"
-                ),
-                what="both tasks run",
-                timeout_s=60,
-            )
-            name, job = newest(cluster)["id"], tasks(newest(cluster))["b"]["job"]
+            wait_until(lambda: state_of(cluster, name, "b") == "running", what="both tasks run", timeout_s=60)
             told = cluster.ok("workflow", "exec", name, "b", "--", "sh", "-c", "echo $CLUSTERCTL_JOB; pwd")
-            assert told.startswith(job)
+            assert told.startswith(tasks(show(cluster, name))["b"]["job"])
             assert "c was not started yet" in cluster.run("workflow", "exec", name, "c", "--", "true").stderr
-            assert "cancelled" in cluster.ok("workflow", "cancel", newest(cluster)["id"])
-        _, said = submitted.communicate(timeout=90)
-    assert submitted.returncode == (3 if work == "exit 3" else 130), said
+            assert "cancelled" in cluster.ok("workflow", "cancel", name)
+        code, said = submitted.ended()
+    assert code == (3 if work == "exit 3" else 130), said
     assert "very-secret" not in said
-    rows = tasks(newest(cluster))
-    assert rows["a"]["state"] == "cancelled"
-    assert rows["c"]["state"] == "waiting"
-    assert json.loads(cluster.ok("workflow", "show", newest(cluster)["id"], "--json"))["state"] != "completed"
+    found = show(cluster, name)
+    assert tasks(found)["a"]["state"] == "cancelled"
+    assert tasks(found)["c"]["state"] == "waiting"
+    assert found["state"] != "completed"
 
 
 @pytest.mark.parametrize("work", ["true", "sleep 600"])
@@ -223,20 +239,16 @@ def test_a_task_reads_and_fills_buckets_that_nodes_mount_even_if_it_is_cancelled
 ) -> None:
     (tmp_path / "w.yaml").write_text(BUCKETS.replace("WORK", work))
     with submitting(cluster, tmp_path / "w.yaml", "--on-host") as submitted:
+        name = submitted.workflow()
         if work != "true":
             wait_until(
-                lambda: (
-                    newest(cluster).get("workflow") == "buckets"
-                    and newest(cluster)["state"] == "running"
-                    and "a word" in cluster.run("workflow", "logs", newest(cluster)["id"]).stdout
-                ),
+                lambda: "a word" in cluster.run("workflow", "logs", name).stdout,
                 what="the task has made something",
                 timeout_s=60,
             )
-            cluster.ok("workflow", "cancel", newest(cluster)["id"])
-        _, said = submitted.communicate(timeout=90)
-    assert submitted.returncode == (0 if work == "true" else 130), said
-    name = newest(cluster)["id"]
+            cluster.ok("workflow", "cancel", name)
+        code, said = submitted.ended()
+    assert code == (0 if work == "true" else 130), said
     told = cluster.ok("workflow", "logs", name)
     assert told.count("a word") == 2, told
     assert f"{{{{output}}}} is in s3://models/{name}: 1 file" in told
@@ -265,18 +277,15 @@ def test_tasks_run_in_their_images_with_names_storage_and_secrets_and_without_th
     cluster.ok("ssh", "--node", "1", "--sudo", "--command", "podman load -q -i /shared/image.tar")
     (tmp_path / "w.yaml").write_text(CONTAINED)
     with submitting(cluster, tmp_path / "w.yaml") as submitted:
+        name = submitted.workflow()
         wait_until(
-            lambda: (
-                newest(cluster).get("workflow") == "contained"
-                and "no key" in cluster.run("workflow", "logs", newest(cluster)["id"], "--task", "b").stdout
-            ),
+            lambda: "no key" in cluster.run("workflow", "logs", name, "--task", "b").stdout,
             what="the second task waits",
             timeout_s=90,
         )
-        name = newest(cluster)["id"]
         cluster.ok("ssh", "--node", "0", "--command", f"touch /shared/clusterctl/workflows/{name}/b/go")
-        _, said = submitted.communicate(timeout=90)
-    assert submitted.returncode == 0, said
+        code, said = submitted.ended()
+    assert code == 0, said
     told = cluster.ok("workflow", "logs", name)
     address = cluster.inventory()["nodes"][1]["private_ip"]
     own_tmp = "in podman as 1000: /tmp/clusterctl-input /tmp/run.sh"

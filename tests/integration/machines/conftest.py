@@ -6,16 +6,13 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from clusterctl_rehearsal.machines.driver import MachineDriver
-from clusterctl_rehearsal.machines.nspawn import NspawnDriver
 from clusterctl_rehearsal.machines.process import ProcessDriver
 
-from tests.integration.machines.real_cluster import KeyPair, RealCluster
+from tests.integration.machines.real_cluster import KeyPair, RealCluster, clean_cluster, nspawn_cluster
 
 
 @pytest.fixture(scope="session")
@@ -42,12 +39,7 @@ def host_key(key_folder: Path) -> KeyPair:
 @pytest.fixture
 def booted(cache: Path, tmp_path: Path, login_key: KeyPair, host_key: KeyPair) -> Iterator[RealCluster]:
     """A cluster of nspawn machines. Needs root and, the first time, the package source."""
-    driver = NspawnDriver(root=tmp_path / "machines", cache=cache)
-    problem = driver.unusable()
-    if problem is not None:
-        pytest.fail(problem)
-    driver.prepare(print)
-    yield from clean_cluster(driver, driver.root, tmp_path, login_key, host_key)
+    yield from nspawn_cluster(cache, tmp_path, login_key, host_key)
 
 
 @pytest.fixture
@@ -67,26 +59,6 @@ def open_folder() -> Iterator[Path]:
     folder.chmod(0o755)
     yield folder
     shutil.rmtree(folder)
-
-
-def clean_cluster(
-    driver: MachineDriver, root: Path, folder: Path, login: KeyPair, host: KeyPair
-) -> Iterator[RealCluster]:
-    share = folder / "share"
-    share.mkdir()
-    cluster = RealCluster(
-        driver=driver,
-        root=root,
-        name=f"t{os.getpid()}-{time.time_ns() % 10**6}",
-        login=login,
-        host=host,
-        folder=folder,
-        shares={str(share): "/mnt/shared"},
-    )
-    try:
-        yield cluster
-    finally:
-        driver.clean(cluster.name)
 
 
 def make_key(path: Path) -> KeyPair:

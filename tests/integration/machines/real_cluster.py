@@ -5,18 +5,20 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import json
+import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from email.mime.multipart import MIMEMultipart
 from email.mime.text import MIMEText
 from pathlib import Path
 
 import pytest
-from clusterctl_rehearsal.machines import connect
+from clusterctl_rehearsal.machines import connect, processes
 from clusterctl_rehearsal.machines.driver import MachineDriver, MachineFile, MachineSpec, MachineState
+from clusterctl_rehearsal.machines.nspawn import NspawnDriver
 
 BOOTHOOK = """\
 #cloud-boothook
@@ -80,11 +82,12 @@ class RealCluster:
         return f"10.77.0.{11 + number}"
 
     def boot(self, count: int) -> None:
-        """Boot machines side by side and wait until each answers over ssh and has read its user-data."""
+        """Boot those of the first machines that do not run; returns when they answer and have read their user-data."""
         self.driver.create_network(self.name, "10.77.0.0/24", "10.77.0.1")
+        absent = [number for number in range(count) if self.state(number) is MachineState.GONE]
         with ThreadPoolExecutor(count) as pool:
-            list(pool.map(self.driver.boot, [self.spec(number) for number in range(count)]))
-        for number in range(count):
+            list(pool.map(self.driver.boot, [self.spec(number) for number in absent]))
+        for number in absent:
             self.wait_until_up(number)
 
     def wait_until_up(self, number: int, timeout_s: float = 60.0) -> None:
@@ -136,6 +139,36 @@ class RealCluster:
         return record
 
 
+def nspawn_cluster(cache: Path, folder: Path, login: KeyPair, host: KeyPair) -> Iterator[RealCluster]:
+    """A cluster in `folder`, cleaned up however its use ends."""
+    driver = NspawnDriver(root=folder / "machines", cache=cache)
+    problem = driver.unusable()
+    if problem is not None:
+        pytest.fail(problem)
+    driver.prepare(print)
+    yield from clean_cluster(driver, driver.root, folder, login, host)
+
+
+def clean_cluster(
+    driver: MachineDriver, root: Path, folder: Path, login: KeyPair, host: KeyPair
+) -> Iterator[RealCluster]:
+    share = folder / "share"
+    share.mkdir()
+    cluster = RealCluster(
+        driver=driver,
+        root=root,
+        name=f"t{os.getpid()}-{time.time_ns() % 10**6}",
+        login=login,
+        host=host,
+        folder=folder,
+        shares={str(share): "/mnt/shared"},
+    )
+    try:
+        yield cluster
+    finally:
+        driver.clean(cluster.name)
+
+
 def wait_until(is_so: Callable[[], bool], complaint: str, timeout_s: float = 20.0) -> None:
     deadline = time.monotonic() + timeout_s
     while not is_so():
@@ -166,3 +199,8 @@ def user_data(login: KeyPair, host: KeyPair) -> bytes:
     ):
         message.attach(MIMEText(text, kind, "utf-8"))
     return gzip.compress(message.as_bytes(), mtime=0)
+
+
+def own_supervisors(cluster: str) -> list[processes.Supervisor]:
+    """Those of the cluster's machines."""
+    return [found for found in processes.supervisors() if found.cluster == cluster]

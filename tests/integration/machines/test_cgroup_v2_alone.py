@@ -13,7 +13,7 @@ mount -t cgroup2 none /sys/fs/cgroup
 [ "$(grep -c ' /sys/fs/cgroup' /proc/self/mounts)" = 1 ]
 exec "$@"
 """
-TESTS = "tests/integration/machines/test_machines_nspawn.py"
+TESTS = "tests/integration/machines/test_machines_together.py"
 SOME = "test_a_frozen_machine or test_a_machine_killed_from_outside_is_tidied_up_without_anybody[cgroup]"
 
 

@@ -96,6 +96,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a cluster without this slot": ({"generation": 9, "nodes": 2}, "nodes: 2 was offered, this is slot 2"),
     "more nodes than addresses": ({"generation": 9, "slot_cidr": "10.0.8.0/30"}, "slot_cidr"),
     "addresses that are none": ({"generation": 9, "slot_cidr": "ten"}, "slot_cidr"),
+    "no deadline": ({"generation": 9, "deadline": None}, "deadline"),
     "a deadline that is no time": ({"generation": 9, "deadline": "tomorrow"}, "deadline"),
     "a deadline without a zone": ({"generation": 9, "deadline": "2026-12-02T06:00:00"}, "deadline"),
     "a name that no shell takes": ({"generation": 9, "env": {"A-B": ""}}, "env: 'A-B'"),
