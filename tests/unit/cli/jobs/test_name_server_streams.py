@@ -8,7 +8,7 @@ from typing import Any  # what asyncio gives for a connection
 
 import pytest
 from clusterctl.on_node.job import dns_message, name_server
-from clusterctl.on_node.job.name_server import MOST_AT_ONCE, NameServer, _Packets, _talk, ask_by_stream
+from clusterctl.on_node.job.name_server import MOST_AT_ONCE, _Packets, _talk, ask_by_stream
 
 
 class Writer:
@@ -28,7 +28,7 @@ class Writer:
         self.is_closed = True
 
 
-class Server(NameServer):
+class Server:
     """Says of each question how it came; nothing to one that is empty."""
 
     def __init__(self) -> None:
