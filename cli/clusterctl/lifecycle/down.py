@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import NoReturn
 
-from clusterctl_infra.catalog.reader import load_catalog
-from clusterctl_infra.errors import ClusterctlError, UsageError
+from clusterctl_infra.errors import UsageError
 from clusterctl_infra.outputs import Inventory
 
-from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.delete_orphans import KnownNow
-from clusterctl.cloud.look import look_at_each, named
-from clusterctl.cloud.resource import CloudResource, Known, orphans
-from clusterctl.cloud.storage_resources import DATA_KINDS
+from clusterctl.cloud.resource import Known
 from clusterctl.engine.boundary import RunResult
 from clusterctl.engine.extended_budget import BUDGET
 from clusterctl.engine.known_clusters import inventory_here
@@ -31,20 +27,19 @@ from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.checks.known import WithIntent, WithState
 from clusterctl.lifecycle.checks.table import run_checks
 from clusterctl.lifecycle.cluster_name import held_cluster, refuse_other_stack
-from clusterctl.lifecycle.data import StoredData, bill_lines, data_in, holds_data, kept_in, others_in
+from clusterctl.lifecycle.data import data_in
 from clusterctl.lifecycle.display import Display
+from clusterctl.lifecycle.down_preview import show_preview, staying_lines, what_goes, written_of
 from clusterctl.lifecycle.end_by_tag import TagEnd, end_by_tag
 from clusterctl.lifecycle.final_sum import known_here, told_sum
-from clusterctl.lifecycle.intent import Intent, for_zero_nodes, read_intent, without_own_values
+from clusterctl.lifecycle.intent import for_zero_nodes, without_own_values
 from clusterctl.lifecycle.last_look import (
-    bill_of,
     billing,
     forget_cluster,
     forget_gone,
     forgotten,
     last_look,
     look_for,
-    network_bill_lines,
     refuse_leftovers,
 )
 from clusterctl.lifecycle.opening import inspect, open_change_at
@@ -55,7 +50,7 @@ from clusterctl.output import Output
 from clusterctl.system.room import NoRoom
 from clusterctl.text.instant import utc_now
 from clusterctl.text.next_commands import reap_cluster, reap_id
-from clusterctl.text.quantities import count, usd
+from clusterctl.text.quantities import usd
 
 BEFORE_ALL = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -96,10 +91,10 @@ def take_down_held(request: DownRequest, change: Change, found: StackState | Non
         tell_nothing_there(down)
         return
     run_checks("down", read_state_of(down, found))
-    going = what_goes(down, found)
+    going = what_goes(change, found, is_all=request.is_all)
     if going.keeps_data:
         run_checks("down", WithIntent(**vars(read_state_of(down, found)), intent=written_of(change)), after=WithState)
-    show_preview(down, going)
+    show_preview(change, going, region=request.where.region)
     preview_unknown(change, found)
     tell_running(change, found)
     ask(down)
@@ -126,74 +121,10 @@ class Down:
         return typed_again(self.request)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Going:
-    """What a `down` ends, and what it leaves."""
-
-    state: StackState
-    keeps_data: bool
-    """The network and the storage stay; else nothing does."""
-    kept: tuple[StoredData, ...]
-    """The file systems of the state that stay."""
-
-
 def read_state_of(down: Down, state: StackState) -> WithState:
     """What is known of the cluster before its file is read."""
     change = down.change
     return WithState(stack=change.stack, state=state, shown=down.request.where.shown, now=utc_now(), held=change)
-
-
-def what_goes(down: Down, state: StackState) -> Going:
-    """What of the state is ended. What holds data and is in no state is named, and left."""
-    change, is_all = down.change, down.request.is_all
-    strays = () if is_all else stray_data(change.clients, state, tell=change.tell)
-    for stray in strays:
-        change.tell(
-            f"{stray.kind} {stray.id} is in no Pulumi state and holds data: it stays and bills {bill_of(stray)}"
-        )
-    kept = () if is_all else kept_data(change, state)
-    keeps_data = bool(kept or strays) or (not is_all and holds_data(state))
-    return Going(state=state, keeps_data=keeps_data, kept=kept)
-
-
-def kept_data(change: Change, state: StackState) -> tuple[StoredData, ...]:
-    """The file systems that stay; a cluster whose file is broken now can be ended, by what the state says."""
-    try:
-        return kept_in(state, written_of(change).config, load_catalog())
-    except ClusterctlError:
-        return tuple(data for data in data_in(state) if data.is_retained)
-
-
-def show_preview(down: Down, going: Going) -> None:
-    """Says what is ended, and what stays and bills."""
-    output = down.change.output
-    output.note(ending_line(down.change, going))
-    if going.keeps_data:
-        for line in staying_lines(down.change, going.state, going.kept, region=down.request.where.region):
-            output.note(f"  stays    {line}")
-
-
-def ending_line(change: Change, going: Going) -> str:
-    """`train: ends 4 nodes; network and storage are kept`."""
-    state, kept = going.state, going.kept
-    nodes = count(len(state.machines), "node")
-    parts = len([part for part in state.resources if part.is_custom])
-    label = " (rehearsed)" if change.is_rehearsal else ""
-    data, name = data_in(state), change.cluster
-    if state.cluster_name not in (None, change.name):
-        name = f"{state.cluster_name} (cluster.yaml says {change.name})"
-    if going.keeps_data:
-        ended = "".join(f" and {store.named}" for store in data if store not in kept)
-        return f"{name}{label}: ends {nodes}{ended}; network and storage are kept"
-    holders = [*(store.named for store in data), *others_in(state)]
-    lost = f", and what is in {', '.join(holders)}" if holders else ""
-    return f"{name}{label}: ends {nodes} and everything else of it, {count(parts, 'resource')}{lost}"
-
-
-def staying_lines(change: Change, state: StackState, kept: Sequence[StoredData], *, region: str) -> list[str]:
-    """What stays and what it costs, by the state."""
-    prices = load_catalog(change.home.prices_file)
-    return [*bill_lines(kept, prices, region=region), *network_bill_lines(state, prices, region=region)]
 
 
 def ask(down: Down) -> None:
@@ -356,24 +287,3 @@ def clean_config(change: Change) -> None:
     budget = config_values(text).get(BUDGET)
     if budget is not None and config_values(cleaned).get(BUDGET) != budget:
         change.output.note(f"  the budget of {usd(float(budget))} that extend gave it went with it")
-
-
-def written_of(change: Change) -> Intent:
-    """What the stack's file and config ask for now. Raises ConfigError."""
-    text = read_config(change.engine.environment.config_file)
-    return read_intent(change.stack, text, nodes=None, fresh_prices=change.home.prices_file)
-
-
-def stray_data(clients: Clients, state: StackState, *, tell: Callable[[str], None]) -> tuple[CloudResource, ...]:
-    """Those of the cluster, found by the id that the state keeps.
-
-    A right that is missing keeps no machine running: what AWS does not tell of is told here, and named again by the
-    last look.
-    """
-    if state.cluster_id is None:
-        return ()
-    seen = look_at_each(clients, state.cluster_id, DATA_KINDS)
-    if seen.not_asked:
-        untold = ", ".join(named(seen.not_asked))
-        tell(f"AWS did not say whether it has: {untold}. One that is in no state would stay, and bill")
-    return orphans(seen.things, state.physical_ids, DATA_KINDS)

@@ -22,7 +22,7 @@ BECOME = "import os, sys\nargv = sys.argv[sys.argv.index('--') + 1 :]\nos.execvp
 @pytest.fixture
 def layout(tmp_path: Path) -> Layout:
     (tmp_path / "etc/clusterctl").mkdir(parents=True)
-    write_json(tmp_path / "etc/clusterctl/node.json", {"slot": 1, "mounts": [{"path": "/efs"}]})
+    write_json(Layout(tmp_path).node_file, {"slot": 1, "mounts": [{"path": "/efs"}]})
     (tmp_path / "program").write_text(BECOME)
     return Layout(tmp_path)
 

@@ -14,7 +14,7 @@ import resource
 import socket
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Dict, List, Optional, Protocol, Sequence, Tuple
 
 from clusterctl.on_node.job import dns_message
 from clusterctl.on_node.job.processes import end_with_parent, give_up_privileges
@@ -84,8 +84,14 @@ def addresses_of(name: str, names: Names, domains: Sequence[str]) -> Optional[Li
     return names.get(short) if domain and domain in domains else None
 
 
+class Answers(Protocol):
+    """Answers one packet with one; None for what is no question."""
+
+    async def answer(self, packet: bytes, *, is_stream: bool) -> Optional[bytes]: ...
+
+
 class NameServer:
-    """Answers one packet with one."""
+    """Answers what is asked for a node's name, and asks the node's own servers for others."""
 
     def __init__(self, hosts: Path, resolvers: Resolvers, port: int = PORT) -> None:
         self._hosts = hosts
@@ -170,7 +176,7 @@ async def ask_by_stream(server: str, port: int, packet: bytes) -> bytes:
 class _Packets(asyncio.DatagramProtocol):
     """Questions that come as packets."""
 
-    def __init__(self, server: NameServer) -> None:
+    def __init__(self, server: Answers) -> None:
         self._server = server
         self._tasks: "set[asyncio.Task[None]]" = set()
 
@@ -191,7 +197,7 @@ class _Packets(asyncio.DatagramProtocol):
             self._transport.sendto(said, address)  # type: ignore[attr-defined]  # asyncio gives a DatagramTransport here
 
 
-async def serve(server: NameServer, packets: socket.socket, streams: socket.socket) -> None:
+async def serve(server: Answers, packets: socket.socket, streams: socket.socket) -> None:
     """For ever."""
     open_now = 0
 
@@ -216,7 +222,7 @@ async def serve(server: NameServer, packets: socket.socket, streams: socket.sock
         transport.close()
 
 
-async def _talk(server: NameServer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _talk(server: Answers, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     while True:
         length = int.from_bytes(await reader.readexactly(2), "big")
         if length > dns_message.MOST_BYTES:

@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from clusterctl.on_node.workflow import barrier
 from clusterctl.on_node.workflow.checkpoint import Checkpoint
@@ -84,7 +84,9 @@ def put_files(files: Sequence[Mapping[str, str]], folder: Path) -> None:
         path.chmod(0o755)
 
 
-def pass_barrier(words: Dict[str, Any], environment: Mapping[str, str]) -> None:
+def pass_barrier(
+    words: Dict[str, Any], environment: Mapping[str, str], wait: Callable[..., None] = barrier.wait
+) -> None:
     """Returns once all tasks of the group are there; at once for a group without a barrier. Raises Failed."""
     if not words:
         return
@@ -92,7 +94,7 @@ def pass_barrier(words: Dict[str, Any], environment: Mapping[str, str]) -> None:
     # The lead's job has a port for JAX that is free on its node, and no task's program has begun that could want it.
     port = words["port"] or int(environment["JAX_COORDINATOR_ADDRESS"].rpartition(":")[2])
     key = environment[barrier.KEY_VARIABLE]
-    barrier.wait(len(names), words["rank"], words["connect"], port, float(words["timeout_s"]), key, names)
+    wait(len(names), words["rank"], words["connect"], port, float(words["timeout_s"]), key, names)
 
 
 def command_environment(folder: Path) -> Dict[str, str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
+import pytest
 from clusterctl.cost.places import Paid, empty_places
 from clusterctl.cost.reserved import SeenReservation
 from clusterctl_infra.catalog.reader import load_catalog
@@ -97,3 +99,48 @@ def thing(id: str, token: str, start: int, stop: int | None, *, counts: list[tup
         reservation="cr-1" if token == INSTANCE else None,
         counts=tuple((began + at, count) for at, count in counts or ()),
     )
+
+
+def machine(start_s: int, stop_s: int | None, *, is_start_seen: bool, is_end_seen: bool) -> Paid:
+    """In slot 0 of the reservation's kind; AWS named its start or its end, or nobody saw it."""
+    found = paid(0, start_s, stop_s)
+    return replace(found, is_start_seen=is_start_seen, is_end_seen=is_end_seen)
+
+
+@pytest.mark.parametrize(
+    ("seen", "is_ended", "expected"),
+    [
+        ((True, True), True, [(0, 600, True, True), (1200, 3600, True, True)]),
+        ((False, True), True, [(0, 600, True, False), (1200, 3600, True, True)]),
+        ((True, False), True, [(0, 600, True, True), (1200, 3600, False, True)]),
+        ((True, True), False, [(0, 600, True, True), (1200, None, True, False)]),
+    ],
+)
+def test_an_empty_place_says_which_of_its_ends_aws_has_named(
+    seen: tuple[bool, bool], is_ended: bool, expected: list[tuple[int, int | None, bool, bool]]
+) -> None:
+    """A machine of ten minutes in a reservation of one place: what nobody saw is shown as assumed."""
+    end = BORN + timedelta(seconds=END_S) if is_ended else None
+    reservation = SeenReservation(
+        reservation_id="cr-1",
+        instance_type=KIND,
+        created_at=BORN,
+        places=((BORN, 1),),
+        ends_at=None,
+        held_at=None,
+        gone_at=None,
+        ended_at=end,
+    )
+    start_seen, end_seen = seen
+    inside = machine(600, 1200, is_start_seen=start_seen, is_end_seen=end_seen)
+    places = empty_places(reservation, [inside], planned=BORN + timedelta(hours=9), price=RATE)
+    assert [
+        (
+            int((place.started_at - BORN).total_seconds()),
+            None if place.ended_at is None else int((place.ended_at - BORN).total_seconds()),
+            place.is_start_seen,
+            place.is_end_seen,
+        )
+        for place in places
+    ] == expected
+    assert {place.usd_per_hour for place in places} == {RATE}

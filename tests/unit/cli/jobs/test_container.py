@@ -114,7 +114,7 @@ def test_the_key_to_other_nodes_stays_outside_and_storage_comes_in(tmp_path: Pat
 @pytest.mark.parametrize("text", ["[1]", '{"mounts": 5}', '{"mounts": [{}]}', "{"])
 def test_a_plan_that_cannot_be_read_names_no_storage(tmp_path: Path, text: str) -> None:
     (tmp_path / "etc/clusterctl").mkdir(parents=True)
-    (tmp_path / "etc/clusterctl/node.json").write_text(text)
+    Layout(tmp_path).node_file.write_text(text)
     assert shared_paths(Layout(tmp_path)) == ()
 
 

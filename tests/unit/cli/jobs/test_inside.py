@@ -45,7 +45,7 @@ def test_a_command_enters_a_container_as_the_job_s_user_and_with_a_terminal_wher
 def test_a_rank_s_container_is_its_own_or_its_launcher_s(tmp_path: Path, launcher: str, rank: str, number: int) -> None:
     layout = Layout(tmp_path)
     (tmp_path / "etc/clusterctl").mkdir(parents=True)
-    write_json(tmp_path / "etc/clusterctl/node.json", {"slot": 3})
+    write_json(layout.node_file, {"slot": 3})
     job = spec(launcher=launcher, user=pwd.getpwuid(os.getuid()).pw_name, image_id="sha256:0123")
     argv = container_argv(layout, job, rank, ["ls"], "/programs/1")
     name = f"clusterctl-first-1-{number}"

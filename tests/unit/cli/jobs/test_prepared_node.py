@@ -24,7 +24,7 @@ JOB = "first"
 @pytest.fixture
 def layout(tmp_path: Path) -> Layout:
     (tmp_path / "etc/clusterctl").mkdir(parents=True)
-    write_json(tmp_path / "etc/clusterctl/node.json", {"slot": 1})
+    write_json(Layout(tmp_path).node_file, {"slot": 1})
     found = Layout(tmp_path)
     assert in_the_way(found, JOB, "ada") == []
     return found

@@ -16,14 +16,12 @@ from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.down import (
     Down,
     DownRequest,
-    Going,
     end_all,
     end_nodes,
-    ending_line,
     take_down,
     take_down_held,
-    what_goes,
 )
+from clusterctl.lifecycle.down_preview import Going, ending_line, what_goes
 from clusterctl_infra.errors import StillBills
 from clusterctl_infra.names import ID_TAG
 from clusterctl_infra.outputs import inventory_to_json
@@ -62,7 +60,7 @@ def test_a_file_system_that_no_state_knows_keeps_the_network_and_is_named_with_i
     runner: Callable[..., Change],
 ) -> None:
     change = runner(state=PLAIN, aws=clients_of(STRAY))
-    assert what_goes(down_of(change), PLAIN).keeps_data
+    assert what_goes(change, PLAIN, is_all=False).keeps_data
     assert "fs-9 is in no Pulumi state and holds data: it stays and bills " in told(change)
 
 
@@ -73,7 +71,7 @@ def test_data_of_the_state_stays_unless_all_is_to_go(
     runner: Callable[..., Change], state: StackState, is_all: bool, keeps_data: bool
 ) -> None:
     change = runner(state=state)
-    going = what_goes(down_of(change, is_all=is_all), state)
+    going = what_goes(change, state, is_all=is_all)
     assert (going.keeps_data, [stored.id for stored in going.kept]) == (keeps_data, ["fs-1"] if keeps_data else [])
 
 
@@ -101,7 +99,7 @@ def test_the_question_names_the_data_that_would_be_lost(
     runner: Callable[..., Change], keeps_data: bool, is_kept: bool, line: str
 ) -> None:
     change = runner(state=WITH_DATA)
-    kept = what_goes(down_of(change), WITH_DATA).kept if is_kept else ()
+    kept = what_goes(change, WITH_DATA, is_all=False).kept if is_kept else ()
     assert ending_line(change, Going(state=WITH_DATA, keeps_data=keeps_data, kept=kept)) == line
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from clusterctl.engine.state import StackState, StateResource
-from clusterctl.lifecycle.down import stray_data
+from clusterctl.lifecycle.down_preview import stray_data
 from clusterctl_infra.names import ID_TAG, IDENTITY_TYPE
 
 from tests.unit.cli.cloud.fake_session import clients_of

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from clusterctl.on_node.workflow import task
+from clusterctl.on_node.workflow.barrier import KEY_VARIABLE
 from clusterctl.on_node.workflow.command import POLL_S, RECLAIM_S, STOP_S, STOPPED, WARNING_FILE, Command, Ended
 
 PID = 4711
@@ -139,6 +140,21 @@ def test_a_task_ends_as_its_command_and_with_125_where_only_an_output_was_not_ke
     command: int, failures: list[bool], code: int
 ) -> None:
     assert task.exit_code(command, failures) == code
+
+
+@pytest.mark.parametrize(("port", "expected"), [(12344, 12344), (0, 28102)])
+def test_a_task_begins_once_its_group_is_there_and_one_without_a_barrier_at_once(port: int, expected: int) -> None:
+    waited: list[tuple[object, ...]] = []
+
+    def wait(*asked: object) -> None:
+        waited.append(asked)
+
+    environment = {"JAX_COORDINATOR_ADDRESS": "10.0.8.1:28102", KEY_VARIABLE: "the group's"}
+    task.pass_barrier({}, environment, wait)
+    assert waited == []
+    words = {"names": ["a", "b", "c"], "rank": 2, "connect": "train-1", "port": port, "timeout_s": 60}
+    task.pass_barrier(words, environment, wait)
+    assert waited == [(3, 2, "train-1", expected, 60.0, "the group's", ["a", "b", "c"])]
 
 
 def written(folder: Path, **changes: object) -> Path:
