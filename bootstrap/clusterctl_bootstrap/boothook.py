@@ -8,7 +8,7 @@ from importlib.resources import files
 from clusterctl_bootstrap.node_plan import NodePlan
 
 COMMENT = re.compile(r"\s*#(?!!| shellcheck )")
-"""A line of comment; shellcheck looks at what is rendered, too."""
+"""A comment line; those for shellcheck stay, because it checks the rendered script, too."""
 
 
 def boothook(node: NodePlan) -> str:

@@ -16,7 +16,7 @@ line then is apt's, which names who holds the lock, and not the end of LIMIT_S."
 
 
 def mount_clients(parts: Iterable[str]) -> ScriptPlan:
-    """The script with these parts, each of which brings one client."""
+    """The script with these parts; each installs one client."""
     head = shell_text("mount_clients.sh").replace("@LIMIT_S@", str(LIMIT_S)).replace("@LOCK_S@", str(LOCK_S))
     return ScriptPlan(name=NAME, content=head + "".join(parts), when="once", at=NAME)
 

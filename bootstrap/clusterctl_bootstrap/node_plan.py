@@ -1,4 +1,4 @@
-"""What one node is told at birth: built by the plan, read by the renderer, carried as node.json."""
+"""The facts of one node at its birth: built by the plan, read by the renderer, sent as node.json."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ScriptPlan:
     """A program of a person's that a node runs as root."""
 
     name: str
-    """Of its file and its log."""
+    """The name of its file and its log."""
     content: str
     when: str
     """`once`: at the first boot; `boot`: at every one."""

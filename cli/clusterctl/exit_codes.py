@@ -61,7 +61,7 @@ def _usage(error: click.ClickException) -> UsageError:
 
 
 def report_crash(error: Exception, *, environ: Mapping[str, str]) -> str:
-    """The one line for the person; the traceback is in the file that it names."""
+    """Prints one line for the person; it names the file with the traceback."""
     directory = named_home(environ).log_dir
     path = write_crash_log(error, directory=directory, now=datetime.now(UTC))
     told = f"the traceback is in {path}" if path is not None else f"no traceback: {directory} cannot be written"

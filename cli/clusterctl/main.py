@@ -33,7 +33,7 @@ if __name__ == "__main__":
 
 
 def hold_standard_streams() -> None:
-    """Gives a closed stdin, stdout or stderr its number back.
+    """Opens something in the place of a closed stdin, stdout or stderr.
 
     Else the next file or connection would get the number, and be taken for the stream. A closed stdin is at its end
     and a closed stderr takes everything, as ssh has it; a closed stdout refuses what is written, as in coreutils: what

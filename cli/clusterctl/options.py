@@ -53,7 +53,7 @@ def chosen_rows(inventory: Inventory, text: str) -> tuple[InventoryNode, ...]:
 
 
 class StackFolder(click.Path):
-    """The type of a stack's folder."""
+    """The click type of a stack's folder."""
 
     def __init__(self, *, is_new: bool = False) -> None:
         """`is_new`: the folder is yet to be made, whatever is called so."""

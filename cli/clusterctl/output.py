@@ -201,7 +201,7 @@ def _size_of_terminal() -> tuple[int, int]:
 
 
 def unshown_by(show: Callable[[], None]) -> BrokenPipeError | ClusterctlError | None:
-    """Why stdout did not take what `show` prints, for who has to go on all the same; None where it did."""
+    """Why stdout refused what `show` prints, for a caller that has to go on anyway; None if it did not."""
     try:
         show()
     except (BrokenPipeError, ClusterctlError) as e:
@@ -210,7 +210,7 @@ def unshown_by(show: Callable[[], None]) -> BrokenPipeError | ClusterctlError | 
 
 
 class _Stdout(WholeWriter):
-    """What was asked for goes there, so one that takes no more is a failure."""
+    """The stream for requested data, so a write that fails is an error."""
 
     def write(self, data: object) -> int:
         try:

@@ -37,7 +37,9 @@ def lock_within(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> bool:
-    """As `try_lock`, once whoever has it has let it go. Raises TimeoutError where that takes longer than `within_s`."""
+    """As `try_lock`, but waits until the holder has released it. Raises TimeoutError where that takes longer than
+    `within_s`.
+    """
     until = clock() + within_s
     while True:
         try:

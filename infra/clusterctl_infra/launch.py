@@ -11,7 +11,7 @@ _DECIDED = "decided when the nodes are made: write it back, or end them first; t
 
 
 def launch_facts(*, placement: str, capacity: str) -> dict[str, str]:
-    """What is decided, by the names that cluster.yaml has for it."""
+    """The settings that are fixed when machines are launched, by their names in cluster.yaml."""
     return {"placement": placement, "capacity": capacity}
 
 

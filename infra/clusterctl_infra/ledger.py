@@ -49,7 +49,7 @@ class Ledger:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing was ever paid."""
+        """Whether the ledger has no span."""
         return not self.spans and not self.standing
 
 

@@ -96,7 +96,7 @@ class Inventory:
     addresses_go_with_machines: bool = False
     """AWS gave them with the machines and takes them back with them; else they are paid until they are released."""
     prices_dated: str | None = None
-    """Of which date all these prices are; None: written by a clusterctl that kept the sum alone."""
+    """The date of all these prices; None: written by an older clusterctl that kept only the sum."""
     account_id: str | None = None
     """The AWS account that it is in: with another one's credentials it would look gone. None: written by an older
     clusterctl."""

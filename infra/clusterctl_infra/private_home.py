@@ -19,7 +19,7 @@ from clusterctl_infra.names import HOME_VARIABLE, PRICES_FILE
 PRIVATE_FOLDER = 0o700
 PRIVATE_FILE = 0o600
 FOLDERS = {"inventory", "keys", "ledger", "log", "observed", "rehearsal", "runs", "warm", "ssh_config", PRICES_FILE}
-"""What is in a home, of which every used one has some."""
+"""Names of entries in a home; every home in use has some of them."""
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 

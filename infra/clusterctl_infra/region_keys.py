@@ -17,7 +17,7 @@ _ID_LENGTH = 20
 
 @dataclass(frozen=True, kw_only=True)
 class KeyPair:
-    """What AWS calls an access key."""
+    """A key pair for signing requests; AWS calls it an access key."""
 
     access_key_id: str
     secret_access_key: str = field(repr=False)
@@ -52,7 +52,7 @@ def own_keys(file: Path) -> KeyPair:
 
 
 def new_keys() -> KeyPair:
-    """A pair that nobody has."""
+    """A new random pair."""
     letters = string.ascii_uppercase + string.digits
     tail = "".join(secrets.choice(letters) for _ in range(_ID_LENGTH - len(_PREFIX)))
     return KeyPair(access_key_id=_PREFIX + tail, secret_access_key=secrets.token_urlsafe(30))

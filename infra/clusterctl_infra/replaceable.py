@@ -1,4 +1,4 @@
-"""What only a new machine takes on, as texts that are kept in the state and read again.
+"""The settings that only a new machine takes, as texts that are kept in the state and read again.
 
 The trigger: changed, the slot's machine is made anew. The birth facts: changed, the machine lives on as it is, and they
 hold for the machines that are made from then on.
@@ -26,7 +26,7 @@ def digested(facts: Mapping[str, object]) -> dict[str, str]:
 
 
 def trigger_facts(text: str) -> dict[str, str]:
-    """The facts in a trigger; none in what is no such text."""
+    """The facts in a trigger; empty if the text is not one."""
     try:
         facts = json.loads(text)
     except ValueError:

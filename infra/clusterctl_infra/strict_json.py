@@ -215,7 +215,7 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_whole, p
 
 
 def _refuse_depth(value: object) -> None:
-    """Level by level: what is nested deeply is not to be walked by recursion."""
+    """Level by level, because recursion would fail on deeply nested input."""
     level = [value]
     for _ in range(MOST_DEPTH):
         lists = [values for values in level if isinstance(values, list)]

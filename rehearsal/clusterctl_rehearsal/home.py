@@ -1,4 +1,4 @@
-"""Where a rehearsal keeps its things."""
+"""The files and folders of a rehearsal."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RehearsalHome:
 
     @property
     def start_lock_file(self) -> Path:
-        """Held by whoever starts a region."""
+        """The lock file that a process holds while it starts a region."""
         return self.root / "start.lock"
 
     @property

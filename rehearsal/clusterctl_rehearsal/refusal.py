@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class AwsError(Exception):
-    """AWS's own error code and sentence."""
+    """An error with AWS's own code and message."""
 
     def __init__(self, code: str, message: str, *, status: int = 400) -> None:
         super().__init__(f"{code}: {message}")

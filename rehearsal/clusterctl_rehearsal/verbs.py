@@ -75,7 +75,7 @@ class StdoutRefused(Exception):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what was meant."""
+    """A parser of arguments that suggests what was meant."""
 
     def print_help(self, file: object = None) -> None:
         """To stdout. argparse would lose what that does not take (3.11), and say nothing."""
@@ -223,7 +223,7 @@ def _json(value: object) -> str:
 
 
 def _show(text: str) -> None:
-    """Data, at once. Raises BrokenPipeError, StdoutRefused."""
+    """Prints data, unbuffered. Raises BrokenPipeError, StdoutRefused."""
     try:
         print(text, flush=True)
     except BrokenPipeError:

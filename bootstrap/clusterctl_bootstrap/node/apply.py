@@ -26,7 +26,9 @@ REQUIRED = {
 
 
 def apply(root: Path, text: str, outside: Outside) -> Dict[str, Any]:
-    """The answer for whoever pushed: `{"ok": true, "generation": n}`, or `ok` false and the reason in `error`."""
+    """The answer to the sender of the membership: `{"ok": true, "generation": n}`, or `ok` false and the reason in
+    `error`.
+    """
     try:
         with locked(root):
             offered = json.loads(text)
@@ -99,7 +101,7 @@ def _are_ranks(ranks: Any, nodes: int) -> bool:
 
 
 def _take(root: Path, offered: Dict[str, Any], outside: Outside) -> None:
-    """Deadline first: if this is cut short, the next `apply` or boot goes on from what is on disk."""
+    """Writes the deadline first: if this is interrupted, the next `apply` or boot continues from the files on disk."""
     state = root / "var/lib/clusterctl"
     moment = facts_file.epoch(offered["deadline"])
     write_atomically(state / "deadline", "%s %d %d\n" % (offered["cluster_id"], offered["generation"], moment))

@@ -89,7 +89,7 @@ class Wait:
             time.sleep(RETRY_S)
 
     def _look_at_the_clock(self) -> None:
-        """Says every now and then who is not there, as far as it is known here. Raises NotMet at the end."""
+        """Says from time to time which nodes are missing, as far as it is known here. Raises NotMet at the end."""
         now = time.monotonic()
         if now < min(self.until, self.said + SAY_S):
             return

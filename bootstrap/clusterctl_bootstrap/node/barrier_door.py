@@ -47,7 +47,9 @@ class Door:
         self.listening.close()
 
     def look(self) -> None:
-        """Lets in the next one, if somebody comes within `POLL_S`, and sends away who has waited too long."""
+        """Accepts the next connection that comes within `POLL_S`, and closes those that have waited too long without
+        proof.
+        """
         try:
             connection, address = self.listening.accept()
             self._let_in(connection, address[0])
@@ -62,7 +64,7 @@ class Door:
             self._send_away(connection)
 
     def is_proven(self, connection: socket.socket) -> None:
-        """From now on it may stay."""
+        """Marks the connection as proven, so that it may stay."""
         with self.lock:
             self.unproven.pop(connection, None)
 
@@ -94,7 +96,7 @@ class Door:
         return next(connection for connection, (address, _) in self.unproven.items() if address == crowd)
 
     def _send_away(self, connection: socket.socket) -> None:
-        """Whoever attends to it hears that it hung up."""
+        """Closes the connection; the thread that reads from it sees that it hung up."""
         self.is_proven(connection)
         with contextlib.suppress(OSError):
             connection.shutdown(socket.SHUT_RDWR)

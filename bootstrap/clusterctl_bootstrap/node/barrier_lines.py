@@ -11,7 +11,7 @@ MOST_BRACKETS = 8
 """Of the longest line: who is missing, and why."""
 LONGEST_BYTES = 65536
 SHORT_BYTES = 1024
-"""Of what is heard before anything was proved."""
+"""The longest line that is read from a peer without proof."""
 AT_ONCE = 4096
 
 

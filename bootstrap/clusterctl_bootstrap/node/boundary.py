@@ -13,7 +13,7 @@ KEY = "watch"
 
 
 class Boundary:
-    """What failed in this look, and in the one before."""
+    """The errors of the current round, and of the one before."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

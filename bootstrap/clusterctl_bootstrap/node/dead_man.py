@@ -33,7 +33,7 @@ BEATS = 6
 """At least so many in the time that is allowed."""
 LONGEST_BEAT_S = 10.0
 SEEN_BEATS = 3
-"""Who has not been heard for so many is not there."""
+"""A node that has missed this many beats counts as gone."""
 AWAKE_S = 3.0
 """A pause between two looks counts for so much at most: who was frozen has not looked for anybody."""
 KEPT = 4
@@ -61,7 +61,7 @@ class DeadMan:
         """Slot → when it last said that it is without slot 0, too."""
         self.ends_all = False
         self.is_lowest = False
-        """Of those without slot 0."""
+        """Whether this node is the lowest of those without slot 0."""
         self.is_told = False
 
     def look(self) -> str:

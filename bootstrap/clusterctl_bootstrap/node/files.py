@@ -27,9 +27,9 @@ def write_atomically(path: Path, text: str, mode: int = 0o644) -> None:
 
 @contextlib.contextmanager
 def locked(root: Path) -> Iterator[None]:
-    """Only one of `boot` and `apply` writes at a time; never held while something is waited for.
+    """A lock that lets only one of `boot` and `apply` write at a time; it is never held during a wait.
 
-    For root alone: whoever may only read the file could hold the lock, and no root's service would go on.
+    Only root may open the file: a user who could merely read it could hold the lock, and stop root's services.
     """
     folder = root / "var/lib/clusterctl"
     folder.mkdir(parents=True, exist_ok=True)

@@ -49,7 +49,9 @@ def missing_script(root: Path) -> str:
 
 
 def wait_for_scripts(root: Path, outside: Outside) -> None:
-    """All scripts are here: who has the configuration brings what user-data has no room for. Raises PhaseFailed."""
+    """Returns when all scripts are here; `clusterctl up` sends those that do not fit into user-data. Raises
+    PhaseFailed.
+    """
 
     def hindrance() -> str:
         name = missing_script(root)

@@ -1,4 +1,5 @@
-"""What NCCL and the like are told on a host: it may have several networks, and InfiniBand, which no machine of AWS has.
+"""Network settings for NCCL and similar libraries on a host, which may have several networks, and InfiniBand, which AWS
+machines lack.
 
 It comes to hosts with the rest of the agent, and to other nodes, which do not use it, with their membership.
 """

@@ -26,7 +26,7 @@ WHY = "idle"
 """Begins the name of the execution that ends the rest."""
 LONGEST_INTERVAL_S = 30.0
 LOOKS = 20
-"""In the idle time, at least."""
+"""The least number of measurements within the idle time."""
 STALE = 3
 """A report older than so many intervals, and the slack, does not count."""
 SLACK_S = 45.0
@@ -36,7 +36,7 @@ DOWN_S = 20
 """For machines that have nothing to save: until they are off, as a rule."""
 PARALLEL = 16
 KEPT_SIGNS = 5
-"""As many are shown."""
+"""How many signs of use are shown."""
 
 
 def limit_s(root: Path) -> float:
@@ -64,7 +64,7 @@ def keep_watch(root: Path, outside: Outside) -> int:
 
 
 class IdleWatch:
-    """Over all nodes of one membership."""
+    """The idle rule for all nodes of one membership."""
 
     def __init__(self, root: Path, known: Dict[str, Any], limit_s: float, outside: Outside) -> None:
         self.root = root
@@ -144,7 +144,7 @@ class IdleWatch:
             peer.say(line)
 
     def _note(self, found: Verdict) -> None:
-        """For `clusterctl status`."""
+        """Writes the file that `clusterctl status` reads."""
         now = datetime.now(timezone.utc).replace(microsecond=0)
         since = None if found.keeps else (now - timedelta(seconds=found.idle_s)).isoformat()
         keeps = found.keeps[:KEPT_SIGNS]
@@ -153,7 +153,7 @@ class IdleWatch:
 
 
 def interval_s(limit_s: float) -> float:
-    """From one look to the next."""
+    """Seconds between two measurements."""
     return max(1.0, min(LONGEST_INTERVAL_S, limit_s / LOOKS))
 
 

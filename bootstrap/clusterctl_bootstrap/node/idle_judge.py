@@ -68,7 +68,7 @@ def _rates(before: Reading, now: Reading) -> List[str]:
 
 
 class Verdict(NamedTuple):
-    """What holds for the whole cluster."""
+    """The verdict for the whole cluster."""
 
     idle_s: float
     """For how long no node has shown a sign of life; 0 while something keeps the cluster."""

@@ -42,7 +42,7 @@ class Reporter(Protocol):
 
 
 class Peer:
-    """What is heard of one node; a thread of its own reads it."""
+    """The reports of one node, which a thread of its own reads."""
 
     def __init__(self, argv: List[str]) -> None:
         self.argv = argv

@@ -16,7 +16,7 @@ from clusterctl_bootstrap.node.idle_judge import Reading
 from clusterctl_bootstrap.node.outside import Outside
 
 JOBS = "run/clusterctl/jobs"
-"""A file here is a job that runs: whoever starts jobs makes and removes it. A reboot removes all.
+"""A file here stands for a running job; the program that starts jobs makes and removes it. A reboot removes all.
 
 With a process's id and start in it (field 22 of its `stat`), the file counts only while that process lives.
 """
@@ -58,7 +58,7 @@ class Look:
         self.unreadable: List[str] = []
 
     def at(self, what: str, reader: Callable[[], T], instead: T) -> T:
-        """What `reader` gives."""
+        """The value that `reader` returns."""
         try:
             return reader()
         except (OSError, ValueError, LookupError, Unreadable) as e:
@@ -91,7 +91,7 @@ def _nvidia_smi(query: str, outside: Outside) -> List[str]:
 
 
 def _ssh_sessions(root: Path, own: Tuple[str, int]) -> int:
-    """Connections to this machine's SSH port, whoever they are of and whatever they do, but for our own."""
+    """The number of connections to this machine's SSH port, except our own."""
     address, port = own
     mine = "%08X" % int.from_bytes(socket.inet_aton(address), sys.byteorder), "%04X" % port
     count = 0

@@ -33,7 +33,7 @@ KillMode=process
 OOMScoreAdjust=-900
 SyslogIdentifier=clusterctl
 """
-# Where there is no systemd: the one before this, known by its process id, is ended first.
+# Without systemd: the previous watch, known by its process id, is ended first.
 DETACHED = (
     'read -r old <"$1" && grep -qz "^$2$" "/proc/$old/cmdline" && kill "$old"; '
     'setsid "$0" "$2" >/dev/null 2>&1 </dev/null &'

@@ -9,7 +9,7 @@ from typing import Dict, NamedTuple, Optional, Tuple
 HOST = "169.254.169.254"
 QUESTION_S = 2.0
 TOKEN_S = 21600
-"""The longest that there is."""
+"""The longest lifetime of a token that the metadata service accepts."""
 
 
 class Page(NamedTuple):

@@ -42,7 +42,7 @@ class Notices:
         return End(told.ends_s, told.ends_s - now_s, WHY % time_of_day(told.ends), AWS)
 
     def look(self, name: str) -> None:
-        """Does what is new, for the node of that name; the warnings before an end are the watch's."""
+        """Acts on new notices for the node of that name; the watch itself warns before an end."""
         told = self.heard()
         if told != self.done:
             if told.rebalance and not self.done.rebalance:

@@ -19,7 +19,7 @@ Volume = Tuple[str, str, str]
 
 
 def volume(outside: Outside, level: str) -> Volume:
-    """What, type and options for mount(8). Raises PhaseFailed.
+    """Device, type and options for mount(8). Raises PhaseFailed.
 
     Told by their model, which some versions of udev write with underscores: the kernel's numbers change from boot to
     boot. What is on them stays: the deep learning images stripe and mount them by a service, which is waited for, and
@@ -41,7 +41,9 @@ def volume(outside: Outside, level: str) -> Volume:
 
 
 def choice(rows: List[Dict[str, Any]]) -> Optional[Volume]:
-    """What to mount of the disks and of what is made of them; None when they are empty. Raises PhaseFailed."""
+    """The device to mount, of the disks and the volumes made of them; None if the disks are empty. Raises
+    PhaseFailed.
+    """
     used = [row for row in rows if row["mountpoint"] or row["fstype"]]
     for row in used:
         if row["mountpoint"]:

@@ -34,7 +34,7 @@ class Outside:
         raise NotImplementedError
 
     def sleep(self, seconds: float) -> None:
-        """Returns after this long."""
+        """Sleeps for this long."""
         raise NotImplementedError
 
 

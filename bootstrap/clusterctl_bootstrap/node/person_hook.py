@@ -22,7 +22,7 @@ class Hook(Protocol):
         """Starts it, if there is one, with `more` in its environment."""
 
     def is_running(self) -> bool:
-        """Whether it is not done."""
+        """Whether the hook still runs."""
 
 
 class PersonHook:
@@ -48,7 +48,7 @@ class PersonHook:
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
             )
-        except OSError as e:  # no memory, too many processes: whoever warns goes on
+        except OSError as e:  # no memory, or too many processes: the caller goes on warning
             return tell(self.root, "%s does not run: %s" % (self.name, e))
         tell(self.root, "%s runs, for %d seconds at most" % (self.name, limit_s))
 

@@ -20,7 +20,7 @@ REGISTER = "run/clusterctl/warn"
 ROOM = "size=1m,nr_inodes=16384,mode=1777,nosuid,nodev,noexec"
 """The folder is a file system of its own: what everybody may write to must not fill /run, where the guard writes."""
 MOST_OF_A_USER = 2048
-"""Entries; a machine has no more than some hundred processors."""
+"""The most entries of one user; a machine has at most a few hundred processors."""
 FOLDERS_AT_A_LOOK = 500
 REMOVE_S = 5
 ACL, VERSION, NOBODY = "system.posix_acl_access", 2, 0xFFFFFFFF
@@ -64,7 +64,9 @@ def asking(root: Path, scan: Any = os.scandir) -> List[int]:
 
 
 def may_ask(owner: int, of_process: int) -> bool:
-    """Whether an entry of that user counts for a process of the other: a signal ends whoever did not expect it."""
+    """Whether an entry of one user counts for another user's process: a signal ends a process that does not expect
+    it.
+    """
     return owner in (0, of_process)
 
 
@@ -76,7 +78,7 @@ def access_list(shut_out: Iterable[int]) -> bytes:
 
 
 def users_in(acl: bytes) -> Set[int]:
-    """Whom an access control list names."""
+    """The users that an access control list names."""
     return {user for kind, _, user in struct.iter_unpack("<HHI", acl[4:]) if kind == USER}
 
 
@@ -87,7 +89,7 @@ def _asks(root: Path, entry: Any, owner: int) -> bool:
 
 
 def _remove(folders: List[str]) -> None:
-    """By `rm`, which no depth stops."""
+    """Removes it with `rm`, which handles any depth."""
     if folders:
         subprocess.run(
             ["rm", "-rf", "--", *folders],

@@ -40,7 +40,7 @@ class Heard(NamedTuple):
 
 
 class SpotMarket:
-    """Asks, as long as this is a spot machine; `heard` is what is known now."""
+    """Asks for AWS's notices as long as this is a spot machine; `heard` has the latest ones."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class SpotMarket:
         """As far as it is known."""
 
     def start(self) -> None:
-        """Asks in a thread: whoever looks every second waits for no answer."""
+        """Asks in a thread, so that the watch never waits for an answer."""
         threading.Thread(target=self.listen, daemon=True).start()
 
     def listen(self) -> None:
@@ -72,7 +72,7 @@ class SpotMarket:
                 self.sleep(POLL_S if self.is_spot else RETRY_S)
 
     def look(self) -> bool:
-        """Asks what is due; False when AWS said that this is no spot machine. Raises OSError."""
+        """Asks for the notices that are due; False when AWS says that this is not a spot machine. Raises OSError."""
         if not self.is_spot:
             market = (self.page(MARKET).text or "").strip()
             self.is_spot = market == "spot"
@@ -83,7 +83,7 @@ class SpotMarket:
 
 
 def heard(before: Heard, action: Page, rebalance: Page, uptime_s: float) -> Heard:
-    """What is known with these answers. A recommendation stays, an interruption may be taken back."""
+    """The notices with these answers added. A recommendation stays, an interruption may be taken back."""
     ends = before.ends
     if action.text is None:
         ends = ""

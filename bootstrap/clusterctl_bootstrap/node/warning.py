@@ -1,4 +1,4 @@
-"""Who is told that this machine ends: terminals, the journal, and processes that asked for a signal."""
+"""Warnings before this machine ends: to terminals, the journal, and processes that asked for a signal."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ STAGES_S = (900, 300)
 
 
 def stage(left_s: float) -> int:
-    """How many of the warnings are due; what is past already counts as one with what comes after it."""
+    """How many of the warnings are due; one whose time has passed is merged with the next."""
     return sum(left_s <= stage_s for stage_s in STAGES_S)
 
 

@@ -81,7 +81,7 @@ class Watch:
         self.told = remembered_warnings(root)
 
     def look(self) -> None:
-        """Does what is due now; what fails stops nothing else."""
+        """Does what is due now; an error in one part stops no other part."""
         run = self.boundary.run
         run(NOTICES, lambda: self.notices.look(self.name))
         end = self._next_end()

@@ -44,7 +44,7 @@ part sudo -n dmesg -T; part systemctl --failed --no-pager
 part sudo -n journalctl --no-pager -n 500 -u 'clusterctl*'; part tail -c 150000 /var/log/clusterctl.log
 true
 """
-"""What a colleague asks first."""
+"""A shell script that prints what a colleague would ask for first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class BundleRequest:
     job: str | None
     target: Path | None
     most_bytes: int
-    """Of the job's files, before they are compressed; what is beyond stays out."""
+    """The limit for the job's files, before compression; files beyond it are left out."""
     connect_timeout_s: float
 
 

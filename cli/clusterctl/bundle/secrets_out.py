@@ -35,7 +35,7 @@ def without_secrets(content: bytes, values: Iterable[str]) -> bytes:
 
 
 def _written(value: str) -> tuple[str, ...]:
-    """As it is, and as JSON writes it: quotes, backslashes and other letters than ASCII's are others there."""
+    """The text itself, and as JSON escapes it: quotes, backslashes and non-ASCII letters differ there."""
     return (value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1])
 
 

@@ -39,7 +39,7 @@ class FoundCapacity:
     """The name of the group that it is in."""
 
     def adopted(self) -> AdoptedCapacity:
-        """What a plan needs of it."""
+        """What the plan needs to know of the reservation."""
         return AdoptedCapacity(
             reservation_id=self.reservation_id,
             instance_type=self.instance_type,

@@ -29,7 +29,7 @@ class FoundNetwork:
     subnet_cidr: str
     zone: str
     free: int
-    """Addresses that nobody has."""
+    """How many addresses of the subnet are free."""
     taken: tuple[str, ...]
     """Addresses and ranges that others have, or that are reserved."""
     way_out: str | None

@@ -13,11 +13,11 @@ from clusterctl.cloud.refusal import aws_errors
 
 @dataclass(frozen=True, kw_only=True)
 class Alarm:
-    """One that is on."""
+    """A CloudWatch alarm that is in the state ALARM."""
 
     name: str
     means: str
-    """As it describes itself."""
+    """The alarm's own description."""
     since: datetime
 
 

@@ -1,4 +1,6 @@
-"""AWS's answers as boto3 hands them on: what they lack is told from our own mistakes, and their pages have an end."""
+"""AWS's answers as boto3 returns them: a missing key is reported as AWS's fault and not as a bug of ours, and pages
+have a limit.
+"""
 
 from __future__ import annotations
 

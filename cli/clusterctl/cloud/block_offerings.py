@@ -16,7 +16,7 @@ US_DOLLARS = "USD"
 
 @dataclass(frozen=True, kw_only=True)
 class BlockRequest:
-    """What is looked for."""
+    """The capacity block to look for."""
 
     instance_types: tuple[str, ...]
     instances: int

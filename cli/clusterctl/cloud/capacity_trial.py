@@ -62,7 +62,7 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class CapacityTrial:
-    """What is asked of every candidate."""
+    """What every candidate has in common: the trial's id, and how many machines it needs room for."""
 
     trial_id: str
     """12 hex digits, made for this trial."""

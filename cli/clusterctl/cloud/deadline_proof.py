@@ -36,7 +36,7 @@ Pause = Callable[[], None]
 def not_ended(
     clients: Clients, cluster_id: str, wanted: Iterable[str], *, pause: Pause, timeout_s: float = TIMEOUT_S
 ) -> dict[str, str]:
-    """Id → why AWS would not end it; empty when it would end all. Raises CloudError when nobody can say.
+    """Id → why AWS would not end it; empty when it would end all. Raises CloudError when that cannot be found out.
 
     `wanted`: the machines' ids, of which an answer is waited for. The cluster's reservations, NAT gateways and elastic
     IPs are asked about, too. A machine that has died needs no end.
@@ -66,14 +66,14 @@ def answers(output: str) -> dict[str, str]:
 
 
 def refusals(said: Mapping[str, str], wanted: Iterable[str]) -> dict[str, str]:
-    """What is left of the answers without those that say that it would end."""
+    """The answers that are refusals: all except those that say that the machine would end."""
     left = {id: said.get(id, NOT_FOUND) for id in wanted}
     machines = {id: why for id, why in left.items() if WOULD_END not in why}
     return machines | {id: why for id, why in said.items() if id not in left and DENIED in why}
 
 
 def without_gone(left: Mapping[str, str], seen: Iterable[InstanceState], known: Container[str]) -> dict[str, str]:
-    """What is left of the refusals without those of what AWS says is gone.
+    """The refusals without those for resources that AWS says are gone.
 
     `seen`: the cluster's machines; `known`: the ids of those that are asked about, and of what else it has.
     """

@@ -137,7 +137,7 @@ def end_all(
 def _parted(
     lost: Iterable[CloudResource], spares: Callable[[CloudResource], bool]
 ) -> tuple[tuple[CloudResource, ...], tuple[CloudResource, ...]]:
-    """What goes, and what is spared."""
+    """The orphans to end, and those to spare."""
     listed = tuple(lost)
     spared = tuple(resource for resource in listed if spares(resource))
     return tuple(resource for resource in listed if resource not in spared), spared
@@ -157,7 +157,7 @@ def due(
 
 
 def unguarded(not_asked: Iterable[str]) -> tuple[str, ...]:
-    """Those kinds of which nobody knows whether a guard has something left to end."""
+    """The kinds for which it is not known whether a guard still has something to end."""
     return tuple(kind for kind in not_asked if kind in GUARDED)
 
 

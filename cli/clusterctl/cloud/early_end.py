@@ -81,7 +81,7 @@ class RunningEnd:
 
 
 def running_ends(clients: Clients, cluster_id: str) -> tuple[RunningEnd, ...]:
-    """What is ending the cluster at this moment, oldest first. Raises CloudError."""
+    """The executions of the state machine that are ending the cluster now, oldest first. Raises CloudError."""
     with aws_errors("asking whether the cluster is being ended"):
         machine = next(iter(state_machines(clients, cluster_id)), None)
         if machine is None:

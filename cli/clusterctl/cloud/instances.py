@@ -45,7 +45,7 @@ class InstanceState:
 
     @property
     def is_alive(self) -> bool:
-        """It runs, or may run again."""
+        """Whether the instance runs, or may run again."""
         return self.state in ALIVE
 
     @property
@@ -68,7 +68,7 @@ def instances_of(clients: Clients, cluster_id: str) -> tuple[InstanceState, ...]
 def other_ids_alive(clients: Clients, name: str, *, own_id: str | None, now: datetime) -> tuple[str, ...]:
     """Ids of other clusters of this name that run, or come up: they have a network and a deadline. Raises CloudError.
 
-    What is down on purpose has no deadline, and what is past its own is no cluster any more.
+    A cluster that is down on purpose has no deadline, and one past its deadline does not count.
     """
     named: FilterTypeDef = {"Name": f"tag:{NAME_TAG}", "Values": [name]}
     with aws_errors(f"looking for other clusters called {name}"):

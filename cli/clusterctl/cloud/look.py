@@ -64,7 +64,8 @@ def named(not_asked: NotAsked) -> list[str]:
 
 
 def _of_kind(clients: Clients, cluster_id: str | None, kind: ResourceType) -> tuple[CloudResource, ...] | CloudError:
-    """What there is of it, or why AWS does not tell; of another cluster nothing, whatever came of the filter.
+    """The resources of one kind, or why AWS does not list them; those of other clusters are left out even if AWS
+    ignored the filter.
 
     What is found is ended: a stand-in for EC2 was seen to take a filter by tag and not to heed it (moto 5.2).
     """

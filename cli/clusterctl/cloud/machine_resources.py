@@ -58,7 +58,7 @@ def reservations(clients: Clients, cluster_id: str | None) -> Iterator[CloudReso
                 aliases=frozenset({row.get("CapacityReservationArn", "")}),
                 created_at=row.get("CreateDate"),
                 tags=tags,
-                # What is in use bills as instances.
+                # A place in use bills as an instance.
                 meter=Meter(unit="machine", name=row["InstanceType"], amount=row.get("AvailableInstanceCount", 0)),
             )
 

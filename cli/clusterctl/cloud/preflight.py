@@ -107,7 +107,7 @@ def image(clients: Clients, needs: Needs, now: datetime) -> Iterator[Finding]:
 
 
 def image_findings(id: str, row: Mapping[str, Any], needs: Needs, *, now: datetime) -> Iterator[Finding]:
-    """What is to say of one row of DescribeImages."""
+    """The findings about one row of DescribeImages."""
     built_for = row.get("Architecture", "unknown")
     wrong = next((kind for kind in needs.types if kind.architecture != built_for), None)
     if wrong is not None:

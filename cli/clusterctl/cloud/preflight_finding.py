@@ -16,7 +16,7 @@ LEVELS = ("error", "warning")
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One answer."""
+    """One answer of AWS, and how serious it is."""
 
     about: str
     level: Level

@@ -47,7 +47,7 @@ class PurchaseLock:
 
     @property
     def name(self) -> str:
-        """Of the placement group."""
+        """The name of the placement group."""
         return lock_name(self.cluster, self.number)
 
 
@@ -102,7 +102,7 @@ def end_old_locks(clients: Clients, cluster: str, *, now: datetime) -> None:
 
 
 def under_way(clients: Clients, cluster: str, held: PurchaseLock | None) -> CloudError:
-    """The error for whoever comes second."""
+    """The error for a computer that finds another one buying."""
     who = "somebody" if held is None else f"{held.owner or 'somebody'} (since {held.asked_at:%H:%M} UTC)"
     name = lock_name(cluster, 0 if held is None else held.number)
     until = "" if held is None else f" Nothing else is bought before {held.asked_at + SHOWN_WITHIN:%H:%M} UTC."

@@ -33,7 +33,7 @@ def quota_code(family: str) -> str | None:
 def vcpu_limit(clients: Clients, family: str) -> int | None:
     """How many vCPUs the account may have of the family and its like; None where AWS does not say it.
 
-    That is no failure: whoever lacks servicequotas:GetServiceQuota has AWS's own refusal, later.
+    That is not an error: without the right servicequotas:GetServiceQuota, AWS refuses later by itself.
     """
     code = quota_code(family)
     return None if code is None else quota(clients, "ec2", code)
@@ -90,7 +90,9 @@ def address_room(clients: Clients, *, own_id: str | None) -> AddressRoom:
 
 
 def _old_limit(clients: Clients) -> int:
-    """The attribute from before Service Quotas, for whoever may not ask that. Raises CloudError."""
+    """The account attribute that is older than Service Quotas, for people without the right to ask Service Quotas.
+    Raises CloudError.
+    """
     with aws_errors("asking how many elastic IPs there may be"):
         rows = clients.ec2.describe_account_attributes(AttributeNames=[LIMIT_ATTRIBUTE])["AccountAttributes"]
         values = [value["AttributeValue"] for row in rows for value in row["AttributeValues"]]
@@ -100,7 +102,7 @@ def _old_limit(clients: Clients) -> int:
 
 
 def addresses_wanted(cluster_plan: ClusterPlan) -> int:
-    """How many elastic IPs the cluster has: one a node, or the one of the way out where nodes have none."""
+    """How many elastic IPs the cluster needs: one for each node, or one for the NAT gateway of private nodes."""
     wanted = {"elastic": len(cluster_plan.slots), "none": 1, "automatic": 0}
     return wanted[cluster_plan.network.public_addresses]
 

@@ -37,7 +37,9 @@ _OF_CREDENTIALS = frozenset(
         "UnrecognizedClientException",
     }
 )
-"""AWS's codes for who asks, not for what is asked (EC2 API error codes, IAM common errors; 2026-11-22)."""
+"""AWS's error codes that are about the credentials and not about the request (EC2 API error codes, IAM common
+errors; 2026-11-22).
+"""
 _HINTS: tuple[tuple[type[BotoCoreError], str], ...] = (
     (ProfileNotFound, "aws configure list-profiles"),
     (SSOError, "aws sso login"),
@@ -76,7 +78,7 @@ def aws_errors(doing: str) -> Iterator[None]:
 
 
 def _cause(error: BotoCoreError) -> str:
-    """What is most likely wrong where no connection to AWS came about; empty for all else."""
+    """The most likely cause when no connection to AWS was made; empty for every other error."""
     url = _unreached(error)
     if url is None or url.startswith(_REHEARSED):
         return ""

@@ -32,7 +32,7 @@ class ReservationState:
 
     @property
     def is_held(self) -> bool:
-        """It reserves, and bills."""
+        """Whether it still reserves capacity, and bills."""
         return self.state not in ENDED
 
 

@@ -29,7 +29,7 @@ class Meter:
 
 @dataclass(frozen=True, kw_only=True)
 class CloudResource:
-    """One thing that exists."""
+    """One resource that exists in AWS."""
 
     kind: str
     """As a person says it: `instance`, `elastic IP`."""
@@ -85,7 +85,7 @@ role, instance profile, key pair and placement group are all called `clusterctl-
 
 
 def orphans(found: Iterable[CloudResource], known: Known, kinds: Sequence[ResourceType]) -> tuple[CloudResource, ...]:
-    """What no state knows, and what is not part of something that a state knows."""
+    """The resources that are in no state and are not part of a resource in one."""
     anything = frozenset(name for names in known.values() for name in names)
     return tuple(
         resource

@@ -23,7 +23,7 @@ PAUSE_S = 3.0
 def network_paths(
     clients: Clients, instance_ids: Sequence[str], *, sleep: Callable[[float], None] = time.sleep
 ) -> Mapping[str, tuple[str, ...]]:
-    """Instance id → the network nodes above it, from the top down; empty where AWS tells none. Raises CloudError.
+    """Instance id → the network nodes above it, from the top down; empty if AWS gives none. Raises CloudError.
 
     None are told of types that AWS does not describe (G5, G6, …) and of machines that do not run: asked a few times.
     """

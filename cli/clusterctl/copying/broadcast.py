@@ -159,7 +159,7 @@ class Holders:
                 self._changed.wait()
 
     def has_given(self, source: Path | NodeFile, *, is_lost: bool = False) -> None:
-        """It is free for the next; one that is lost gives no more."""
+        """Marks a sender as free for the next receiver; a lost one sends nothing more."""
         with self._changed:
             if isinstance(source, Path):
                 self._from_here -= 1
@@ -170,7 +170,7 @@ class Holders:
             self._changed.notify_all()
 
     def add(self, holder: NodeFile) -> None:
-        """One more node has it."""
+        """Notes that one more node has the file."""
         with self._changed:
             known = self._giving | {holder.node.slot for holder in self._free}
             if holder.node.slot not in known:

@@ -30,7 +30,7 @@ class Copied:
 
     @property
     def node(self) -> InventoryNode:
-        """The node of which this is told."""
+        """The node that this copy is about."""
         return self.transfer.node if self.source_node is None else self.source_node
 
 

@@ -27,7 +27,7 @@ class Source(Protocol):
     """The node that a file comes from. All of it raises what its connection raises, and OSError."""
 
     def content(self, path: str) -> Content:
-        """Size, digest and permissions of a file. Raises CopyFailed for what is none."""
+        """Size, digest and permissions of a file. Raises CopyFailed if it is not a regular file."""
 
     def read_on(self, path: str, size_bytes: int, sink: str, offset: int, moved: Callable[[int], None]) -> None:
         """Reads the file's first `size_bytes` from `offset` on into the file `sink` here, from there on."""

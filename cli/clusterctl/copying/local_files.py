@@ -48,7 +48,7 @@ def refuse_others(path: str, status: os.stat_result) -> None:
 
 
 class LocalFiles(Files):
-    """What a copy to here needs."""
+    """The operations on this computer's files that a copy needs."""
 
     where = "here"
 

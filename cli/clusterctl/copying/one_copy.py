@@ -130,7 +130,9 @@ def _refuse_without_room(files: Files, target: str, size_bytes: int) -> None:
 
 
 def _gathered(partial: str, offset: int, content: Content, files: Files, give: Give, progress: Progress) -> str | None:
-    """The digest of what is there now; None when another command has taken it away, or put it in place for both."""
+    """The digest of the partial file; None when another command has removed it, or has already put the same content
+    in place.
+    """
     try:
         with progress.of_one(content.size_bytes - offset) as moved:
             give(partial, offset, moved)

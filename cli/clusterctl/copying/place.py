@@ -116,7 +116,7 @@ def remote_place(word: str, inventory: Inventory) -> RemotePlace | None:
 
 
 def _refuse_bytes(word: str) -> None:
-    """SFTP and our messages are text."""
+    """Raises UsageError for a name that is not UTF-8: SFTP and our messages are text."""
     try:
         word.encode()
     except UnicodeEncodeError as e:

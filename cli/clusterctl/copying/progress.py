@@ -27,7 +27,7 @@ class Progress:
     def of_one(self, left_bytes: int) -> Iterator[Callable[[int], None]]:
         """Counts one copy, of which so much is left to move, and gives a function that is told of bytes moved.
 
-        What a copy that breaks off has not moved is expected no more.
+        When a copy breaks off, the rest of it is no longer expected.
         """
         came_bytes = 0
 

@@ -124,7 +124,7 @@ class RemoteFiles(Files):
             raise OSError(errno.ENOSPC, f"only {came_bytes} bytes of it could be written there: is the disk full?")
 
     def _to_write_on(self, path: str, *, is_new: bool) -> paramiko.SFTPFile:
-        """The file as it is, not cut off; a new one is for nobody else to read yet."""
+        """The partial file, opened for writing without truncating it; a new one is readable by nobody else."""
         if is_new:  # as it seems: what is likely is tried first, each try is a round trip
             with contextlib.suppress(OSError):
                 return self._created(path)

@@ -28,7 +28,7 @@ class SilentNode(SyncFailed):
 
 
 class Rsyncs:
-    """Those that run now."""
+    """The rsync processes that run now."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -46,7 +46,7 @@ class Rsyncs:
         raise SyncFailed(cause(stderr) or f"rsync ended with {process.returncode}")
 
     def end(self) -> None:
-        """Ends all of them, and begins no more."""
+        """Ends all running rsyncs, and lets no further one begin."""
         with self._lock:
             self._is_ended = True
             running = list(self._running)

@@ -1,4 +1,4 @@
-"""What no deadline ends: file systems and what is in them bill until somebody comes."""
+"""What no deadline ends: file systems bill until a person ends them."""
 
 from __future__ import annotations
 

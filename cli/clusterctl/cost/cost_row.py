@@ -94,7 +94,7 @@ def sums(rows: Iterable[CostRow]) -> Sums:
 
 
 def by_kind(rows: Iterable[CostRow]) -> dict[Kind, Sums]:
-    """The sums of each kind that there is."""
+    """The sums for each kind of resource in the rows."""
     listed = tuple(rows)
     kinds = dict.fromkeys(row.kind for row in listed)
     return {kind: sums(row for row in listed if row.kind == kind) for kind in kinds}

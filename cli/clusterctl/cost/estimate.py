@@ -88,17 +88,17 @@ def uncounted(ledger: Ledger | None, alive: frozenset[str] | None) -> tuple[str,
 
 @dataclass(frozen=True, kw_only=True)
 class _Look:
-    """What is known at one look."""
+    """All that is known when the cost is estimated."""
 
     inventory: Inventory
     alive: frozenset[str] | None
     deadline: datetime
     now: datetime
     unseen: str | None
-    """Why all of it is assumed."""
+    """Why everything is assumed; None if AWS was asked."""
     is_reserved: bool | None
     is_released: bool
-    """No place is held any more."""
+    """Whether AWS holds no reserved place any more."""
 
 
 def _node_row(paid: Paid, look: _Look) -> CostRow:
@@ -121,7 +121,7 @@ def _node_row(paid: Paid, look: _Look) -> CostRow:
 
 
 def _end_and_note(paid: Paid, look: _Look) -> tuple[datetime | None, str | None]:
-    """When it stopped billing, as far as that is known, and what is out of the ordinary with it."""
+    """When it stopped billing, as far as that is known, and a note about anything unusual."""
     deadline, alive, ended_at = look.deadline, look.alive, paid.ended_at
     is_place = paid.instance_id is None
     note = EMPTY if is_place else look.unseen if paid.is_in_ledger else IN_NO_LEDGER

@@ -81,7 +81,7 @@ def seen_reservations(sightings: Iterable[ReservationSighting]) -> dict[str, See
 def reservation_news(
     known: Mapping[str, SeenReservation], found: Iterable[ReservationState], *, at: datetime
 ) -> tuple[ReservationSighting, ...]:
-    """What a look says that is not known yet; one that AWS shows no more has ended."""
+    """What an observation adds to what is known; a reservation that AWS no longer shows has ended."""
     listed = {reservation.reservation_id: reservation for reservation in found}
     told = [
         _sighting(reservation, at=at) for id, reservation in listed.items() if _is_new(known.get(id), reservation, at)

@@ -25,7 +25,7 @@ class Sighting:
     """When AWS was asked."""
     is_alive: bool
     ended_at: datetime | None
-    """When its end began, where AWS says so; it bills no more from then on."""
+    """When its end began, if AWS says so; from then on it does not bill."""
     is_spot: bool = False
 
 

@@ -56,7 +56,7 @@ def read_reserved(path: Path) -> dict[str, SeenReservation]:
 
 
 def read_observed(home: Home, ledger: Ledger | None, *, cluster_id: str, region: str) -> Observed:
-    """What is known of the cluster's machines and reservations, with today's prices of those that are in no ledger."""
+    """The observed machines and reservations of the cluster, with today's prices of those that are in no ledger."""
     path = home.observed_file(cluster_id)
     machines, reservations = read_seen(path), read_reserved(path)
     known = set() if ledger is None else {span.instance_id for span in ledger.spans}
@@ -74,7 +74,7 @@ def read_observed(home: Home, ledger: Ledger | None, *, cluster_id: str, region:
 
 
 def note_instances(path: Path, instances: Iterable[InstanceState], *, at: datetime) -> None:
-    """Writes down what is new in a look at `at`.
+    """Writes down what AWS's answer at the instant `at` adds.
 
     A full disk keeps nobody from asking for a status: what was not written is assumed from the ledger, and said so.
     """

@@ -1,4 +1,4 @@
-"""Whose word a screen passes on."""
+"""Sentences about the source of what a screen shows."""
 
 from __future__ import annotations
 

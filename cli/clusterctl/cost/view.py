@@ -129,7 +129,7 @@ def cost_json(seen: CostView) -> dict[str, object]:
 
 
 def remarks(seen: CostView) -> list[str]:
-    """What makes the sums an estimate."""
+    """The reasons why the sums are an estimate."""
     inventory = seen.inventory
     money = "simulated money, at AWS's list prices" if inventory.rehearsal else "an estimate from AWS's list prices"
     dated = "" if inventory.prices_dated is None else f" of {inventory.prices_dated}"

@@ -35,7 +35,7 @@ class RunRequest:
     options: tuple[str, ...] = ()
     """More words for the engine's command line."""
     config_file: Path | None = None
-    """Another than the stack's own."""
+    """Another config file instead of the stack's own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +104,9 @@ class Engine(Protocol):
         """Where the state is kept, a path in full."""
 
     def refresh(self, urns: Sequence[str], *, clears_pending: bool = False) -> None:
-        """Asks the cloud about these resources (none: about all); what is gone leaves the state."""
+        """Asks the cloud about these resources (none given: about all), and removes those that are gone from the
+        state.
+        """
 
     def held_by(self) -> tuple[Lock, ...]:
         """The locks that keep others from the stack."""

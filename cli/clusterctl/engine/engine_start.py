@@ -32,7 +32,7 @@ class EngineStart:
 
     @property
     def is_gone(self) -> bool:
-        """It surely ran on this computer, and does so no more: no process outlives a boot."""
+        """Whether it certainly ran on this computer and does not any more: no process outlives a boot."""
         if self.boot and self.boot == boot_id():
             if self.pids not in ("", pid_namespace()):
                 return False  # in another container: it is not seen from here

@@ -55,7 +55,7 @@ class EngineEnvironment:
     config_file: Path
     """The stack's config; a copy under the home when a real stack is rehearsed."""
     run_token: str
-    """In the environment of every process of the run, so that what is left of it is known."""
+    """A token in the environment of every process of the run, by which leftover processes are found."""
 
     def at(self, region: RegionAccess) -> EngineEnvironment:
         """This environment, told where the rehearsed region listens."""

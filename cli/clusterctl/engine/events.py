@@ -83,7 +83,7 @@ def parse_event(line: str) -> Event | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
-    """Why a run failed, said once."""
+    """Why a run failed; equal reasons are listed once."""
 
     code: str | None
     """AWS's own code, such as InsufficientInstanceCapacity; None when AWS did not say no."""

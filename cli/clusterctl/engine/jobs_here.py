@@ -15,7 +15,7 @@ LONGEST_NAME = 200
 
 
 def note_job(job: str, cluster: str, home: Home) -> None:
-    """Keeps where the job runs, and forgets the oldest; a disk that takes no more is no reason to fail a job."""
+    """Keeps where the job runs, and forgets the oldest; a full disk does not fail the job."""
     with contextlib.suppress(OSError):
         make_private_folder(home.job_clusters_dir)
         known = sorted(home.job_clusters_dir.iterdir(), key=lambda path: path.stat().st_mtime)

@@ -130,7 +130,7 @@ def _half_made(home: Home, wanted: str | None, known: Sequence[str]) -> str | No
 
 
 def _run_of(home: Home, cluster: str) -> Mapping[str, Any]:
-    """What the file of the run says, as it is: engine.run_file reads it too, and takes its time to load."""
+    """The content of the run's file, unchecked: engine.run_file checks it, but takes longer to load."""
     try:
         record = json.loads(home.run_file(cluster).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

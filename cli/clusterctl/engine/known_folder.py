@@ -1,4 +1,4 @@
-"""The stack in the folder from which a known cluster was last run, and what is said where it is not as it was."""
+"""The stack in the folder from which a known cluster was last run, and the errors if that folder has changed."""
 
 from __future__ import annotations
 

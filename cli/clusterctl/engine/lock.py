@@ -57,7 +57,7 @@ class Lock:
 
     @property
     def named(self) -> str:
-        """Who holds it, as a sentence."""
+        """A sentence about who holds the lock."""
         return f"pulumi is changing this stack: started by {self.user} on {self.host} (pid {self.pid}) at {self.since}"
 
     @property
@@ -69,7 +69,7 @@ class Lock:
         return f"{self.named}; wait for it; {told}"
 
     def end_it(self, *, cancel: str) -> str:
-        """The command for that; `cancel`: the one that removes the stack's lock, whoever holds it."""
+        """The command that ends the holder; `cancel`: the command that removes the stack's lock, whoever holds it."""
         return f"kill -INT {self.pid}" if self.is_seen else cancel
 
     @property
@@ -83,7 +83,9 @@ class Lock:
         return not any(is_engine(command_line(pid)) for pid in numbered_within(self.pid))
 
     def _is_older_than(self, start: datetime | None) -> bool:
-        """Whether who has the number now began after the lock; an engine never counts: the clock may have been set."""
+        """Whether the process that has the pid now began after the lock was made; never true of an engine, because
+        the clock may have been set.
+        """
         since = _instant(self.since)
         if start is None or since is None or since + CLOCK_SLACK >= start:
             return False

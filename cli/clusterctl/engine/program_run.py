@@ -32,7 +32,7 @@ OBJECTS_BETWEEN_COLLECTIONS = 50_000
 """With Python's own 700 it looks hundreds of times before the first resource is made."""
 AWS = "pulumi_aws"
 OUTPUTS = "outputs"
-"""The one module whose names a package does not have as its own."""
+"""The only module whose names a package does not export."""
 ON_USE = ("pulumi.automation", "dill")
 """Modules that the SDK imports and a cluster's program does not use."""
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")

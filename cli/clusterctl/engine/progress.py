@@ -32,7 +32,7 @@ class GroupProgress:
 
     @property
     def is_quiet(self) -> bool:
-        """Nothing of it is under way."""
+        """Whether none of the group's resources is being changed."""
         return self.began <= self.done | self.failed
 
 
@@ -104,7 +104,7 @@ def group_line(name: Group, group: GroupProgress, *, now: float, is_ending: bool
 
 
 def live_line(progress: Progress, *, now: float, began_at: float) -> str:
-    """One line about what is under way."""
+    """One line about the resources that are being changed."""
     parts = [
         f"{name} {len(group.done & group.changed)}/{len(group.changed)}"
         for name, group in progress.groups.items()

@@ -72,7 +72,9 @@ def region_endpoint(home: Home, environ: Mapping[str, str]) -> str:
 
 
 def start_beside(home: Home, environ: Mapping[str, str]) -> threading.Thread:
-    """Has the region there when the thread ends, and not the caller wait; why it is not is told to who asks for it."""
+    """Starts the region in a thread, so that the caller need not wait. If that fails, the error is raised later,
+    where the region is used.
+    """
 
     def start() -> None:
         with contextlib.suppress(RehearsalError):

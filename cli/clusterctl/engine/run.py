@@ -63,7 +63,7 @@ def run_engine(engine: Engine, asked: RunRequest) -> RunResult:
     make_private_folder(log.parent)
     with _private(log) as stdout, _private(_error_log(log)) as stderr, log.open("rb") as reader:
         child = _start([*ends_with_parent(), *argv], engine, stdout=stdout, stderr=stderr)
-        engine.begun(child.pid)  # setpriv and the wrapper become the engine: the pid is the one in its lock
+        engine.begun(child.pid)  # setpriv and the wrapper exec the engine, so this pid is the one in its lock
         kept: list[Message] = []
         changes: Counter[str] = Counter()
         with _Interrupts(child, token=environment.run_token, tell=asked.on_interrupt) as interrupts:

@@ -44,7 +44,7 @@ class RunRecord:
     tokens: tuple[str, ...]
     """In the environment of every process that this run starts, and of those it found unfinished."""
     stack: str = ""
-    """As it is typed behind `up` from anywhere; empty in the file of an older clusterctl."""
+    """The stack as it is typed after `up`, from any folder; empty in the file of an older clusterctl."""
     engines: tuple[EngineStart, ...] = ()
     """Those that may have taken the stack's lock, of the unfinished runs before it, too."""
     trial: str = ""
@@ -54,7 +54,7 @@ class RunRecord:
 
     @property
     def is_of_this_boot(self) -> bool:
-        """Its process ids mean something here."""
+        """Whether the run is of this boot, so that its process ids are still valid."""
         return self.host == socket.gethostname() and self.boot == boot_id()
 
 

@@ -42,7 +42,7 @@ def persons_engine(engine: Engine, environ: Mapping[str, str]) -> Engine:
 
 
 def select_for(person: Engine) -> None:
-    """Selects the stack for whoever types `pulumi`, if that changes nothing that others see."""
+    """Selects the stack for a person who types `pulumi`, unless others would notice it."""
     with contextlib.suppress(EngineError, OSError):
         if person.stack.is_rehearsal_project:
             if not person.environment.env.get(STACK_VARIABLE):

@@ -43,7 +43,7 @@ class Stack:
 
     @property
     def cluster_file(self) -> Path:
-        """What a person wrote."""
+        """The person's cluster.yaml."""
         return self.directory / CLUSTER_FILE
 
     @property

@@ -38,7 +38,7 @@ from clusterctl.text.quantities import count
 
 @dataclass(frozen=True, kw_only=True)
 class StackPlan:
-    """A plan and what is said beside it."""
+    """A plan, and the notes that are shown with it."""
 
     plan: ClusterPlan
     config: ClusterConfig
@@ -121,7 +121,7 @@ def size_note_of(stack: Stack, settings: StackSettings, *, in_file: str | None, 
 def further_problems(
     config: ClusterConfig, unsound: Unsound, *, catalog: Catalog, now: datetime, is_rehearsal: bool
 ) -> tuple[ConfigProblem, ...]:
-    """What is wrong with the parts of a configuration that are sound, beside what is not."""
+    """The further problems of a broken configuration: those of its sound parts."""
     found = problems_of_sound_parts(config, unsound, catalog=catalog, now=now)
     if is_rehearsal or not is_sound(("access",), unsound):
         return found
@@ -132,7 +132,7 @@ def further_problems(
 
 
 def judged_for_aws(planned: ClusterPlan, config: ClusterConfig) -> ClusterPlan:
-    """The plan with what is wrong with it on AWS and harmless in a rehearsal."""
+    """The plan with the problems that matter on AWS but not in a rehearsal."""
     return dataclasses.replace(planned, problems=(*refused_on_aws(config.access), *planned.problems))
 
 

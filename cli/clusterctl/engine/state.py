@@ -40,7 +40,7 @@ class StateResource:
     is_external: bool = False
     """Read by the program, and not its own."""
     is_protected: bool = False
-    """The engine deletes it for nobody."""
+    """Whether it is protected, so that the engine deletes it in no run."""
     is_replaced: bool = False
     """Another of its URN is there already; the next run of the engine ends this one."""
     is_ended: bool = False
@@ -104,7 +104,7 @@ class StackState:
 
     @property
     def cluster_id(self) -> str | None:
-        """Of the Identity."""
+        """The cluster's id, from the Identity resource."""
         identity = self.find(IDENTITY_TYPE)
         return None if identity is None else str(identity.outputs.get("cluster_id") or "") or None
 

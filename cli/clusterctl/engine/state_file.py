@@ -53,7 +53,7 @@ class KeptState:
             self._next_look = began + max(LOOK_S, LOOKS_COST * took_s)
 
     def end(self) -> None:
-        """Lets go of it after a run, unless it is what is left."""
+        """Deletes the copy after a run, unless it is the only whole state."""
         if self._file is not None and is_whole(self._file):
             _kept(self._file).unlink(missing_ok=True)
 

@@ -28,7 +28,7 @@ _PLUGINS = ("pulumi-resource-", "clusterctl_infra.provider", "clusterctl_rehears
 
 
 def end_run(token: str) -> int:
-    """Ends what is left of the run with this token, the engine politely; says how many processes that were."""
+    """Ends the remaining processes of the run with this token, the engine gracefully; returns how many there were."""
     strays = run_processes(token)
     engines = [process for process in strays if is_engine(command_line(process.pid))]
     send(engines, signal.SIGINT)

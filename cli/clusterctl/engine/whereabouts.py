@@ -31,7 +31,7 @@ from clusterctl.home import Home
 from clusterctl.text.next_commands import stack_words
 
 PROJECT_FILES = ("Pulumi.yaml",)
-"""What the engine ends a stack by; cluster.yaml says what is to be, and is not asked."""
+"""The files that the engine needs to end a stack; cluster.yaml is not needed for that."""
 
 
 class Load(Protocol):
@@ -52,7 +52,7 @@ class Whereabouts:
 
     stack: Stack
     rehearse: bool
-    """A real stack on the stand-in."""
+    """Whether a real stack is rehearsed on the stand-in."""
     name: str
     region: str
     shown: str

@@ -98,8 +98,8 @@ class App:
     def function(self, **arguments: Unpack[FunctionArguments]) -> Callable[[Callable[P, R]], RemoteFunction[P, R]]:
         """The decorator of a function that runs on nodes; `FunctionArguments` and docs/python.md have every argument.
 
-        Raises UsageError for what is wrong or not built yet, TypeError for what nobody knows, before anything is
-        started.
+        Raises UsageError for an argument that is wrong or not built yet, TypeError for an unknown one, before
+        anything is started.
         """
         built = (*JOB, *OWN)
         others = [name for name in arguments if name not in built]

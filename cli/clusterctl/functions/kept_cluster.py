@@ -67,7 +67,7 @@ def inventory_file(cluster: AppCluster, home: Home) -> Path:
 
 
 def text_of(file: Path) -> str | None:
-    """What is in a file; None where it cannot be read."""
+    """The text of a file; None if it cannot be read."""
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

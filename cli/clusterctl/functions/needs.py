@@ -56,7 +56,7 @@ class ClusterNeeds:
     fabric_word: str | None = None
     """How the fabric was asked for, as it was written."""
     link: str | None = None
-    """What is asked to lie between the GPUs of a node, in lower case."""
+    """The link that is asked for between the GPUs of a node, in lower case."""
     priority: str | None = None
     max_price_per_hour: float | None = None
     """Of one node, in US dollars."""
@@ -74,7 +74,7 @@ ARGUMENT = {"fabric": "internode_interconnect", "link": "intranode_interconnect"
 
 
 def merged(needs: Mapping[str, ClusterNeeds]) -> ClusterNeeds:
-    """What the one cluster of these functions has. `needs`: function's name → its own.
+    """What the cluster of these functions needs. `needs`: function's name → its own.
 
     Raises UsageError where two of them contradict each other.
     """
@@ -182,7 +182,7 @@ def link_of(word: str) -> str:
 
 
 def refuse_priority(word: str) -> None:
-    """Raises UsageError for a priority that there is none of."""
+    """Raises UsageError for a priority that does not exist or is not built yet."""
     if word == "low":
         told = "priority='low' is not built yet: spot machines are `capacity: spot` of a cluster.yaml"
         raise UsageError(f"{told}; functions run there with cluster=", hint=HINT)

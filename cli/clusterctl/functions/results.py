@@ -1,4 +1,4 @@
-"""What the ranks of a function gave: brought from the nodes, with a bound, and read.
+"""The return values of a function's ranks: fetched from the nodes, within a limit, and unpickled.
 
 A value is unpickled, and unpickling runs what the pickle says: whoever can write as the login user on a node of the
 task can run code here. So it is read only for those who ask for it, and after the version of Python was compared.

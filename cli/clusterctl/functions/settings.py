@@ -120,7 +120,7 @@ class FunctionArguments(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Arguments:
-    """What a person gave to `@app.function`, as it is."""
+    """The arguments of `@app.function`, unchecked."""
 
     cluster: str | None = None
     num_instances: int | None = None

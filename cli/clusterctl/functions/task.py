@@ -269,4 +269,4 @@ def secure_own_home() -> None:
 
 
 def _show_nothing(item: OutputLine | Notice) -> None:
-    """For those who wait alone."""
+    """Shows no output, for callers that only wait."""

@@ -28,7 +28,7 @@ from clusterctl.text.quantities import count
 
 @dataclass(frozen=True, kw_only=True)
 class HostsDown:
-    """What was asked for."""
+    """The `down` of a cluster of hosts that a person asked for."""
 
     inventory: Inventory
     is_agreed: bool

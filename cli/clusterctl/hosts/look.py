@@ -1,4 +1,6 @@
-"""What a host is like before anything is changed on it: one look over SSH, its parser, and what is refused."""
+"""The check of a host before anything is changed on it: one command over SSH, its parser, and the reasons to refuse
+the host.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ NOT_FREE = {
     "link": "there is a symbolic link in it, and systemd mounts at no link; write the path that readlink -f prints",
     "files": "something lies there, which a mount would hide; move it away, or mount elsewhere",
 }
-"""Why nothing can be mounted at a path, by what is there."""
+"""What is at a path → why nothing can be mounted there."""
 COMMAND = r"""
 export LC_ALL=C
 say() { printf '%s %s\n' "$1" "$2"; }
@@ -79,7 +81,7 @@ say end yes
 
 @dataclass(frozen=True, kw_only=True)
 class HostLook:
-    """What one host said."""
+    """The answers of one host."""
 
     clock_s: int
     """Seconds since 1970."""

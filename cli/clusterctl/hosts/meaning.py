@@ -63,7 +63,7 @@ def nodes_of(name: str, hosts: Sequence[RecordedHost], ranks: Sequence[int] = ()
 
 
 def node_plans(config: HostsConfig, record: HostsRecord) -> tuple[NodePlan, ...]:
-    """What each host is told, by slot; an order of ranks comes with the membership."""
+    """The facts that each host gets, by slot; the order of ranks comes with the membership."""
     return tuple(
         NodePlan(
             cluster=record.name,

@@ -80,7 +80,7 @@ class HostsRecord:
 
     @property
     def slot_ranks(self) -> tuple[int, ...]:
-        """The rank of each slot that there is now."""
+        """The rank of each slot that exists now."""
         return kept_ranks(self.ranks, nodes=len(self.hosts))
 
     def __repr__(self) -> str:
@@ -166,7 +166,7 @@ def keep_inventory(inventory: Inventory, home: Home) -> None:
 
 
 def forget_record(name: str, home: Home) -> None:
-    """The cluster is no more: its record, inventory and known_hosts file go."""
+    """Removes the record, inventory and known_hosts file of a cluster that has ended."""
     cluster = name + HOSTS_SUFFIX
     for path in (home.inventory_file(cluster), home.keys_dir / cluster / "known_hosts", _file(name, home)):
         path.unlink(missing_ok=True)

@@ -54,7 +54,7 @@ PHASE_S = 60.0
 
 @dataclass(frozen=True, kw_only=True)
 class HostsUp:
-    """What was asked for."""
+    """The `up` of a cluster of hosts that a person asked for."""
 
     folder: HostsFolder
     is_agreed: bool
@@ -146,7 +146,7 @@ def _refuse_lost_jobs(
 
 
 def _agree(request: HostsUp, before: HostsRecord | None, record: HostsRecord, output: Output) -> None:
-    """Returns when the person agrees to what is written on machines of somebody's. Raises UsageError."""
+    """Returns when the person agrees to the changes on these hosts. Raises UsageError."""
     new = new_slots(before, record)
     is_other_work = before is not None and record.work not in ("", before.work)
     if request.is_agreed or not (new or record.leaving or is_other_work):

@@ -69,7 +69,7 @@ class Attached:
         return self.tell_end(state, output, as_json=as_json)
 
     def tell_end(self, state: JobState, output: Output, *, as_json: bool) -> int:
-        """How it ended; its exit code."""
+        """Says how the job ended, and returns its exit code."""
         if as_json:
             output.json(state_json(state), is_line=True)
         output.note(ended_text(state))

@@ -23,7 +23,7 @@ KEEP_S = 60.0
 
 
 def keep_all(inventory: Inventory, home: Home) -> list[str]:
-    """Brings the output of jobs that is not here yet; gives the lines that a person is told."""
+    """Fetches the output of jobs that is not here yet; returns the lines to show."""
     began_s = time.monotonic()
     try:
         nodes = JobNodes(inventory=inventory, keys=usable_keys(inventory, home), deadlines=Deadlines.within(CONNECT_S))

@@ -33,7 +33,7 @@ class JobEvent:
 
 
 def merged_events(by_slot: Mapping[int, Iterable[Any]]) -> list[JobEvent]:
-    """All of them by time; what is none is left out, for nodes say this."""
+    """The events of all nodes, by time; malformed ones are left out, because the text comes from nodes."""
     found = []
     for slot, rows in by_slot.items():
         for row in rows:

@@ -57,13 +57,13 @@ Item = OutputLine | NodeState | Notice
 
 
 def output_line(slot: int, line: str) -> OutputLine:
-    """From `SECONDS RANK TEXT`, as nodes keep output. Raises ValueError for what is none, as a line that was torn."""
+    """From `SECONDS RANK TEXT`, as nodes keep output. Raises ValueError for anything else, such as a torn line."""
     at_s, rank, text = line.split(" ", 2)
     return OutputLine(slot=slot, at_s=checked_time(at_s), rank=checked_rank(rank), text=text)
 
 
 class JobFollowing:
-    """What the nodes' threads tell, for the one that shows it."""
+    """The queue from the threads that read nodes to the one that shows their lines."""
 
     def __init__(
         self, nodes: JobNodes, members: tuple[InventoryNode, ...], *, job: str, attempt: int, is_followed: bool = True
@@ -116,7 +116,7 @@ class JobFollowing:
 
     def _hear(self, node: InventoryNode, chunk: bytes) -> None:
         *rows, rest = (self._rest[node.slot] + chunk).split(b"\n")
-        # What is longer than any line is none: its end is no line either.
+        # Longer than any line: neither this nor its rest is a line.
         self._rest[node.slot] = rest if len(rest) <= MOST_ROW_BYTES else b"-"
         for row in rows:
             try:

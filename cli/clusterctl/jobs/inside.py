@@ -29,7 +29,7 @@ HINT = "clusterctl job --help"
 
 @dataclass(frozen=True, kw_only=True)
 class InsideRequest:
-    """What is to run, and where."""
+    """The command of `job exec`, and the nodes or the rank that it runs beside."""
 
     job: JobState
     members: tuple[InventoryNode, ...]

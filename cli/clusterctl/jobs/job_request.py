@@ -78,7 +78,7 @@ def carry_out(flags: JobFlags, output: Output) -> int:
 
 
 def _carry_out_there(flags: JobFlags, output: Output) -> int:
-    """As the job's nodes know it."""
+    """Carries the verb out with what the job's nodes say."""
     inventory = chosen_cluster(flags.cluster)
     nodes = job_nodes(inventory, connect_timeout_s=flags.connect_timeout_s)
     job = known_job(nodes, flags.name)

@@ -41,7 +41,7 @@ class JobState:
 
     @property
     def is_over(self) -> bool:
-        """Whether it can change no more."""
+        """Whether the state is final."""
         return self.state in judge.FINAL
 
     @property

@@ -47,7 +47,7 @@ class KeptJob:
     kept_s: float
 
     def node_folder(self, slot: int) -> Path:
-        """What came from one node."""
+        """The folder of what one node sent."""
         return self.folder / f"node-{slot}"
 
 

@@ -22,7 +22,7 @@ LIST_S = 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class KnownJobs:
-    """What was heard."""
+    """The jobs that nodes reported, and the nodes that did not answer."""
 
     jobs: Sequence[JobState]
     """Those that go on first, then the newest."""

@@ -53,7 +53,7 @@ class Launch:
 
 
 def chosen_launch(words: Sequence[str], launcher: str | None) -> Launch:
-    """The launcher that was named, else the one that is certain. Raises UsageError."""
+    """The launcher that was named, else the one that follows from the program. Raises UsageError."""
     if not words or not words[0]:
         raise UsageError("no program was named: write it after --", hint=HINT)
     if launcher is not None and launcher not in LAUNCHERS:

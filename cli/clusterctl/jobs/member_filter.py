@@ -1,4 +1,4 @@
-"""What of an archive's entries may be written below a folder, on every Python that there is.
+"""Which entries of an archive may be written below a folder, on every supported Python.
 
 Python has it as `tarfile.data_filter` since 3.11.4 (PEP 706); Debian 12 has 3.11.2.
 """

@@ -31,7 +31,7 @@ IGNORED = (
 )
 """Where there is no git: what nobody means to send."""
 SECRET = (".env", ".env.*", "*.pem", "*.key", "id_rsa", "id_ed25519", "id_ecdsa", ".netrc", "credentials")
-"""Names that mostly hold what is nobody else's business."""
+"""Patterns of files that usually contain secrets."""
 EXAMPLES = ("*.example", "*.sample", "*.template")
 ASK_BYTES = 500 * 1024 * 1024
 GIT_S = 60

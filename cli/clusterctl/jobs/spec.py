@@ -27,7 +27,7 @@ NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 FIRST_PORT, PORTS = 28000, 1000
 AUTO = "auto"
 AS_ASKED = ("python", "requirements", "requires_python", "setup", "image", "has_own_tmp")
-"""What of a request its nodes read as it is."""
+"""The fields of a request that go to its nodes unchanged."""
 HINT = "clusterctl run --help"
 
 
@@ -67,7 +67,7 @@ class JobRequest:
     has_own_tmp: bool = False
     """Whether /tmp is a folder of the job's own."""
     workflow: Mapping[str, Any] | None = None
-    """Of which workflow it is a task; nodes only keep it."""
+    """The workflow that it is a task of; nodes only store it."""
     by: str
 
 
@@ -149,7 +149,7 @@ def _left(request: JobRequest, free: int, gpus: int) -> str:
 
 
 def _gpu_problems(request: JobRequest, gpus: Mapping[int, int]) -> list[str]:
-    """What does not fit the GPUs that each slot has: one line for all nodes of which the same is true."""
+    """The problems with each slot's GPUs: one line for all nodes that have the same problem."""
     slots_by_problem: dict[str, list[int]] = {}
     for node in request.nodes:
         if problem := _gpu_problem(request, gpus[node.slot]):

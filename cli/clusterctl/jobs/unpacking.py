@@ -25,13 +25,13 @@ MOST_NAME = 4096
 """Characters: PATH_MAX of Linux."""
 MOST_DEPTH = 100
 MOST_LEFT_OUT = 100
-"""Names that are told."""
+"""How many left-out names are reported."""
 STAGING_PREFIX = ".clusterctl-cp-"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Unpacked:
-    """What an archive gave."""
+    """What was unpacked from an archive, and what was left out."""
 
     files: int = 0
     size_bytes: int = 0

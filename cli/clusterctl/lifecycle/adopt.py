@@ -56,7 +56,9 @@ def look_up(
     now: datetime,
     offered: AdoptedCapacity | None = None,
 ) -> Adopted:
-    """What is named, as AWS describes it now. Raises CloudError where the cluster cannot use it."""
+    """The named network and reservation, as AWS describes them now. Raises CloudError where the cluster cannot use
+    it.
+    """
     config = intent.config
     staying = len([slot for slot in living_slots(clients, state) if slot < config.nodes])
     machines = config.nodes - staying

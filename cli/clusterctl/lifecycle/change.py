@@ -65,7 +65,7 @@ class Change:
     previous: RunRecord | None
     """A run that did not come to a good end."""
     clients_at: ClientsAt = AwsClients.at
-    """Makes what AWS is asked through."""
+    """Makes the clients for AWS."""
     _made: dict[RegionAccess | None, Clients] = field(default_factory=dict)
     _begun: list[str] = field(default_factory=list)
     """What was done that may have changed something."""
@@ -88,7 +88,7 @@ class Change:
 
     @property
     def is_rehearsal(self) -> bool:
-        """Nothing here can reach AWS."""
+        """Whether this is a rehearsal, in which nothing can reach AWS."""
         return self.engine.environment.rehearsal
 
     @property
@@ -107,7 +107,7 @@ class Change:
         return self._clients(self._rehearsed())
 
     def tell(self, text: str) -> None:
-        """A line about a repair."""
+        """Shows a line about a repair."""
         self.output.note(f"  repair   {text}")
 
     def read_state(self) -> tuple[StackState | None, bool]:
@@ -149,7 +149,7 @@ class Change:
             self._has_plugin = True
 
     def clear_up(self) -> None:
-        """Ends what is left of this change's own engine, which was killed: parts that work on, and its lock.
+        """Ends what a killed engine of this change left behind: processes that still run, and its lock.
 
         Raises EngineError.
         """
@@ -277,7 +277,9 @@ class Change:
 
     @contextlib.contextmanager
     def trying(self, trial_id: str) -> Iterator[None]:
-        """While entered, the record of this run says what AWS is asked for room with: it is ended whoever is killed."""
+        """While entered, the run's record names the trial reservation, so that the next command can end it if this
+        one is killed.
+        """
         self._note_trial(trial_id)
         self._begun.append(TRIAL)
         try:
@@ -290,7 +292,7 @@ class Change:
         self._forget_trial()
 
     def end_left_trial(self) -> None:
-        """Ends what a killed run left when it asked for room; what AWS does not let go is told, and ends by itself."""
+        """Ends the trial reservation of a killed run; one that AWS refuses to end is reported, and ends by itself."""
         left = self.previous
         if left is None or not left.trial:
             return

@@ -68,7 +68,9 @@ def holds_data(state: StackState) -> bool:
 
 
 def others_in(state: StackState) -> tuple[str, ...]:
-    """What else a person's own program keeps there, as `Table users`: what may hold data, and what is protected."""
+    """Other resources of a person's own program, such as `Table users`: those that may hold data, and protected
+    ones.
+    """
     others = (resource for resource in state.resources if resource.is_custom and resource.type not in KINDS)
     return tuple(
         f"{resource.type.rpartition(':')[2]} {resource.urn.rpartition('::')[2]}"

@@ -54,14 +54,14 @@ class DeadlineRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class Move:
-    """From which end to which."""
+    """A deadline's move: the old end and the new one."""
 
     before: datetime
     after: datetime
 
     @property
     def is_later(self) -> bool:
-        """The nodes are told before AWS is: they are what ends first."""
+        """Whether the deadline does not move earlier; then nodes get it before AWS does, because they end first."""
         return self.after >= self.before
 
     def added(self, cluster_plan: ClusterPlan) -> Spending:

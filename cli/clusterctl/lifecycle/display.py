@@ -45,7 +45,7 @@ class Display:
         self.live()
 
     def end(self) -> None:
-        """Shows the lines of what is left."""
+        """Shows the lines of the remaining groups."""
         now = time.monotonic()
         for group in GROUPS:
             if self.progress.groups[group].changed:

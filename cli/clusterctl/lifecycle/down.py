@@ -122,7 +122,7 @@ class Down:
 
 
 def read_state_of(down: Down, state: StackState) -> WithState:
-    """What is known of the cluster before its file is read."""
+    """The state of the stack, read before cluster.yaml is."""
     change = down.change
     return WithState(stack=change.stack, state=state, shown=down.request.where.shown, now=utc_now(), held=change)
 

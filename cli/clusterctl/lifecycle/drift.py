@@ -29,11 +29,11 @@ REHEARSAL_POLL_S = 0.3
 
 @dataclass(frozen=True, kw_only=True)
 class Missing:
-    """An instance of the state that runs no more."""
+    """An instance of the state that does not run any more."""
 
     known: SlotInstance
     seen: InstanceState | None
-    """None: AWS shows it no more."""
+    """None: AWS does not show it any more."""
 
     @property
     def why(self) -> str:
@@ -41,7 +41,7 @@ class Missing:
         return "AWS does not know it" if self.seen is None else self.seen.told
 
     def told(self, *, nodes: int) -> str:
-        """What is said of it by an `up` that goes to so many nodes."""
+        """The line about it, for an `up` to this many nodes."""
         remade = "; the slot is remade" if self.known.slot < nodes else ""
         return f"slot {self.known.slot}: {self.known.instance_id} is gone ({self.why}){remade}"
 
@@ -72,7 +72,7 @@ def living_slots(clients: Clients, state: StackState) -> frozenset[int]:
 
 
 def gone_spot_machines(clients: Clients, state: StackState) -> tuple[str, ...]:
-    """URNs of the state's spot machines that AWS has no more. Raises CloudError.
+    """URNs of the state's spot machines that AWS no longer has. Raises CloudError.
 
     AWS deletes a spot request four hours after its machine has ended (EC2 API, DescribeSpotInstanceRequests), and the
     provider cancels it before it ends the machine: it fails at a request that is not there, though it takes a machine
@@ -90,7 +90,7 @@ def gone_spot_machines(clients: Clients, state: StackState) -> tuple[str, ...]:
 
 
 def gone_reservations(clients: Clients, state: StackState) -> tuple[str, ...]:
-    """URNs of the state's reservations that AWS holds no more: an early end cancels them. Raises CloudError."""
+    """URNs of the state's reservations that AWS no longer holds: an early end cancels them. Raises CloudError."""
     known = state.of_type(RESERVATION_TYPE)
     if not known or state.cluster_id is None:
         return ()
@@ -120,7 +120,7 @@ def lost_beside(clients: Clients, state: StackState) -> tuple[StateResource, ...
 
 
 def lost_ways_out(clients: Clients, state: StackState) -> tuple[StateResource, ...]:
-    """The NAT gateway and the elastic IPs of the state that AWS has no more. Raises CloudError."""
+    """The NAT gateway and the elastic IPs of the state that AWS no longer has. Raises CloudError."""
     kinds = tuple(kind for kind in WAY_OUT_KINDS if any(state.of_type(type) for type in kind.types))
     return () if state.cluster_id is None or not kinds else _not_there(clients, state, state.cluster_id, kinds)
 

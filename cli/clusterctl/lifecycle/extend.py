@@ -120,7 +120,7 @@ class Extension:
 
     @property
     def unmoved(self) -> str:
-        """What is said where not all was moved."""
+        """The sentence about what was not moved."""
         ends = min(self.move.before, self.move.after)
         return f"What was not moved ends the cluster at {clock(ends, self.planned.now)}."
 
@@ -249,7 +249,7 @@ def tell_nodes(extension: Extension) -> Mapping[int, str]:
 
 
 def keep_settings(change: Change, changes: Mapping[str, str | None]) -> None:
-    """Writes them into the stack's config, so that any later `up` finishes what is cut off here."""
+    """Writes the new deadline into the stack's config, so that a later `up` finishes an interrupted extend."""
     config_file = change.engine.environment.config_file
     kept = {key: value for key, value in changes.items() if key not in SIZE_KEYS}
     write_config(config_file, with_values(read_config(config_file), kept))

@@ -75,7 +75,7 @@ def nothing_is_left(change: Change, before: StackState) -> bool:
 
 
 def _beside_another(change: Change, ran: Ran, before_text: str, *, shown: str) -> str:
-    """What is left where somebody else is changing the stack now: nothing of theirs may be undone."""
+    """What is left when another command is changing the stack now, whose work must not be undone."""
     if not ran.has_made:
         write_config(change.engine.environment.config_file, before_text)
         change.finish()

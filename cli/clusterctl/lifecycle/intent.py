@@ -1,4 +1,6 @@
-"""What is wanted of a stack: its configuration, its settings as they will be, and the plan of both with the state."""
+"""What a person wants of a stack: its configuration, its future settings, and the plan that follows from both and
+the state.
+"""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def look_for(known: Inventory, clients: Clients) -> Look:
 
 
 def billing(seen: Look) -> tuple[CloudResource, ...]:
-    """What of it costs money."""
+    """The resources that cost money."""
     return tuple(thing for thing in seen.things if bill_of(thing) is not None)
 
 

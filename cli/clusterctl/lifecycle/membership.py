@@ -121,7 +121,7 @@ def install_line(size: int, *then: str) -> str:
 
 @functools.cache
 def later_modules() -> bytes:
-    """What INSTALLER takes."""
+    """The input of INSTALLER: the modules, as JSON."""
     return json.dumps(dict(later_sources())).encode()
 
 

@@ -30,7 +30,7 @@ class NewerMembership:
 
     highest: int
     told: str
-    """What was found, as a person is told."""
+    """The sentence for a person about what was found."""
 
 
 def newer_membership(watches: Sequence[NodeWatch], *, known: int) -> NewerMembership | None:

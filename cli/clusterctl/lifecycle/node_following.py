@@ -42,7 +42,7 @@ class Followed(Protocol):
 
     @property
     def is_final(self) -> bool:
-        """Nothing more is wanted of it."""
+        """Whether nothing more is expected of the node."""
 
     @property
     def scripts(self) -> bytes | None:
@@ -53,10 +53,10 @@ class Followed(Protocol):
         """What the node is to have, now that it is ready; None: it is not ready, or the membership is not known yet."""
 
     def reported(self, report: NodeReport) -> None:
-        """The node said this."""
+        """Notes what the node reported."""
 
     def troubled(self, why: str, *, failure: NodeFailure | None = None) -> None:
-        """The try came to nothing."""
+        """Notes that an attempt to reach the node failed."""
 
     def delivered(self, refusal: str | None) -> None:
         """The node has its scripts, or why it did not take them."""

@@ -38,7 +38,7 @@ AWS_PHASE_S = 120.0
 
 
 EVERY_S = 10.0
-"""So often who is waited for is told where there is no living line."""
+"""How often the names of missing nodes are printed, if no live line shows them."""
 
 
 def patience_of(config: ClusterConfig, *, is_rehearsal: bool) -> Patience:
@@ -52,7 +52,7 @@ def patience_of(config: ClusterConfig, *, is_rehearsal: bool) -> Patience:
 
 
 def what_helps(bad: Sequence[NodeWatch], inventory: Inventory) -> str:
-    """The command to type.
+    """The command that helps.
 
     Machines that are gone are made by the next `up`; a node whose boot failed stays as it is until it is replaced; of
     others more may come.
@@ -240,7 +240,7 @@ class LostMachines:
             self.look_now()
 
     def look_now(self) -> None:
-        """Asks, and tells the watch."""
+        """Asks the nodes once, and notes the answers in the watch."""
         with contextlib.suppress(CloudError):
             seen = instances_of(self._change.clients, self._inventory.cluster_id)
             lost = lost_slots(self._watch.now(), self._inventory, seen)

@@ -34,7 +34,7 @@ class Held:
     change: Change
     state: StackState
     was_cut_off: bool
-    """A run before this one was."""
+    """Whether an earlier run was interrupted."""
 
 
 @contextlib.contextmanager

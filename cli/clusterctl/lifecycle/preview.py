@@ -21,7 +21,7 @@ from clusterctl.text.node_set import fold_names
 HOST_KEY = "host_key"
 """Follows from the cluster's seed, which is a secret here and never changes."""
 _SHOWN = ("image", "instance_type", "subnet")
-"""Facts that people know by their values; of the others only that they changed is told."""
+"""Facts whose values are shown; for the others only that they changed."""
 _NAMES = {"instance_type": "instance type", "subnet": "network.node_subnet_cidr"}
 
 

@@ -103,12 +103,12 @@ def replace_held(
 
 @dataclass(frozen=True, kw_only=True)
 class Replacement:
-    """What the engine is told to do."""
+    """The replacement of one node's machine, as the engine carries it out."""
 
     targets: tuple[str, ...]
     """URNs, the instance's first."""
     is_gone: bool
-    """AWS has the machine no more."""
+    """Whether AWS no longer has the machine."""
     nodes: int
     """As many as there are: other changes of the config wait."""
 
@@ -205,7 +205,7 @@ def instances_in(state: StackState, slot: int) -> tuple[str, ...]:
 
 
 def what_is_left(state: StackState, slot: int) -> str:
-    """What is said of the slot, and of the others, after a replacement that failed."""
+    """The sentence about the slot, and about the others, after a failed replacement."""
     slots = {machine.slot for machine in state.machines}
     left = "its machine runs on" if slot in slots else "it has no machine now"
     left += f", and {empty_places_bill(state.empty_places)}" if state.empty_places else ""

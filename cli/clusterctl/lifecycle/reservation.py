@@ -37,7 +37,7 @@ def forget_ended(change: Change, state: StackState) -> StackState:
 
 
 def left_the_state(state: StackState, urns: Collection[str]) -> tuple[str, ...]:
-    """Those of `urns` that `state` has no more."""
+    """The `urns` that are not in `state` any more."""
     kept = {resource.urn for resource in state.resources}
     return tuple(urn for urn in urns if urn not in kept)
 

@@ -69,7 +69,7 @@ def is_as_before(state: StackState, before: StackState) -> bool:
 
 
 def nothing_made(state: StackState, *, shown: str) -> str:
-    """What is said of a run that failed before it made anything."""
+    """The sentence about a run that failed before it made anything."""
     if state.is_empty:
         return "Nothing was made: no node runs, nothing bills."
     if nodes := len(state.machines):
@@ -82,7 +82,7 @@ def nothing_made(state: StackState, *, shown: str) -> str:
 
 
 def what_runs_on(state: StackState, *, nodes: int, shown: str) -> str:
-    """What is left of a cluster that was not made smaller for its failure."""
+    """The sentence about a cluster that keeps its size after a failed `up`."""
     slots = {machine.slot for machine in state.machines}
     missing = [str(slot) for slot in range(nodes) if slot not in slots]
     gone = f"{'slot' if len(missing) == 1 else 'slots'} {', '.join(missing)} missing; " if missing else ""

@@ -83,7 +83,7 @@ def room_words(candidates: Sequence[Candidate], cluster_plan: ClusterPlan) -> st
 
 
 def chosen(change: Change, planned: WithPlan) -> WithPlan:
-    """What is to be made, with the type and zone that AWS has room in. Raises NoCapacity, CloudError."""
+    """The plan, with the type and zone that AWS has capacity for. Raises NoCapacity, CloudError."""
     candidates = planned.candidates
     if not candidates:
         return planned
@@ -129,7 +129,7 @@ def _rows(answers: Sequence[Answer], *, places: int) -> Iterator[tuple[str, str,
 
 
 def _no_room(answers: Sequence[Answer], planned: WithPlan) -> CloudError:
-    """NoCapacity where waiting may help."""
+    """The error for a lack of capacity; NoCapacity if waiting may help."""
     names = dict.fromkeys(answer.candidate.instance_type for answer in answers)
     zones = dict.fromkeys(answer.candidate.zone for answer in answers)
     lacks = next((answer for answer in answers if answer.refusal in NO_ROOM), None)

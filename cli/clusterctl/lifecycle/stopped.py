@@ -1,4 +1,4 @@
-"""What a person who stopped a run is told."""
+"""The sentences for a person who has stopped a run."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def selecting(change: Change, *, is_new: bool) -> AbstractContextManager[None]:
 
 
 def plan_up(up: Up, written: Intent, state: StackState) -> WithPlan:
-    """What is wanted of this state and of what exists, and its plan. Raises ConfigError, CloudError."""
+    """The intent for this state and for existing resources, with its plan. Raises ConfigError, CloudError."""
     change, now = up.change, utc_now()
     if state.cluster_id is None:
         written = of_a_new_life(written, change.stack, fresh_prices=change.home.prices_file)
@@ -174,7 +174,7 @@ def plan_up(up: Up, written: Intent, state: StackState) -> WithPlan:
 
 
 def choose(up: Up, planned: WithPlan) -> WithPlan:
-    """What is made, of the type and in the zone that AWS has room in. Raises NoCapacity, CloudError."""
+    """The plan, with the type and zone that AWS has capacity for. Raises NoCapacity, CloudError."""
     decided = chosen(up.change, planned)
     if decided.plan.instance_type != planned.plan.instance_type:  # checked so far was the dearest
         run_checks("up", WithPreview(**vars(decided), makes_machines=True), after=WithIntent)
@@ -182,7 +182,7 @@ def choose(up: Up, planned: WithPlan) -> WithPlan:
 
 
 def planned_now(planned: WithPlan) -> WithPlan:
-    """The plan made anew: whoever was asked may have thought about it until after the deadline."""
+    """The plan, made again for the present time: the person may have taken until after the deadline to answer."""
     now = utc_now()
     begins = plan_time(planned.offering, now)
     return replace(planned, now=now, plan=plan_of(planned.intent, planned.state, now=begins))
@@ -194,7 +194,7 @@ def with_account(clients: Clients, intent: Intent) -> Intent:
 
 
 def show_preview(up: Up, planned: WithPlan) -> tuple[NodePreview, ...]:
-    """Says what is made, and what happens to machines that run. Returns those that are made anew."""
+    """Shows what will be made, and what happens to running machines. Returns the machines that will be replaced."""
     output, is_rehearsal = up.change.output, up.change.is_rehearsal
     output.note(headline(planned.plan, is_rehearsal=is_rehearsal))
     for line in warning_lines(planned.plan, overrides=planned.intent.settings.overrides):
@@ -273,7 +273,9 @@ def ask(up: Up, previewed: WithPreview) -> bool:
 
 
 def repair(up: Up, planned: WithPlan, *, anew: frozenset[int]) -> tuple[StackState, Intent]:
-    """The state without what AWS has no more, after the repair; and the intent, with a reservation if there is one."""
+    """The state after the repair, without what AWS no longer has; and the intent, with a reservation if there is
+    one.
+    """
     change, nodes = up.change, len(planned.plan.slots)
     wait_for_ending(change, planned.state, again=f"clusterctl up {up.shown}")
     state = change.mend(planned.state, was_cut_off=up.was_cut_off)
@@ -283,7 +285,7 @@ def repair(up: Up, planned: WithPlan, *, anew: frozenset[int]) -> tuple[StackSta
 
 
 def forget_missing(change: Change, state: StackState, *, nodes: int, was_cut_off: bool) -> StackState:
-    """The state without the instances that AWS has no more, so that their slots alone are remade."""
+    """The state without the instances that AWS no longer has, so that only their slots are remade."""
     missing = missing_instances(change.clients, state, tell=change.tell)
     for instance in missing:
         change.tell(instance.told(nodes=nodes))

@@ -62,7 +62,7 @@ class Written:
 
 
 def read_written(request: UpRequest, stack: Stack, home: Home) -> Written:
-    """What is asked for, before the state is known. Raises ConfigError."""
+    """The intent as far as it is known without the state. Raises ConfigError."""
     folder = config_folder(stack, home=home, rehearse=request.rehearse)
     config_text = own_config(folder / stack.config_file.name, written_for=stack.config_file)
     values, in_file = config_values(config_text), size_in_file(stack.cluster_file)

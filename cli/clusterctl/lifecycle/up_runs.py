@@ -52,10 +52,10 @@ class Runs:
 
 @dataclass(frozen=True, kw_only=True)
 class Ran:
-    """How they ended."""
+    """How the engine's runs ended."""
 
     result: RunResult
-    """Of the last one."""
+    """The result of the last run."""
     has_made: bool = False
     """One before it came to its end: what that made is there, and bills."""
 

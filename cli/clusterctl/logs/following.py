@@ -51,7 +51,7 @@ def followed(request: LogRequest) -> Iterator[LogLine | Notice]:
 
 
 class Following:
-    """What the nodes' threads tell, for the one that shows it."""
+    """The queue from the threads that read nodes to the one that shows their lines."""
 
     def __init__(self, request: LogRequest, *, now: Callable[[], float] = time.monotonic) -> None:
         self._request = request

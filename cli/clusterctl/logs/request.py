@@ -1,4 +1,4 @@
-"""What is read on the nodes, and the command that reads it."""
+"""Which logs are read on the nodes, and the command that reads them."""
 
 from __future__ import annotations
 

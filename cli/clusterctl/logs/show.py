@@ -64,7 +64,7 @@ def _tell_programs(results: Sequence[NodeResult], request: LogRequest, output: O
 
 
 def _next_steps(results: Sequence[NodeResult], request: LogRequest) -> Iterable[str]:
-    """What helps, each once."""
+    """The commands that help, each once."""
     nodes = {node.slot: node for node in request.nodes}
     failed = [(result.failure, nodes[result.slot]) for result in results if result.failure is not None]
     steps = (next_step(failure, request.inventory, node) for failure, node in failed)

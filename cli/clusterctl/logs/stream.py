@@ -86,9 +86,9 @@ class NodeStream:
         self._clocks: dict[str, SourceClock] = {}
         self._told: set[str] = set()
         self.missing: set[str] = set()
-        """Sources of which the node has nothing to read."""
+        """Sources that do not exist on the node."""
         self.over: set[str] = set()
-        """Sources of which it never will have anything."""
+        """Sources that the node can never have."""
         self._places: dict[str, str] = {}
 
     @property
@@ -174,7 +174,7 @@ class NodeStream:
         self._tell(trouble)
 
     def _tell(self, trouble: str) -> None:
-        """Each once, and no more than a person reads."""
+        """Reports each notice once, and only as many as a person can read."""
         if trouble not in self._told and len(self._told) < MOST_TROUBLES:
             self._told.add(trouble)
             self._on_trouble(trouble)

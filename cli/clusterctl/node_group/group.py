@@ -114,7 +114,7 @@ class NodeGroup(fabric.Group):  # type: ignore[misc]  # Fabric has no types
         return group_result(_outcomes(members, command, options, verb) if members else [])
 
     def _members(self) -> list[SlotConnection]:
-        """Each node once. Raises UsageError for what is no node of the same cluster."""
+        """Each node once. Raises UsageError for anything that is not a node of the same cluster."""
         members: dict[SlotConnection, None] = {}
         for member in self:
             if not isinstance(member, SlotConnection) or member.cluster.inventory != self._first().inventory:

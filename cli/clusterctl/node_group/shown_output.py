@@ -28,7 +28,7 @@ class ShownOutput:
 
     @property
     def sinks(self) -> NodeSinks:
-        """Where the fan-out puts what comes."""
+        """The streams that the fan-out writes each node's output to."""
         return NodeSinks(stdout=self._sink("stdout"), stderr=self._sink("stderr"))
 
     def finish(self, slot: int) -> None:

@@ -46,7 +46,7 @@ class Listener:
             threading.Thread(target=self._serve, args=(each,), daemon=True).start()
 
     def ports(self) -> list[int]:
-        """Those on which it listens."""
+        """The ports on which it listens."""
         return [each.getsockname()[1] for each in self._sockets]
 
     def _serve(self, sock: socket.socket) -> None:
@@ -154,7 +154,7 @@ def check(slot: int, nodes: list[Any], ports: list[int], limit_s: float) -> dict
 
 
 def own_slot() -> int:
-    """As the node itself says."""
+    """The slot that the node has in its own file."""
     with open("/etc/clusterctl/env") as file:
         for line in file:
             name, _, value = line.strip().partition("=")

@@ -135,7 +135,7 @@ class FoundFiles:
         self.readable = False
 
     def look(self) -> list[str]:
-        """Takes in the files that are there now; gives back what is not, or cannot be read."""
+        """Opens the files that exist now; returns those that are missing or cannot be read."""
         troubles, is_first = [], not self.files
         for word in self._words:
             paths, trouble = expanded(word, self._variables)

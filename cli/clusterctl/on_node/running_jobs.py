@@ -1,4 +1,4 @@
-"""Which jobs run on a node, for a shell line of whoever asks for something else as well. Needs no rights there."""
+"""Which jobs run on a node, as lines of a shell command that also asks for something else. Needs no rights there."""
 
 from __future__ import annotations
 

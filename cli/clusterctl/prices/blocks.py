@@ -43,7 +43,7 @@ def parse_start(text: str, *, now: datetime) -> datetime:
 
 
 def blocks_text(found: Sequence[BlockOffering], catalog: Catalog, *, region: str, is_rehearsal: bool) -> str:
-    """The table, and how one is bought; or that there is none."""
+    """The table and how to buy a block, or a sentence that there is none."""
     if not found:
         return (
             f"AWS offers no such block in {region} now: others may be had with fewer --nodes, other --hours, from "

@@ -86,7 +86,7 @@ class Bandwidth:
     nodes: tuple[InventoryNode, ...]
     keys: LoginKeys
     deadlines: Deadlines
-    """Of the connections."""
+    """The deadlines of the connections."""
     limit_s: float
     rounds: int | None
     """None: as many as it takes for every pair."""
@@ -130,7 +130,7 @@ class Bandwidth:
         return ports, unable
 
     def _measured(self, pairs: Sequence[Pair], links: Mapping[Pair, Sequence[Link]]) -> list[Measured]:
-        """What one round gave."""
+        """The measurements of one round."""
         nodes = {node.slot: node for node in self.nodes}
         slots = [slot for pair in pairs for slot in (pair.sender, pair.receiver)]
         most_links = max(len(links[pair]) for pair in pairs)
@@ -158,7 +158,7 @@ class Bandwidth:
 
 
 def active_ports(reading: InfinibandReading) -> tuple[InfinibandPort, ...]:
-    """Those that carry data."""
+    """The ports of a node that carry data."""
     return tuple(port for port in reading.ports if port.state == "ACTIVE")
 
 

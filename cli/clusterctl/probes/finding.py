@@ -14,7 +14,7 @@ Level = Literal["fault", "remark"]
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing; equal kinds on several GPUs are told together."""
+    """One finding; findings of one kind on several GPUs are shown together."""
 
     level: Level
     kind: str

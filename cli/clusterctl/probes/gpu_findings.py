@@ -37,7 +37,7 @@ class Medians:
 
 
 def medians(gpus: Sequence[Gpu]) -> Medians:
-    """What is usual in this cluster now."""
+    """The median of each value over these GPUs."""
     return Medians(
         utilization_percent=_median(gpu.utilization_percent for gpu in gpus),
         temperature_c=_median(gpu.temperature_c for gpu in gpus),
@@ -56,7 +56,7 @@ class Usual:
 
 
 def usual_of(gpus: Sequence[Gpu]) -> Usual:
-    """What is usual among these, the cluster's GPUs that answered."""
+    """The usual values of these GPUs, which are those of the cluster that answered."""
     loads = dict.fromkeys(gpu.utilization_percent for gpu in gpus)
     at = {load: _median(gpu.temperature_c for gpu in gpus if _is_like(gpu, load)) for load in loads}
     return Usual(medians=medians(gpus), temperature_c_at=at)

@@ -118,7 +118,7 @@ class _End:
     kinds: Sequence[ResourceType]
 
     def run(self) -> Ended:
-        """How it went."""
+        """Ends everything of the cluster; returns how that went."""
         try:
             clients = self.clients_of(self.region)
             made_in_time(clients, self.making_s)

@@ -39,7 +39,7 @@ def parse_gpus(text: str) -> GpuSpec:
 
 
 def gpu_key(name: str) -> str:
-    """`name` as it is compared: lower case, letters and digits only."""
+    """`name` in the form used for comparison: lower case, letters and digits only."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 

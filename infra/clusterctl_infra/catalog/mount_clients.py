@@ -26,7 +26,7 @@ class MountClient:
 
 @dataclass(frozen=True, kw_only=True)
 class MountClients:
-    """What the data file knows; what is not in it is not known to work."""
+    """The clients in the data file; a combination that is not in it is not known to work."""
 
     dated: str
     clients: Mapping[tuple[str, str], MountClient]

@@ -101,7 +101,7 @@ class Catalog:
         return None if price is None else price.spot_usd_per_hour
 
     def price_dated(self, instance_type: str, region: str) -> str:
-        """Of which date the price is; where there is none, of which date the snapshot is that has none."""
+        """The date of the price; without a price, the date of the snapshot."""
         price = self.prices.get((instance_type, region))
         return self.prices_dated if price is None or price.dated is None else price.dated
 

@@ -63,7 +63,7 @@ class Birth:
         return self.settings.layout or FIRST_LAYOUT
 
     def user_data_base64(self, facts: Facts, made: ClusterPlan, mounts: Sequence[MountPlan], slot: int) -> str:
-        """What `slot` is told at birth; a secret."""
+        """The user-data of `slot`'s machine, in base64; a secret."""
         return base64.b64encode(user_data(self.config, made, identity_from(facts), slot, mounts=mounts)).decode()
 
     def inventory_json(self, made: ClusterPlan, account_id: str) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def zone_candidate(
     must_exist: bool,
     opts: pulumi.InvokeOutputOptions,
 ) -> pulumi.Output[str]:
-    """The zone that was asked for, or the one that is `known` to be it, else the first that offers the type.
+    """The zone of the configuration, or the `known` one, else the first that offers the type.
 
     An existing cluster keeps its own.
 

@@ -27,7 +27,7 @@ class InstanceChoice:
     others: tuple[str, ...] = ()
     note: str | None = None
     tried: tuple[str, ...] = ()
-    """Of a list: its types in the order in which `clusterctl up` asks for them; `name` is the dearest of them."""
+    """With a list: its types in the order in which `clusterctl up` asks for them; `name` is the most expensive."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,7 @@ def choose_instance(
     instance_type: str | Sequence[str] | None,
     fabric: str,
 ) -> InstanceChoice:
-    """The one type. Raises ValueError."""
+    """The chosen instance type. Raises ValueError."""
     if (gpus is None) == (instance_type is None):
         raise ValueError("name exactly one of gpus and instance_type")
     if gpus is not None:
@@ -64,7 +64,7 @@ def _named(catalog: Catalog, name: str, *, region: str) -> InstanceChoice:
 
 
 def _dearest(catalog: Catalog, choices: Iterable[InstanceChoice], *, region: str) -> InstanceChoice:
-    """Of a list the dearest type: whatever is found room for costs no more than what was agreed to."""
+    """The most expensive type of a list, so that no type that AWS has capacity for costs more than was agreed to."""
     tried = tuple(dict.fromkeys(choice.name for choice in choices))
     prices = {name: catalog.price_usd_per_hour(name, region) for name in tried}
     name = max(tried, key=lambda name: math.inf if prices[name] is None else float(prices[name] or 0.0))

@@ -17,7 +17,7 @@ SIZE_KEYS = (NODES, NODES_OVER)
 
 
 def size_in_file(cluster_file: Path) -> str | None:
-    """What stands behind `nodes:` in cluster.yaml; None where that cannot be read, which is told elsewhere."""
+    """The value of `nodes:` in cluster.yaml; None if that cannot be read, which is reported elsewhere."""
     try:
         tree = read_document(cluster_file.read_text(encoding="utf-8-sig")).tree
     except (OSError, ValueError):

@@ -148,7 +148,7 @@ class HostsSshConfig(BaseModel):
 
 
 class HostsCapsConfig(BaseModel):
-    """What is only advice here: nobody ends machines that are somebody else's."""
+    """Caps that are only advice: clusterctl never ends machines of somebody else."""
 
     model_config = STRICT
     runtime: Duration | None = Field(

@@ -226,7 +226,9 @@ class ClusterConfig(BaseModel):
         return isinstance(self.instance_type or self.gpus, tuple)
 
     def narrowed(self, chosen: Chosen | None, block_id: str | None) -> ClusterConfig:
-        """The configuration with what its list, and its search for a block, came to; as it is where nothing is open."""
+        """The configuration with the result of its list of types and its search for a block; unchanged if both are
+        settled.
+        """
         found: dict[str, object] = {}
         if chosen is not None and chosen.instance_type is not None and self.is_list:
             found |= {"gpus": None, "instance_type": chosen.instance_type}
@@ -235,7 +237,7 @@ class ClusterConfig(BaseModel):
         return self.model_copy(update=found) if found else self
 
     def instance_choice(self, catalog: Catalog) -> InstanceChoice:
-        """The one instance type that nodes have, and why, where there was a choice; of a list the dearest.
+        """The instance type of the nodes, and why, if there was a choice; of a list the most expensive.
 
         Raises ConfigError.
         """
@@ -247,7 +249,7 @@ class ClusterConfig(BaseModel):
             raise ConfigError(f"cluster {self.name}: {e}") from e
 
     def instance_row(self, catalog: Catalog) -> InstanceType | None:
-        """What the catalog knows of the one instance type that nodes have; None where none can be chosen."""
+        """The catalog's row of the nodes' instance type; None if no type can be chosen."""
         try:
             return catalog.instance_type(self.instance_type_name(catalog))
         except ConfigError:
@@ -263,5 +265,5 @@ class ClusterConfig(BaseModel):
         return tuple(row for row in rows if row is not None)
 
     def instance_type_name(self, catalog: Catalog) -> str:
-        """The one instance type that nodes have. Raises ConfigError."""
+        """The instance type of the nodes. Raises ConfigError."""
         return self.instance_choice(catalog).name

@@ -1,4 +1,4 @@
-"""What is left of a configuration when everything that is wrong is taken out: enough to go on looking."""
+"""The rest of a configuration when everything wrong is taken out, so that further problems can be found."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Unsound = frozenset[tuple[str, ...]]
 STAND_INS: dict[str, Tree] = {"name": "x", "region": "us-west-2", "nodes": "1"}
 """For required fields that are missing or unsound, so that the others can still be looked at together."""
 MACHINE = (("gpus",), ("instance_type",))
-"""What is wrong with the whole is that neither or both are there."""
+"""The fields to blame if neither or both are set."""
 
 
 def unsound_paths(problems: Iterable[Path]) -> Unsound:
@@ -35,7 +35,7 @@ def is_sound(path: tuple[str, ...], unsound: Unsound) -> bool:
 
 
 def sound_part(tree: dict[str, Tree], unsound: Unsound) -> ClusterConfig | None:
-    """The configuration without what is unsound, its defaults instead; None when that is none either."""
+    """The configuration with defaults in the place of unsound values; None if that is not valid either."""
     left = copy.deepcopy(tree)
     for path in unsound:
         _take_out(left, path)

@@ -17,7 +17,7 @@ KINDS = (
 
 
 class SecretPasted(ValueError):
-    """The value is a secret: whoever reports it does not show it."""
+    """The value is a secret, so the error must not show it."""
 
 
 def check_public_key(value: object) -> str:

@@ -53,11 +53,11 @@ class StackSettings:
     overrides: Mapping[str, str]
     ledger: Ledger
     down: bool
-    """Zero nodes on purpose."""
+    """Whether the cluster is at zero nodes on purpose."""
     run: int
     """1 at birth."""
     correction: LedgerCorrection | None = None
-    """What of the account in the state was not as it is in `ledger`; None: nothing."""
+    """How the ledger in the state differs from `ledger`; None: it does not."""
     kept: frozenset[str] | None = None
     """Mounts whose storage was there when the nodes went; None: as many as the configuration has."""
     slot_ranks: tuple[int, ...] = ()
@@ -89,7 +89,9 @@ class StackSettings:
 
     @property
     def zone(self) -> str | None:
-        """Where a new cluster has to be: beside what is adopted, else where there is room; None: nothing says it."""
+        """The zone for a new cluster: that of an adopted network or reservation, else one with capacity; None: not
+        decided.
+        """
         return self.adopted.zone or (None if self.chosen is None else self.chosen.zone)
 
 

@@ -181,7 +181,7 @@ class StorageConfig(BaseModel):
 
 
 def _asked_beside_adopted(given: BaseModel, keys: tuple[str, ...]) -> Iterator[str]:
-    """What is asked of a file system that is what it is."""
+    """The keys that an existing file system cannot have."""
     asked = [key for key in keys if key in given.model_fields_set]
     if asked:
         yield f"file_system_id names one that exists: leave out {', '.join(asked)}"

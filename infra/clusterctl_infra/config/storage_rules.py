@@ -30,7 +30,7 @@ def mounts_are_few(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Pa
 
 
 def mounts_differ(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
-    """None twice, and none inside another: which of two is mounted first would decide what is seen."""
+    """No mount twice, and none inside another: the order of mounting would decide which files are visible."""
     for index, told in overlaps([storage.mount for storage in config.storage]):
         yield ("storage", index, "mount"), told
 

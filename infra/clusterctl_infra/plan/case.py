@@ -24,7 +24,7 @@ class Case:
     now: datetime
     user_data_refusal: str | None
     ledger: Ledger
-    """Of what ran and runs."""
+    """The spans of past and present machines."""
     adopted_capacity: AdoptedCapacity | None
     """Of the reservation or block that the configuration names; None: not looked up."""
     adopted_network: AdoptedNetwork | None
@@ -32,10 +32,10 @@ class Case:
 
 
 def error(path: str, message: str) -> Problem:
-    """What stops `up`."""
+    """Records a problem that stops `up`."""
     return Problem(level="error", path=path, message=message)
 
 
 def warning(path: str, message: str) -> Problem:
-    """What is shown."""
+    """Records a problem that is only shown."""
     return Problem(level="warning", path=path, message=message)

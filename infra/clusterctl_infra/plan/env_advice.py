@@ -25,7 +25,7 @@ SHELL = "environ(7)"
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """What is said of a variable; see `Verdict`."""
+    """Advice about a variable; see `Verdict`."""
 
     name: str
     """A regular expression."""

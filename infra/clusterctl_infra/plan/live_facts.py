@@ -1,4 +1,4 @@
-"""What running nodes are told beside their members and deadline, as the Membership holds it. Pure."""
+"""The facts that running nodes get besides members and deadline, as the Membership holds them. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def ordered_ranks(plan: ClusterPlan) -> list[int]:
 
 
 def live_facts_hash(config: ClusterConfig) -> str:
-    """Changes with what running nodes are told beside their members and deadline; no value can be read from it."""
+    """A hash of the facts that running nodes get besides members and deadline; no value can be read from it."""
     told: dict[str, object] = {"env": dict(config.env), "authorized_keys": list(config.access.authorized_keys)}
     if config.caps.dead_man is not None:
         told["dead_man_s"] = config.caps.dead_man.total_seconds()

@@ -153,7 +153,7 @@ class ClusterPlan:
     slots: tuple[SlotPlan, ...]
     network: NetworkPlan
     storage: tuple[StoragePlan, ...]
-    """What is mounted; of a cluster that is down, what of it is kept."""
+    """The mounts; for a cluster that is down, only those that are kept."""
     mount_clients: ScriptPlan | None
     """What nodes run before the mounts, to install what these need; None: nothing."""
     birth: str

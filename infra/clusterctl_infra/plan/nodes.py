@@ -1,4 +1,4 @@
-"""What one node is told at birth, out of the plan: facts, access and the user-data that carries them."""
+"""From the plan to one node's birth: its facts, its access and the user-data that carries them."""
 
 from __future__ import annotations
 

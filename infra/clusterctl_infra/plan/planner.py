@@ -100,7 +100,7 @@ def refuse_errors(plan: ClusterPlan) -> None:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Given:
-    """What a plan is made from."""
+    """The inputs of a plan."""
 
     config: ClusterConfig
     catalog: Catalog

@@ -1,4 +1,4 @@
-"""What the plan's rules say of a configuration that is sound in parts: all problems are told in one round."""
+"""The plan's rules for a configuration that is only partly sound, so that all problems are reported at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clusterctl_infra.ledger import Ledger
 from clusterctl_infra.plan.planner import errors_of, plan
 
 MACHINE = ("region", "gpus", "instance_type", "fabric")
-"""What decides of which type the nodes are, and so what they cost."""
+"""The keys that decide the nodes' type, and so their price."""
 STAND_IN_MACHINE: Mapping[str, object] = {
     "region": "us-west-2",
     "zone": None,
@@ -46,7 +46,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
 def problems_of_sound_parts(
     config: ClusterConfig, unsound: Unsound, *, catalog: Catalog, now: datetime
 ) -> tuple[ConfigProblem, ...]:
-    """The errors of the plan that hold whatever is written for what is unsound; none where there is no plan."""
+    """The errors of the plan that remain whatever replaces the unsound values; none if there is no plan."""
     if not _are_sound(MACHINE, unsound):
         config = config.model_copy(update=dict(STAND_IN_MACHINE))
     identity = stand_in_identity(owner="", image_id=None, zone=config.zone, region=config.region, now=now)

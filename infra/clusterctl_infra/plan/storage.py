@@ -62,7 +62,7 @@ def mount_facts(config: ClusterConfig) -> list[Mapping[str, object]]:
 
 
 def mount_plan(storage: StoragePlan, *, source: str = "", region: str = "") -> MountPlan:
-    """What a node is told; `source` of a file system, `region` of a bucket."""
+    """A mount as a node's facts describe it; `source` of a file system, `region` of a bucket."""
     writable = storage.writable
     if isinstance(storage, LustrePlan):
         return MountPlan(path=storage.mount, kind="fsx-lustre", source=source, writable=writable)

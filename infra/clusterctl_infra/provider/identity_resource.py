@@ -102,7 +102,7 @@ class IdentityResource:
         return self.now().replace(microsecond=0).isoformat()
 
     def _refuse_without_proof(self) -> None:
-        """In a rehearsal nothing is made before the stand-in for AWS has proved that it is the one answering."""
+        """In a rehearsal nothing is made before the stand-in for AWS has proved that it is answering."""
         nonce = self.environ.get(NONCE_VARIABLE)
         if nonce and not self.home.proof_file(nonce).exists():
             raise ResourceRefused(

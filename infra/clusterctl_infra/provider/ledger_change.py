@@ -24,7 +24,7 @@ class LedgerChange:
 
     @property
     def is_any(self) -> bool:
-        """Something was opened or closed."""
+        """Whether a span was opened or closed."""
         return not (self.opened.is_empty and self.closed.is_empty)
 
 

@@ -15,9 +15,9 @@ from clusterctl_infra.private_home import PRIVATE_FILE, make_private_folder
 from clusterctl_infra.put_in_place import put_in_place
 
 LOCK_NAME = ".lock"
-"""Of all inventories."""
+"""The lock file of all inventories."""
 LOCK_S = 60.0
-"""Whoever has it writes one file."""
+"""The lock's holder only writes one file, so a longer wait is an error."""
 
 
 @dataclass(frozen=True, kw_only=True)

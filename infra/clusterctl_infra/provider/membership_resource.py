@@ -127,7 +127,7 @@ class MembershipResource:
 
 
 def _unreadable(inputs: Properties) -> list[CheckFailure]:
-    """What is known and not of its kind, each named."""
+    """The known inputs that have the wrong type, each named."""
     row = Fields({key: value for key, value in inputs.items() if not has_unknown(value)})
     readers: dict[str, Callable[[], object]] = {
         "run": partial(row.whole, "run", low=1),
@@ -155,7 +155,9 @@ def _read_members(row: Fields) -> None:
 
 
 def _differs(key: str, state: Properties, inputs: Properties) -> bool:
-    """Nothing and an empty list are one: the engine leaves out what is empty, older states do not have it."""
+    """Whether two values differ; a missing value equals an empty list, because the engine leaves out empty ones and
+    older states lack it.
+    """
     return (inputs.get(key) or None) != (state.get(key) or None)
 
 

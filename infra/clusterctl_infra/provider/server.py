@@ -83,7 +83,7 @@ class ClusterctlPlugin(Plugin):
         return provider_pb2.UpdateResponse(properties=to_struct(outputs))
 
     def Read(self, request: provider_pb2.ReadRequest, context: grpc.ServicerContext) -> provider_pb2.ReadResponse:
-        """The state as it is: it is the only truth about our resources; a lost file is Diff's business."""
+        """Returns the state unchanged, because nothing else knows our resources; Diff notices a lost file."""
         if not request.properties.fields:
             refuse(context, f"{request.id}: a cluster's own resources live in its stack only, they cannot be imported")
         return provider_pb2.ReadResponse(id=request.id, properties=request.properties, inputs=request.inputs)

@@ -81,7 +81,7 @@ class Offer:
 
 
 def _offer(call: Call, id: str) -> Offer:
-    """What is on offer under this id, which begins in the last hour or later. Raises AwsError."""
+    """The offering with this id; it begins at most an hour ago, or later. Raises AwsError."""
     refusal = AwsError("InvalidCapacityBlockOfferingId.NotFound", f"The Capacity Block offering '{id}' does not exist.")
     names = sorted(call.region.catalog.types)
     found = _ID.fullmatch(id)
@@ -98,7 +98,7 @@ def _offer(call: Call, id: str) -> Offer:
 
 
 def _offer_id(call: Call, offer: Offer) -> str:
-    """17 digits that say all of the offering: nothing has to be kept of what is on offer."""
+    """17 digits that encode the whole offering, so that offerings need not be stored."""
     kind = sorted(call.region.catalog.types).index(offer.instance_type)
     begins = int(offer.starts_at.timestamp())
     digits = f"{kind:02x}{offer.count:02x}{offer.hours // DAY_H:02x}{ord(offer.letter):02x}{begins:08x}"

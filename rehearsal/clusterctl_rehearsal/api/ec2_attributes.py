@@ -57,7 +57,7 @@ def _instance_attribute(call: Call) -> Answer:
 
 
 def _network_acls(call: Call) -> Iterator[View]:
-    """The one that each VPC has from the start, which lets everything through."""
+    """The default network ACL of each VPC, which admits everything."""
     for vpc in call.records(VPC):
         id = vpc.outputs["defaultNetworkAclId"]
         subnets = [row.id for row in call.records(SUBNET) if row.inputs["vpcId"] == vpc.id]
@@ -134,7 +134,9 @@ def _profile_associations(call: Call) -> Iterator[View]:
 
 
 def _statuses(call: Call) -> Iterator[View]:
-    """Of machines that run; of all with `IncludeAllInstances`. A check never fails here: what is broken is silent."""
+    """Of machines that run; of all with `IncludeAllInstances`.A status check never fails here: a broken machine is
+    silent instead.
+    """
     for row in call.records(INSTANCE):
         is_running = row.state == "running"
         if is_running or call.parameters.get("IncludeAllInstances"):

@@ -26,11 +26,11 @@ class Described:
 
     token: str
     key: str
-    """Of the list in the answer."""
+    """The key of the list in the answer."""
     ids: str
-    """Of the parameter that names some."""
+    """The name of the parameter that selects by id."""
     id_key: str
-    """Of the id in a view."""
+    """The key of the id in a view."""
     view: views.ViewOf
     filters: Mapping[str, str] = field(default_factory=dict)
     records: Callable[[Call], list[Record]] | None = None

@@ -61,7 +61,7 @@ def _create_capacity_reservation(call: Call) -> dict[str, Any]:
 
 
 def _run_instances(call: Call) -> dict[str, Any]:
-    """Machines that are data alone: only the engine's plugin says what is to be booted."""
+    """Machines that are only data: only the engine's plugin starts real ones."""
     refuse_dry_run(call)
     asked = call.parameters
     least, most = int(asked.get("MinCount", 1)), int(asked.get("MaxCount", 1))

@@ -63,7 +63,7 @@ class Reply:
 
 
 class Api:
-    """Whoever hands it a request has looked who asks: `RegionServer` by its signature, `NodeCalls` by its address."""
+    """Its callers have authenticated the request: `RegionServer` by its signature, `NodeCalls` by its address."""
 
     def __init__(self, *, region: Region, before: Callable[[], None], executions: Executions, buckets: Path) -> None:
         """`buckets`: the folder with one folder for each bucket."""
@@ -87,7 +87,7 @@ class Api:
         self._models["ec2"].knows("DescribeInstances")
 
     def answer(self, headers: Mapping[str, str], body: bytes, *, method: str = "POST", path: str = "/") -> Reply:
-        """The answer to a request, or AWS's refusal of it; a failure of our own is told as one of AWS's own."""
+        """The answer to a request, or AWS's refusal of it; an error of ours becomes an internal error of AWS."""
         try:
             return self._answered(headers, body, method, path)
         except Exception:  # noqa: BLE001 — the boundary: the client gets an answer, the log the rest

@@ -66,7 +66,7 @@ def _get_policy(call: Call) -> Answer:
 
 
 def _attach_policy(call: Call) -> Answer:
-    """Attached already, and nothing changes."""
+    """The policy is attached already, so nothing changes."""
     role, arn = role_named(call), call.parameters["PolicyArn"]
     attached = [row.inputs["policyArn"] for row in policies_of_role(call, ROLE_POLICY_ATTACHMENT, role)]
     if arn not in attached:

@@ -14,7 +14,7 @@ START = "AWSStepFunctions.StartExecution"
 
 
 class NodeCalls:
-    """Starting a state machine is all that our nodes may ever do; the stand-in knows no more of it."""
+    """Nodes may only start a state machine, so the stand-in knows only that call."""
 
     def __init__(self, *, api: Api, store: Store) -> None:
         self._api = api

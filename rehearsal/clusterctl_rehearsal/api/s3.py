@@ -242,7 +242,7 @@ def _described(file: Path, length_bytes: int) -> tuple[tuple[str, str], ...]:
 
 
 def _row(key: str, file: Path | None) -> str:
-    """One key of a listing, or what several begin with; `key` as it is written."""
+    """One key of a listing, or a common prefix; `key` as it is written."""
     if file is None:
         return f"<CommonPrefixes><Prefix>{key}</Prefix></CommonPrefixes>"
     changed = datetime.fromtimestamp(file.stat().st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")

@@ -34,7 +34,9 @@ def _create(call: Call) -> dict[str, Any]:
 
 
 def _update(call: Call) -> dict[str, Any]:
-    """All of it anew: what is left out has its default again (Scheduler API, UpdateSchedule; 2026-11-26)."""
+    """Replaces the whole schedule: an omitted field gets its default again (Scheduler API, UpdateSchedule;
+    2026-11-26).
+    """
     row = _named(call, str(call.parameters.get("GroupName", "default")))
     return {"ScheduleArn": call.region.update(SCHEDULE, row.id, _inputs(call)).outputs["arn"]}
 

@@ -31,7 +31,7 @@ _AUTHORIZATION = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What came, as it came."""
+    """A request exactly as it was received."""
 
     method: str
     target: str

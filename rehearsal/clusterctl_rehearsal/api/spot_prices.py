@@ -26,7 +26,7 @@ def describe_spot_prices(call: Call) -> dict[str, Any]:
 
 
 def _view(call: Call, name: str, zone: str) -> dict[str, Any] | None:
-    """None where no price is known."""
+    """One row of the answer; None if no price is known."""
     catalog = call.region.catalog
     price = catalog.spot_price_usd_per_hour(name, call.region_name)
     if price is None:

@@ -23,7 +23,7 @@ TYPES = ("gp2", "gp3", "io1", "io2", "st1", "sc1", "standard")
 
 
 def volumes(call: Call) -> Iterator[Answer]:
-    """Root disks first."""
+    """All volumes, root disks first."""
     yield from compute.volumes(call)
     yield from (_view(call, row) for row in call.records(VOLUME))
 

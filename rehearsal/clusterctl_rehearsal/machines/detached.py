@@ -15,7 +15,8 @@ _START_TIMEOUT_S = 30.0
 
 
 def start_detached(module: str, arguments: Sequence[str], log: Path) -> str | None:
-    """Run a module of ours on its own: None once it says it started, else the reason it did not.
+    """Runs one of our modules as a separate process; returns None once it reports that it has started, else the reason
+    why not.
 
     It gets a session of its own, none of our descriptors and only our settings; `-S` and the one search path
     are enough, as such modules need the standard library and this package only.

@@ -21,7 +21,7 @@ class MachineError(Exception):
 
 
 class MachineState(StrEnum):
-    """Whether a machine's processes run, stand still, or are no more."""
+    """Whether a machine's processes run, are frozen, or have ended."""
 
     RUNNING = "running"
     FROZEN = "frozen"

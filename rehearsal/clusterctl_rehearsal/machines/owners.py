@@ -23,7 +23,7 @@ _DISK = re.compile(r"(?:--directory=)?(/.+)/([^/]+)/[^/]+/(?:disk|upper/[^/]+)")
 
 
 def root_elsewhere(root: Path, cluster: str) -> Path | None:
-    """The folder of another rehearsal that has living machines of this cluster's name; None when nobody's.
+    """The folder of another rehearsal that has living machines of this cluster's name; None if there is none.
 
     Machines whose folder was removed are nobody's: whoever cleans ends them.
     """

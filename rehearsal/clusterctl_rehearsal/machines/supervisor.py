@@ -1,4 +1,4 @@
-"""The process beside a machine: starts it, starts it again on reboot, tidies up at its end.
+"""The process beside a machine: it starts the machine, restarts it on a reboot, and cleans up at its end.
 
     python -S -m clusterctl_rehearsal.machines.supervisor ROOT CLUSTER NODE
 
@@ -64,7 +64,7 @@ def main(arguments: list[str]) -> None:
     if machine.is_stopping or not folder.launch.exists():  # asked to end, or its cluster cleaned, while it began
         machine.end_now()
     how = machine.wait()
-    with contextlib.suppress(OSError):  # whoever cleans its cluster has removed the files
+    with contextlib.suppress(OSError):  # a clean of its cluster has removed the files
         unmount(str(folder.disk), MNT_DETACH)
         write_end(folder, how)
     tidy_up(trees, folder)

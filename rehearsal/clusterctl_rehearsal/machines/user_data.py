@@ -31,7 +31,7 @@ class Unpacked:
 
 
 def unpack(user_data: bytes) -> Unpacked:
-    """Read user-data as cloud-init would, and keep what is declared; MachineError if unreadable."""
+    """The declarations in user-data, read as cloud-init would. Raises MachineError if they cannot be read."""
     host_keys: dict[str, str] = {}
     authorized: list[str] = []
     files: dict[str, MachineFile] = {}

@@ -161,7 +161,7 @@ class RehearsalProvider(Plugin):
         try:
             self._patiently("delete", asked, request.urn)
         except AwsError as e:
-            if e.code != row.not_found:  # what is gone needs no deleting
+            if e.code != row.not_found:  # a resource that is gone need not be deleted
                 refuse(context, provider_error("deleting", row, row.delete, e))
         except (StandInRefusal, RegionUnreachable) as e:
             refuse(context, str(e))

@@ -30,7 +30,7 @@ class StackContext:
 
     @property
     def machines(self) -> str:
-        """What boots behind the stack's instances."""
+        """The kind of machine behind the stack's instances."""
         return settings_from_rows(self.settings(), source=SETTINGS_FILE).machines
 
     def prove(self) -> None:

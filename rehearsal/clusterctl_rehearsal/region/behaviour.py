@@ -27,7 +27,7 @@ class Behaviour:
         self._faults: dict[str, Any] = _read(self._faults_file)
 
     def settings(self) -> Settings:
-        """What holds now."""
+        """The settings that apply now."""
         settings = settings_from_rows(self._rows, source="rehearsal.yaml")
         faults = self._faults
         return dataclasses.replace(
@@ -46,7 +46,7 @@ class Behaviour:
             put_in_place(self._settings_file, json.dumps(self._rows))
 
     def faults(self) -> dict[str, Any]:
-        """What faults have changed."""
+        """The settings that faults have changed."""
         return dict(self._faults)
 
     def check_credentials(self) -> None:

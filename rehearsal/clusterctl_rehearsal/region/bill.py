@@ -1,4 +1,4 @@
-"""The simulated bill: what AWS would take for everything that was ever made here, by list price and the second. Pure.
+"""The simulated bill: what AWS would charge for everything that was ever made here, by list price and the second. Pure.
 
 Counted from what the region did, and from nothing that clusterctl wrote down. As on AWS, an instance in a reservation
 bills as an instance, and what of the reservation is empty bills as if it were full. A spot machine bills the region's

@@ -1,4 +1,4 @@
-"""The fault of a scheduled event: AWS plans something for a machine, or plans it no more."""
+"""The fault of a scheduled event: AWS schedules an event for a machine, or cancels it."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def existing_problem(value: Any) -> str | None:
 
 
 def add_existing(store: Store, value: Mapping[str, Any], *, now: float) -> None:
-    """Puts what is named and not there into the store; what is there stays as it is, ended or not."""
+    """Adds the named resources that are missing to the store; existing ones stay as they are, ended or not."""
     for row in value.get("networks", []):
         _put_new(store, _network(row, now))
     for row in value.get("reservations", []):
@@ -126,7 +126,7 @@ def _network(row: Mapping[str, Any], now: float) -> Iterator[Record]:
 
 
 def _interface(ip: str, vpc_id: str, subnet_id: str, *, region: str, now: float) -> Record:
-    """Somebody else's, with this address."""
+    """An interface of somebody else, with this address."""
     id = f"eni-{random_hex(17)}"
     card: Properties = {"id": id, "kind": "interface", "subnet": subnet_id, "groups": [], "ip": ip, "mac": ""}
     told: Properties = {"tagsAll": {}}

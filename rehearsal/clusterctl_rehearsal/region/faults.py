@@ -42,7 +42,7 @@ def accept_any(args: Sequence[str], catalog: Catalog) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """One verb."""
+    """One kind of fault."""
 
     usage: str
     meaning: str
@@ -94,7 +94,7 @@ class Faults:
         return found[0]
 
     def nodes(self) -> list[str]:
-        """The names of those that live."""
+        """The names of the nodes that are alive."""
         return [str(row.facts["node"]) for row in self.instances.store.live(INSTANCE)]
 
     def driver(self, record: Record) -> MachineDriver:

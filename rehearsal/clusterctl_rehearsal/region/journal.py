@@ -16,7 +16,7 @@ INSTANCE = "aws:ec2/instance:Instance"
 RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
 ADDRESS = "aws:ec2/eip:Eip"
 BILLING = (INSTANCE, RESERVATION, ADDRESS, "aws:ec2/natGateway:NatGateway")
-"""What has a price by the hour that does not depend on what is in it."""
+"""Types with an hourly price that does not depend on their content."""
 IMAGE_DISK_GIB = 100
 """The root disk of every image here, where a machine asks for no other."""
 ENDING_AT = "ending_at"
@@ -62,7 +62,7 @@ def bills(record: Record) -> bool:
 
 
 def billed_facts(record: Record) -> Properties:
-    """What its bill is made from."""
+    """The facts that its bill is computed from."""
     return {
         "id": record.id,
         "token": record.token,

@@ -50,7 +50,7 @@ class Launch:
     metadata_options: Mapping[str, Any]
     market: str | None
     spot: SpotRequest | None
-    """What is asked of the spot market; None: nothing."""
+    """The spot options of the request; None: on demand."""
     tags: Mapping[str, str]
     """Of the instance."""
     resource_tags: Mapping[str, Mapping[str, str]]

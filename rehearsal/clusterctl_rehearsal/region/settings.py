@@ -54,7 +54,7 @@ class Settings:
     racks: int = 2
     """Among which DescribeInstanceTopology says that machines stand, by turns."""
     images_dated: str = ""
-    """Another text: newer images came out."""
+    """A changed text simulates newer images."""
     existing: Mapping[str, Any] = field(default_factory=dict)
     """`networks` and `reservations` that the account has before any cluster; docs/rehearsal.md has an example."""
     blocks_begin_in_s: int = 0

@@ -56,7 +56,7 @@ def free_address(store: Store, subnet: Record, *, besides: set[str | None]) -> s
 
 
 def free_count(store: Store, subnet: Record) -> int:
-    """AvailableIpAddressCount."""
+    """How many addresses of the subnet are free, as AvailableIpAddressCount."""
     network = ipaddress.IPv4Network(subnet.inputs["cidrBlock"])
     return network.num_addresses - len(_kept_by_aws(network)) - len(_taken(store, subnet))
 

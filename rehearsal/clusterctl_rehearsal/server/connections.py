@@ -28,7 +28,7 @@ IDLE_S = 300.0
 
 
 class Connection(Protocol):
-    """What is needed of a socket."""
+    """The methods of a socket that are needed here."""
 
     def shutdown(self, how: int, /) -> None:
         """Ends it: whoever reads from it sees the end."""
@@ -70,7 +70,7 @@ class UnprovenConnections:
             self._unproven[id(connection)] = _Unproven(connection=connection, since=self._clock())
 
     def has_spoken(self, connection: Connection) -> None:
-        """Something came from it."""
+        """Notes that the connection has sent something."""
         with self._changed:
             found = self._unproven.get(id(connection))
             if found is not None:

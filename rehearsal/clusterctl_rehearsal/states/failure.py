@@ -17,7 +17,7 @@ class StatesError(Exception):
 
 
 class TaskFailed(StatesError):
-    """Retriers and catchers see it."""
+    """An error of a task, which retriers and catchers can handle."""
 
 
 class ExecutionFailed(StatesError):

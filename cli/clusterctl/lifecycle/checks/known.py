@@ -55,7 +55,7 @@ class WithState:
     held: Change | None
     """None: `plan` asks what an `up` would refuse, and holds nothing."""
     slot: int | None = None
-    """Which one `replace` is about."""
+    """The slot that `replace` is about."""
 
     @property
     def source(self) -> str:

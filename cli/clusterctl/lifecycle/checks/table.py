@@ -28,7 +28,7 @@ K = TypeVar("K")
 
 
 class Asks(enum.Enum):
-    """The dearest thing that a check needs an answer from."""
+    """The slowest source that a check asks."""
 
     NOTHING = "nothing"
     """What was typed, this computer's files, and its disks."""
@@ -45,7 +45,7 @@ class Check(Generic[K]):
     verbs: tuple[ChangeVerb, ...]
     asks: Asks
     needs: type[K]
-    """What is known when it runs."""
+    """What must be known before the check can run."""
     refuse: Callable[[K], None]
     """Raises ClusterctlError."""
     refused_when: str

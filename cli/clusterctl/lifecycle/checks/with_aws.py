@@ -61,7 +61,7 @@ def addresses(known: WithPreview) -> None:
 
 
 def preflight(known: WithPreview) -> None:
-    """What it warns of is told; where no machine is made, and in a rehearsal, nothing is asked."""
+    """Shows warnings; asks nothing if no machine is made, or in a rehearsal."""
     change, state = known.change, known.state
     machines = len(known.plan.slots) - len(state.machines) + known.anew
     if change.is_rehearsal or machines <= 0:

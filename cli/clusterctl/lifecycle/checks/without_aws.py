@@ -45,7 +45,7 @@ def room_for_config(known: WithEngine) -> None:
 
 
 def room_for_state(known: WithEngine) -> None:
-    """A bucket is another's affair."""
+    """A state in a bucket needs no room here."""
     file = state_file(known.engine.backend_url(), known.engine.stack)
     if file is not None:
         size_bytes = file.stat().st_size if file.exists() else 0

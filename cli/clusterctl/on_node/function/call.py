@@ -62,7 +62,7 @@ def result_name(attempt: int, local_rank: int) -> str:
 
 
 def kept(value: Any, dumps: Dumps, most_bytes: int = MOST_RESULT_BYTES) -> tuple[dict[str, Any], bytes]:
-    """What is written of a value: the words before it, and its pickle."""
+    """The bytes to keep for a value: a header, and its pickle."""
     try:
         content = dumps(value)
     except Exception as e:  # noqa: BLE001 an object's own __reduce__ may raise anything

@@ -6,7 +6,7 @@ COMMAND_S = 60
 
 
 class Refused(Exception):
-    """The host is left as it is; the text says why."""
+    """The host was not changed; the text says why."""
 
 
 def must(*argv: str) -> str:

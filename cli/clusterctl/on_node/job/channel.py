@@ -14,7 +14,7 @@ from typing import Any
 
 LONGEST_LINE = 1 << 20
 LONGEST_GREETING = 256
-"""So much is read of who has proved nothing yet: 32 digits in quotes, with some to spare."""
+"""The most that is read from a peer without proof: 32 digits in quotes, with some to spare."""
 
 
 class NotTrusted(Exception):

@@ -27,7 +27,7 @@ DEADLINE_AHEAD_S = 20.0
 
 
 def directive_for(slot: int, directive: Mapping[str, Any]) -> dict[str, Any]:
-    """What one member is told: of the orders those for it."""
+    """The directive for one member, with the orders for it only."""
     if "orders" not in directive:
         return dict(directive)
     return {**directive, "orders": [order for order in directive["orders"] if int(order["slot"]) == slot]}
@@ -62,7 +62,7 @@ class Coordination:
 
     @property
     def is_over(self) -> bool:
-        """All is decided."""
+        """Whether the end of the attempt is decided."""
         return bool(self.directive["do"] == "finish")
 
     @property
@@ -71,7 +71,7 @@ class Coordination:
         return set(self._said) - self._lost
 
     def look(self, now_s: float, wall_s: float, deadline_s: float | None) -> dict[str, Any]:
-        """What all are to do now."""
+        """The directive for all members at this moment."""
         if self.is_over:
             return self.directive
         self._lost |= {slot for slot, at_s in self._gone_s.items() if now_s - at_s > LOST_AFTER_S}

@@ -75,7 +75,7 @@ class Coordinator:
             self._unproven.admit(connection)
             try:
                 threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
-            except RuntimeError:  # the machine has no more threads now: it comes again
+            except RuntimeError:  # the machine has no thread left now: the member tries again
                 self._unproven.dismiss(connection)
                 connection.close()
 
@@ -151,7 +151,7 @@ class Unproven:
                 self._places.release()
 
     def shut_late(self, now_s: float) -> None:
-        """Ends connections that had their time; whoever reads from one is told that the other side hung up."""
+        """Closes connections whose time is over; their readers see that the other side hung up."""
         with self._lock:
             late = [connection for connection, since_s in self._since_s.items() if now_s - since_s > SILENT_S]
         for connection in late:

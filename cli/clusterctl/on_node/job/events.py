@@ -14,7 +14,7 @@ MOST_BYTES = 1024 * 1024
 
 
 def note_event(layout: Layout, job: str, event: str, **words: Any) -> None:
-    """Writes it down; a disk that takes no more loses it, for the job goes on without."""
+    """Writes the event down; on a full disk it is lost, and the job goes on."""
     path = layout.events(job)
     try:
         if path.exists() and path.stat().st_size > MOST_BYTES:

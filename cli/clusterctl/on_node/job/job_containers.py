@@ -24,7 +24,7 @@ OWN = ("PATH", "HOME")
 
 
 class JobContainers:
-    """Puts what is started for a job on a node into containers of its image."""
+    """Starts a job's processes on a node in containers of its image."""
 
     def __init__(self, layout: Layout, spec: Mapping[str, Any], node_rank: int, program: Path) -> None:
         self._layout = layout
@@ -259,7 +259,7 @@ def attend(variables: Path, argv: Argv) -> int:
 
 
 def remove(layout: Layout, job: str) -> None:
-    """What is left of the job's containers on this node goes; nothing where it runs without an image."""
+    """Removes the job's remaining containers from this node; does nothing for a job without an image."""
     engine = container.present_engine()
     if engine and has_image(layout, job):
         container.remove_containers(engine, job)

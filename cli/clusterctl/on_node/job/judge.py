@@ -1,4 +1,4 @@
-"""How a job ended, from how its ranks did: the culprit is told from its victims. Pure."""
+"""How a job ended, from how its ranks did: the rank that caused the failure is told apart from its victims. Pure."""
 
 from __future__ import annotations
 

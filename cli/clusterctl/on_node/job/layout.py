@@ -42,7 +42,7 @@ class Layout:
 
     @property
     def node_file(self) -> Path:
-        """The agent's: what the node is told of itself, such as its slot, its GPUs and its mounts."""
+        """The agent's file with the node's own facts, such as its slot, its GPUs and its mounts."""
         return self.root / "etc/clusterctl/node.json"
 
     def in_use(self, job: str) -> Path:

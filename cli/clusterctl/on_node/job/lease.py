@@ -105,7 +105,7 @@ def release(layout: Layout, job: str) -> None:
 
 
 def forget(layout: Layout, job: str) -> None:
-    """Removes what is only for a job that runs, and gives back what it holds."""
+    """Removes the files of a running job, and releases its lease."""
     try:
         _remove_running(layout, job)
     finally:
@@ -183,5 +183,5 @@ def _holds(found: dict[str, Any]) -> bool:
 
 
 def _now_s() -> float:
-    """By a clock that nobody sets."""
+    """Seconds on the monotonic clock, which nobody can set."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)

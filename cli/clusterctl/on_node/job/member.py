@@ -1,4 +1,4 @@
-"""A supervisor's connection to the job's coordinator, made again wherever it is lost."""
+"""A supervisor's connection to the job's coordinator, made again whenever it is lost."""
 
 from __future__ import annotations
 

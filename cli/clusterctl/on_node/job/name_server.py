@@ -100,7 +100,7 @@ class NameServer:
         self._at_once = 0
 
     async def answer(self, packet: bytes, *, is_stream: bool) -> Optional[bytes]:
-        """None for what is no question."""
+        """The answer; None if the packet is not a question."""
         try:
             question = dns_message.read_question(packet)
         except ValueError:

@@ -35,7 +35,7 @@ class OutputLog:
         self._lock = threading.Lock()
 
     def write(self, rank: str, text: bytes) -> None:
-        """One line; a disk that takes no more loses it."""
+        """Writes one line; on a full disk it is lost."""
         line = ("%.3f %s " % (time.time(), rank)).encode() + text + b"\n"
         with self._lock:
             try:

@@ -1,4 +1,4 @@
-"""Which rank a process is, whoever started it. Pure."""
+"""Which rank a process is, whichever launcher started it. Pure."""
 
 from __future__ import annotations
 

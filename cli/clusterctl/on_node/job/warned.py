@@ -67,7 +67,9 @@ class Warnings:
 
 
 def is_passed_on(heard: Mapping[str, Any] | None, own: Mapping[str, Any] | None, *, heard_for_s: float) -> bool:
-    """Whether the job's processes here are told of it: of its own end this node's watch tells them itself."""
+    """Whether this supervisor signals the job's processes here; for the end of this node itself, its watch does
+    that.
+    """
     if heard is None or (heard["why"] == WHY["guard"] and heard_for_s < OWN_WATCH_S):
         return False
     return own is None or not is_same_end(heard, own)
@@ -99,7 +101,7 @@ def is_reclaimed(root: Path, wall_s: float) -> bool:
 
 
 def is_same(first: Mapping[str, Any] | None, second: Mapping[str, Any] | None) -> bool:
-    """Whether both warnings say the same; instants are told a little differently each time."""
+    """Whether both warnings mean the same end; its instant differs a little each time."""
     if first is None or second is None:
         return first is second
     return is_same_end(first, second) and first["stage"] == second["stage"]

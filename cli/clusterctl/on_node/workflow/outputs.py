@@ -99,7 +99,7 @@ def _numbered(beside: Path, dataset: Path) -> Path:
 
 
 def _remove_empty_folders(top: Path) -> None:
-    """Those of which no file was wanted; `top` itself stays."""
+    """Removes folders without a wanted file; `top` itself stays."""
     for each in os.walk(str(top), topdown=False):
         if each[0] != str(top) and not os.listdir(each[0]):
             os.rmdir(each[0])

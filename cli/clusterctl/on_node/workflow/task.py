@@ -25,7 +25,7 @@ WORDS = "task.json"
 BIN, LAST_BIN = "bin", "last-bin"
 """Folders of programs before and behind all others of PATH."""
 OWN_FAILURE = 125
-"""As docker has it: what is around the command failed, not the command."""
+"""Docker's code for a failure around the command, not of the command itself."""
 RESOLV_CONF = Path("/etc/resolv.conf")
 MARK_START = "# clusterctl:"
 """How a task's own resolv.conf begins."""

@@ -16,7 +16,7 @@ from clusterctl_infra.plan.storage_model import EfsPlan
 
 @dataclass(frozen=True, kw_only=True)
 class EfsArgs:
-    """What it is made from."""
+    """The arguments of an EFS file system."""
 
     plan: EfsPlan
     subnet_id: pulumi.Input[str]

@@ -76,7 +76,7 @@ class Between:
     def let_in(
         self, role: str, group_id: pulumi.Input[str], other_id: pulumi.Input[str]
     ) -> aws.vpc.SecurityGroupIngressRule:
-        """What lets the other group in."""
+        """The rules that admit the other group."""
         name = self._name(role)
         return aws.vpc.SecurityGroupIngressRule(
             name,

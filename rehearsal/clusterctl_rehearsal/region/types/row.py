@@ -43,12 +43,12 @@ class Request:
 
 
 def no_outputs(request: Request) -> Properties:
-    """Nothing but the inputs."""
+    """No outputs besides the inputs."""
     return {}
 
 
 def no_check(request: Request) -> None:
-    """AWS has nothing against it."""
+    """The check of types that AWS never refuses."""
 
 
 @dataclass(frozen=True, kw_only=True)
