@@ -43,7 +43,7 @@ def find_network(clients: Clients, *, vpc_id: str, subnet_id: str, own_id: str |
     `own_id`: the id of the cluster whose interfaces are not others'; None: it has none yet.
     """
     with aws_errors(f"looking at the subnet {subnet_id}"):
-        subnet = the_subnet(clients.ec2.describe_subnets(SubnetIds=[subnet_id])["Subnets"], subnet_id)
+        subnet = subnet_row(clients.ec2.describe_subnets(SubnetIds=[subnet_id])["Subnets"], subnet_id)
         if subnet["VpcId"] != vpc_id:
             raise CloudError(
                 f"{subnet_id} is in {subnet['VpcId']}, and cluster.yaml says vpc_id: {vpc_id}", code="OtherVpc"
@@ -71,7 +71,7 @@ def find_network(clients: Clients, *, vpc_id: str, subnet_id: str, own_id: str |
     )
 
 
-def the_subnet(rows: Sequence[Mapping[str, Any]], subnet_id: str) -> Mapping[str, Any]:
+def subnet_row(rows: Sequence[Mapping[str, Any]], subnet_id: str) -> Mapping[str, Any]:
     """The row of the subnet that was asked for, which can be used. Raises CloudError."""
     subnet = next((row for row in rows if row.get("SubnetId") == subnet_id), None)
     if subnet is None:

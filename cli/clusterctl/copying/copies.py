@@ -75,7 +75,7 @@ def carry_out(
         kept=KeptParts(),
     )
     ended: Ended = queue.SimpleQueue()
-    trees, direct = shared_out(todo, copying.contents, is_one_machine=is_one_machine(inventory))
+    trees, direct = split_transfers(todo, copying.contents, is_one_machine=is_one_machine(inventory))
     waiting: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
     for group in direct:
         waiting.put(partial(_copy_to_node, group, copying, ended.put))
@@ -93,7 +93,7 @@ def carry_out(
             output.note(sentence)
 
 
-def shared_out(
+def split_transfers(
     todo: Iterable[Transfer], contents: Mapping[Path, Content], *, is_one_machine: bool
 ) -> tuple[list[list[Upload]], list[list[Transfer]]]:
     """What goes from node to node, by file; and what goes between here and each node, by node. Pure."""

@@ -39,7 +39,7 @@ _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SUFFIX = re.compile(r"(_output|ArgsDict|Args)$")
 
 
-class QuickEnd:
+class QuickExit:
     """Ends the process once all that was to be done at its end is done, before its modules are taken apart."""
 
     def __init__(self) -> None:
@@ -136,7 +136,7 @@ def _modules_of(name: str) -> Iterator[str]:
 def main() -> None:
     """Ends the process with the program's exit code."""
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
-    quick = QuickEnd()
+    quick = QuickExit()
     sys.meta_path.insert(0, Finder())
     del sys.argv[0]
     sys.path[0] = str(Path(sys.argv[0]).parent)  # as Python has it for a script

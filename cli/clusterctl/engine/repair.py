@@ -27,7 +27,7 @@ DELETION_S = 600.0
 Tell = Callable[[str], None]
 
 
-def mend(
+def repair_state(
     engine: Engine,
     state: StackState,
     *,

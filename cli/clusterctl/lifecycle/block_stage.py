@@ -49,7 +49,7 @@ SHOWN_MISFITS = 6
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sought:
+class BlockChoice:
     """What the search for a block came to."""
 
     intent: Intent
@@ -71,21 +71,21 @@ class Sought:
         )
 
 
-def look_for_block(change: Change, intent: Intent, state: StackState, *, now: datetime) -> Sought:
+def look_for_block(change: Change, intent: Intent, state: StackState, *, now: datetime) -> BlockChoice:
     """The intent with the block that was bought for the cluster, or with the offering that has to be bought.
 
     Raises NoCapacity where AWS offers none that fits, CloudError where it is not known what became of a purchase.
     """
     search = (intent.written or intent.config).block_search
     if search is None:
-        return Sought(intent=with_changes(intent, {"block": None}))
+        return BlockChoice(intent=with_changes(intent, {"block": None}))
     if change.is_rehearsal:
         tell_region(change.home, change.environ, change.stack.directory, cluster=change.name)
     held = held_block(change, intent, now=now)
     if held is not None:
-        return Sought(intent=with_changes(intent, {"block": held}))
+        return BlockChoice(intent=with_changes(intent, {"block": held}))
     offering = cheapest(change, intent, search, state)
-    return Sought(intent=with_changes(intent, {"block": offering.offering_id}), offering=offering)
+    return BlockChoice(intent=with_changes(intent, {"block": offering.offering_id}), offering=offering)
 
 
 def held_block(change: Change, intent: Intent, *, now: datetime) -> str | None:

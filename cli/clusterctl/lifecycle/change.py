@@ -28,7 +28,7 @@ from clusterctl.cost.sighting_file import note_cancelled, note_look, note_resize
 from clusterctl.engine.boundary import Engine, RunRequest, RunResult, Verb
 from clusterctl.engine.events import Event, Step
 from clusterctl.engine.region import machine_kind, region_access, start_beside
-from clusterctl.engine.repair import end_what_runs, mend
+from clusterctl.engine.repair import end_what_runs, repair_state
 from clusterctl.engine.run import parallel_for
 from clusterctl.engine.run_file import RunRecord, new_record, read_record, write_record
 from clusterctl.engine.stack import Stack
@@ -121,14 +121,14 @@ class Change:
             self._ids.update(filter(None, (state.cluster_id,)))
         return state, was_cut_off
 
-    def mend(self, state: StackState, *, was_cut_off: bool) -> StackState:
+    def repair_state(self, state: StackState, *, was_cut_off: bool) -> StackState:
         """The state after the repair, which may take minutes: who stops it is told. Raises EngineError, CloudError."""
         self.provide_plugin()
-        self._begun.append("mend")
+        self._begun.append("repair")
         self.note_machines()
         began = None if self.previous is None else datetime.fromisoformat(self.previous.began_at)
         try:
-            return mend(
+            return repair_state(
                 self.engine,
                 state,
                 was_cut_off=was_cut_off,

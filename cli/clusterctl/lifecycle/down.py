@@ -29,8 +29,8 @@ from clusterctl.lifecycle.checks.table import run_checks
 from clusterctl.lifecycle.cluster_name import held_cluster, refuse_other_stack
 from clusterctl.lifecycle.data import data_in
 from clusterctl.lifecycle.display import Display
-from clusterctl.lifecycle.down_preview import show_preview, staying_lines, what_goes, written_of
-from clusterctl.lifecycle.end_by_tag import TagEnd, end_by_tag
+from clusterctl.lifecycle.down_preview import effect_of_down, show_preview, staying_lines, written_of
+from clusterctl.lifecycle.end_by_tag import EndByTag, end_by_tag
 from clusterctl.lifecycle.final_sum import known_here, told_sum
 from clusterctl.lifecycle.intent import for_zero_nodes, without_own_values
 from clusterctl.lifecycle.last_look import (
@@ -75,7 +75,7 @@ def take_down(request: DownRequest, output: Output, home: Home, environ: Mapping
     except (NoRoom, OSError) as e:
         if is_under_way:
             raise
-        end = TagEnd(where=request.where, is_agreed=request.is_agreed, again=typed_again(request), why=e)
+        end = EndByTag(where=request.where, is_agreed=request.is_agreed, again=typed_again(request), why=e)
         end_by_tag(end, output, home, environ)
 
 
@@ -91,7 +91,7 @@ def take_down_held(request: DownRequest, change: Change, found: StackState | Non
         tell_nothing_there(down)
         return
     run_checks("down", read_state_of(down, found))
-    going = what_goes(change, found, is_all=request.is_all)
+    going = effect_of_down(change, found, is_all=request.is_all)
     if going.keeps_data:
         run_checks("down", WithIntent(**vars(read_state_of(down, found)), intent=written_of(change)), after=WithState)
     show_preview(change, going, region=request.where.region)
@@ -99,7 +99,7 @@ def take_down_held(request: DownRequest, change: Change, found: StackState | Non
     tell_running(change, found)
     ask(down)
     keep_jobs(change, found)
-    state = change.mend(found, was_cut_off=was_cut_off)
+    state = change.repair_state(found, was_cut_off=was_cut_off)
     forget_gone(change, state)
     if going.keeps_data:
         end_nodes(down, state)

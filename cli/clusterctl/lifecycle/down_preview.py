@@ -22,7 +22,7 @@ from clusterctl.text.quantities import count
 
 
 @dataclass(frozen=True, kw_only=True)
-class Going:
+class DownEffect:
     """What a `down` ends, and what it leaves."""
 
     state: StackState
@@ -32,7 +32,7 @@ class Going:
     """The file systems of the state that stay."""
 
 
-def what_goes(change: Change, state: StackState, *, is_all: bool) -> Going:
+def effect_of_down(change: Change, state: StackState, *, is_all: bool) -> DownEffect:
     """What of the state is ended. What holds data and is in no state is named, and left."""
     strays = () if is_all else stray_data(change.clients, state, tell=change.tell)
     for stray in strays:
@@ -41,7 +41,7 @@ def what_goes(change: Change, state: StackState, *, is_all: bool) -> Going:
         )
     kept = () if is_all else kept_data(change, state)
     keeps_data = bool(kept or strays) or (not is_all and holds_data(state))
-    return Going(state=state, keeps_data=keeps_data, kept=kept)
+    return DownEffect(state=state, keeps_data=keeps_data, kept=kept)
 
 
 def stray_data(clients: Clients, state: StackState, *, tell: Callable[[str], None]) -> tuple[CloudResource, ...]:
@@ -73,7 +73,7 @@ def written_of(change: Change) -> Intent:
     return read_intent(change.stack, text, nodes=None, fresh_prices=change.home.prices_file)
 
 
-def show_preview(change: Change, going: Going, *, region: str) -> None:
+def show_preview(change: Change, going: DownEffect, *, region: str) -> None:
     """Says what is ended, and what stays and bills."""
     change.output.note(ending_line(change, going))
     if going.keeps_data:
@@ -81,7 +81,7 @@ def show_preview(change: Change, going: Going, *, region: str) -> None:
             change.output.note(f"  stays    {line}")
 
 
-def ending_line(change: Change, going: Going) -> str:
+def ending_line(change: Change, going: DownEffect) -> str:
     """`train: ends 4 nodes; network and storage are kept`."""
     state, kept = going.state, going.kept
     nodes = count(len(state.machines), "node")

@@ -43,7 +43,7 @@ UNWRITABLE = FULL | WITHOUT_LOCKS | {errno.EROFS}
 
 
 @dataclass(frozen=True, kw_only=True)
-class TagEnd:
+class EndByTag:
     """Which cluster is to be ended by its tags, and why."""
 
     where: Whereabouts
@@ -53,7 +53,7 @@ class TagEnd:
     why: NoRoom | OSError
 
 
-def end_by_tag(end: TagEnd, output: Output, home: Home, environ: Mapping[str, str]) -> None:
+def end_by_tag(end: EndByTag, output: Output, home: Home, environ: Mapping[str, str]) -> None:
     """Raises ClusterctlError in any case: with what still bills, or `end.why` where this computer knows no id.
 
     A run of the cluster that is under way here keeps it, too: that has the state, and can write it or fail.

@@ -197,7 +197,7 @@ def again(request: ExtendRequest, planned: WithPlan, move: Move) -> str:
 def repair(planned: WithPlan, *, was_cut_off: bool) -> Found:
     """The cluster after the repair. Raises EngineError where nodes have lost more than their machines, CloudError."""
     change = planned.change
-    state = change.mend(planned.state, was_cut_off=was_cut_off)
+    state = change.repair_state(planned.state, was_cut_off=was_cut_off)
     missing = missing_instances(change.clients, state, tell=change.tell)
     if missing or was_cut_off:
         refuse_half_gone(lost_beside(change.clients, state), cluster=change.cluster, shown=planned.shown)

@@ -17,7 +17,7 @@ from clusterctl.lifecycle.failure import full_disk
 from clusterctl.lifecycle.intent import Intent
 from clusterctl.lifecycle.rollback import roll_back
 from clusterctl.lifecycle.stopped import told_stopped, what_is_there
-from clusterctl.lifecycle.up_runs import Ran
+from clusterctl.lifecycle.up_runs import UpRunsResult
 from clusterctl.system.room import cannot_write
 from clusterctl.text.next_commands import edit
 
@@ -28,7 +28,7 @@ NO_PLUGIN = ("no folder at path", "failed to load plugin")
 
 
 def raise_failed(
-    change: Change, ran: Ran, *, before_text: str, before_state: StackState, intent: Intent, shown: str
+    change: Change, ran: UpRunsResult, *, before_text: str, before_state: StackState, intent: Intent, shown: str
 ) -> NoReturn:
     """Raises the error that a failed `up` means, after undoing what it made.
 
@@ -74,7 +74,7 @@ def nothing_is_left(change: Change, before: StackState) -> bool:
     )
 
 
-def _beside_another(change: Change, ran: Ran, before_text: str, *, shown: str) -> str:
+def _beside_another(change: Change, ran: UpRunsResult, before_text: str, *, shown: str) -> str:
     """What is left when another command is changing the stack now, whose work must not be undone."""
     if not ran.has_made:
         write_config(change.engine.environment.config_file, before_text)

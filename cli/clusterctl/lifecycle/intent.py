@@ -92,7 +92,7 @@ def read_intent(
     )
 
 
-def of_a_new_life(intent: Intent, stack: Stack, *, fresh_prices: Path | None = None) -> Intent:
+def without_extended_settings(intent: Intent, stack: Stack, *, fresh_prices: Path | None = None) -> Intent:
     """The intent where nothing is there yet: what an `extend` wrote was meant for a cluster that is gone."""
     changes = taken_back(config_values(intent.config_text))
     if not changes:

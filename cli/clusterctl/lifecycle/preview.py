@@ -15,8 +15,8 @@ from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.replaceable import late_facts, trigger_facts
 
 from clusterctl.engine.state import StackState
-from clusterctl.text.late import late_words
 from clusterctl.text.node_set import fold_names
+from clusterctl.text.pending_settings import pending_settings_line
 
 HOST_KEY = "host_key"
 """Follows from the cluster's seed, which is a secret here and never changes."""
@@ -90,7 +90,7 @@ def made_anew_lines(found: Sequence[NodePreview], *, is_reserved: bool = True) -
 
 def late_lines(found: Sequence[NodePreview]) -> list[str]:
     """`train-[0-3]: packages: takes effect when a node is replaced`."""
-    return [f"{fold_names(nodes)}: {late_words(facts)}" for facts, nodes in _by_reasons(found).items()]
+    return [f"{fold_names(nodes)}: {pending_settings_line(facts)}" for facts, nodes in _by_reasons(found).items()]
 
 
 def _reasons(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:

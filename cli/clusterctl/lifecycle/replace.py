@@ -71,7 +71,7 @@ def replace_held(
     planned = checked_plan(request, held, now=now())
     ask(request, change, is_spot=planned.plan.price.spot is not None)
     wait_for_ending(change, planned.state, again=replace_slot(change.cluster, slot))
-    state = change.mend(planned.state, was_cut_off=held.was_cut_off)
+    state = change.repair_state(planned.state, was_cut_off=held.was_cut_off)
     replacement = replacement_in(state, planned, slot)
     if replacement.is_gone:  # the provider would cancel its request, which AWS has deleted by then
         change.engine.refresh([replacement.targets[0]])

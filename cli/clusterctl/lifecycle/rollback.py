@@ -34,7 +34,7 @@ def roll_back(change: Change, *, before_text: str, before_state: StackState, int
     found = change.engine.export() or StackState()
     if old < intent.config.nodes and not is_as_before(found, before_state):
         change.output.note(UNDOING)
-    state = change.mend(found, was_cut_off=True)
+    state = change.repair_state(found, was_cut_off=True)
     if is_as_before(state, before_state):
         write_config(change.engine.environment.config_file, before_text)
         change.finish()

@@ -66,7 +66,7 @@ def candidates_of(
 def room_words(candidates: Sequence[Candidate], cluster_plan: ClusterPlan) -> str | None:
     """What asking costs, and which of the types is counted; None where nothing is asked.
 
-    `AWS is asked for room first, by reservations that are cancelled at once: $3.67 for each minute, …`.
+    `First AWS is asked for capacity, by a reservation that is cancelled at once: $3.67 for each minute …`.
     """
     if len(candidates) < 2:
         return None

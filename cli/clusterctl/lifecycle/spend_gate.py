@@ -11,19 +11,19 @@ from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl.output import Output
 from clusterctl.text.quantities import usd
 
-LOUD_USD_PER_HOUR = 20.0
-LOUD_TOTAL_USD = 500.0
+NAME_TYPED_USD_PER_HOUR = 20.0
+NAME_TYPED_TOTAL_USD = 500.0
 """Above either, a `y` typed by habit is not enough: the cluster's name is wanted."""
 
 
-def why_loud(told: Spending) -> str | None:
+def why_name_is_typed(told: Spending) -> str | None:
     """Why the cluster's name has to be typed; None where a `y` will do."""
     if told.usd_per_hour is None or told.until_deadline_usd is None:
         return "A price is not known"
-    if told.usd_per_hour > LOUD_USD_PER_HOUR:
-        return f"{usd(told.usd_per_hour)} an hour is more than {usd(LOUD_USD_PER_HOUR)}"
-    if told.until_deadline_usd > LOUD_TOTAL_USD:
-        return f"{usd(told.until_deadline_usd)} in all is more than {usd(LOUD_TOTAL_USD)}"
+    if told.usd_per_hour > NAME_TYPED_USD_PER_HOUR:
+        return f"{usd(told.usd_per_hour)} an hour is more than {usd(NAME_TYPED_USD_PER_HOUR)}"
+    if told.until_deadline_usd > NAME_TYPED_TOTAL_USD:
+        return f"{usd(told.until_deadline_usd)} in all is more than {usd(NAME_TYPED_TOTAL_USD)}"
     return None
 
 
@@ -82,7 +82,7 @@ def agree_to(
             f"not agreed, since {why}; nothing was changed. {offer}. {agreed_by} agrees to that; {bound}",
             hint=hint,
         )
-    why_name = why_loud(told)
+    why_name = why_name_is_typed(told)
     if why_name is None:
         is_agreed = output.confirm(question)
     else:

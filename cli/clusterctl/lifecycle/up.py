@@ -36,9 +36,9 @@ from clusterctl.lifecycle.failed_up import raise_failed
 from clusterctl.lifecycle.intent import (
     Intent,
     for_up,
-    of_a_new_life,
     plan_of,
     with_changes,
+    without_extended_settings,
 )
 from clusterctl.lifecycle.node_stage import NodeStage
 from clusterctl.lifecycle.opening import inspect, open_change
@@ -149,7 +149,7 @@ def plan_up(up: Up, written: Intent, state: StackState) -> WithPlan:
     """The intent for this state and for existing resources, with its plan. Raises ConfigError, CloudError."""
     change, now = up.change, utc_now()
     if state.cluster_id is None:
-        written = of_a_new_life(written, change.stack, fresh_prices=change.home.prices_file)
+        written = without_extended_settings(written, change.stack, fresh_prices=change.home.prices_file)
     asked = WithIntent(
         stack=change.stack,
         state=state,
@@ -278,7 +278,7 @@ def repair(up: Up, planned: WithPlan, *, anew: frozenset[int]) -> tuple[StackSta
     """
     change, nodes = up.change, len(planned.plan.slots)
     wait_for_ending(change, planned.state, again=f"clusterctl up {up.shown}")
-    state = change.mend(planned.state, was_cut_off=up.was_cut_off)
+    state = change.repair_state(planned.state, was_cut_off=up.was_cut_off)
     living = forget_missing(change, state, nodes=nodes, was_cut_off=up.was_cut_off)
     stays = {instance.slot for instance in living.instances if instance.slot < nodes} - anew
     return living, reserved_or_not(planned.intent, living, stays=stays)

@@ -51,7 +51,7 @@ class Runs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ran:
+class UpRunsResult:
     """How the engine's runs ended."""
 
     result: RunResult
@@ -82,7 +82,7 @@ def run_up(
     nodes: int,
     runs: Runs,
     sleep: Callable[[float], None] = time.sleep,
-) -> Ran:
+) -> UpRunsResult:
     """The engine's `up` with this config, which is kept.
 
     Raises EngineError, RehearsalError when the engine did not start; then the config is as it was. A second run that
@@ -109,15 +109,15 @@ def run_up(
             first = run(display=display, options=OPTIONS)
             then, last = "the machines", partial(run, display=display, writes_state_once=True)
         else:
-            return Ran(result=run(display=display))
+            return UpRunsResult(result=run(display=display))
     except (ClusterctlError, OSError):
         with contextlib.suppress(OSError):
             write_config(config_file, before)
         raise
     if not first.succeeded:
-        return Ran(result=first)
+        return UpRunsResult(result=first)
     done = f" {summary(first.changes)}; now {then}"
-    return Ran(result=_started(last, change, done=done, log=first.log), has_made=True)
+    return UpRunsResult(result=_started(last, change, done=done, log=first.log), has_made=True)
 
 
 def replace_options(change: Change, failed: Collection[str]) -> list[str]:

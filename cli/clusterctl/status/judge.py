@@ -19,7 +19,7 @@ from clusterctl.status.event_words import event_words
 from clusterctl.status.facts import Facts
 from clusterctl.status.ledger import replaced
 from clusterctl.status.node_report import FAILED, READY, NodeCheck, NodeReport, SpotNotice
-from clusterctl.text.late import late_words
+from clusterctl.text.pending_settings import pending_settings_line
 from clusterctl.text.quantities import clock, duration
 
 State = Literal["ready", "booting", "failed", "unreachable", "stopped", "terminated", "missing", "unknown"]
@@ -128,7 +128,7 @@ def _judged(inventory: Inventory, node: InventoryNode, facts: Facts, *, is_split
     if is_split:
         notes.append(f"split: another membership {inventory.generation} than the others have or this computer knows")
     if machine is not None and (waiting := late_facts(machine.birth, inventory.birth)):
-        notes.append(late_words(waiting))
+        notes.append(pending_settings_line(waiting))
     return NodeStatus(
         slot=node.slot,
         rank=node.rank,

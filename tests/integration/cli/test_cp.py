@@ -159,8 +159,8 @@ def test_a_file_that_does_not_say_how_long_it_is_goes_up_whole_and_comes_back_wi
     done = loopback_cluster.run("cp", "0:/proc/version", str(tmp_path))
     assert done.returncode == 1
     assert done.stderr.decode() == (
-        "clusterctl: train-0: /proc/version says that it is empty and is not, as the kernel's own files do; "
-        "its text: clusterctl ssh --node train-0 cat /proc/version\n"
+        "clusterctl: train-0: /proc/version has content but reports size 0, as files of /proc do; "
+        "to read it: clusterctl ssh --node train-0 cat /proc/version\n"
     )
     assert not list(tmp_path.glob("*version*"))
 

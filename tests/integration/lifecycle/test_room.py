@@ -29,7 +29,7 @@ def test_a_list_is_asked_for_in_order_and_a_killed_asking_leaves_nothing(recorde
     recorded.write(machines="none", instance_type=LIST, settings={"capacity": ROOM, "latency_ms": 250})
     asked = recorded.run("up", str(recorded.folder), "--ask")
     assert "p5en.48xlarge is the most expensive of p5en.48xlarge, p5.48xlarge" in asked.stderr, asked.text
-    assert "for each minute that it lives" in asked.stderr, asked.text
+    assert "for each minute that it exists" in asked.stderr, asked.text
 
     quiet = subprocess.DEVNULL
     argv = [CLUSTERCTL, "up", str(recorded.folder)]

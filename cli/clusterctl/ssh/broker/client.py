@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from clusterctl_infra.home_folder import home_folder
 from clusterctl_infra.names import HOME_VARIABLE
 
-from clusterctl.ssh.broker.asked import Asked
+from clusterctl.ssh.broker.command_request import BrokerRequest
 from clusterctl.ssh.broker.frames import ACCEPTED, EXIT, GO, REQUEST, STDERR, STDOUT, WITH_STDIN, Frames, frame
 from clusterctl.ssh.broker.place import FOLDER_NAME, is_of_this_version, is_off, is_same_person, opened, stamp
 from clusterctl.system.whole_write import write_whole
@@ -102,8 +102,8 @@ def _pass_on_typed(terminal: int, typed_to: int) -> None:
     os.close(typed_to)
 
 
-def _asked(argv: Sequence[str], environ: Mapping[str, str]) -> Asked:
-    return Asked(
+def _asked(argv: Sequence[str], environ: Mapping[str, str]) -> BrokerRequest:
+    return BrokerRequest(
         argv[1:],
         stamp=stamp(),
         folder=os.getcwd(),

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from clusterctl_infra.private_home import make_private_folder
 
-from clusterctl.ssh.broker.asked import asked_from_bytes
+from clusterctl.ssh.broker.command_request import broker_request_from_bytes
 from clusterctl.ssh.broker.frames import ACCEPTED, EXIT, GO, REFUSED, WITH_STDIN, Frames, frame
 from clusterctl.ssh.broker.place import SOCKET_NAME, VARIABLE, is_same_person, opened, write_stamp
 from clusterctl.ssh.broker.warm_command import warm_command
@@ -241,7 +241,7 @@ def _do(state: _State, connection: socket.socket) -> None:
         came = coming.next(within_s=REQUEST_S)
         if came is None or not files:
             return
-        found = None if state.is_outdated() else warm_command(asked_from_bytes(came[1]), files, state.pool)
+        found = None if state.is_outdated() else warm_command(broker_request_from_bytes(came[1]), files, state.pool)
         if found is None:
             connection.sendall(frame(REFUSED))
             return

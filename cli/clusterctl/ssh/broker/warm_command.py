@@ -15,10 +15,10 @@ from clusterctl_infra.errors import ClusterctlError, NotReached, SomeNodesFailed
 from clusterctl.exit_codes import exit_code_of
 from clusterctl.output import Output
 from clusterctl.ssh.arguments import request_of
-from clusterctl.ssh.broker.asked import Asked
+from clusterctl.ssh.broker.command_request import BrokerRequest
 from clusterctl.ssh.broker.frames import STDERR, STDOUT
 from clusterctl.ssh.broker.place import stamp
-from clusterctl.ssh.broker.way_back import WayBack
+from clusterctl.ssh.broker.relayed_output import RelayedOutput
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.fanout.canceller import Canceller
 from clusterctl.ssh.fanout.fan_out import run_remote
@@ -42,7 +42,7 @@ class WarmCommand:
 
     request: SshRequest
     remote: RemoteCommand
-    asked: Asked
+    asked: BrokerRequest
 
     @property
     def code_if_lost(self) -> int:
@@ -51,22 +51,22 @@ class WarmCommand:
 
     def done(self, connection: socket.socket, pool: LinkPool, canceller: Canceller) -> int:
         """The exit code, after all output has gone through `connection`."""
-        way_back = WayBack(connection)
+        relayed = RelayedOutput(connection)
         output = Output(
-            stdout=way_back.stream(STDOUT),
-            stderr=way_back.stream(STDERR),
+            stdout=relayed.stream(STDOUT),
+            stderr=relayed.stream(STDERR),
             encoding=self.asked.encoding,
             stdout_is_terminal=self.asked.is_stdout_terminal,
             stderr_is_terminal=self.asked.is_stderr_terminal,
         )
-        links = _KeptLinks(pool, canceller, way_back.send)
+        links = _KeptLinks(pool, canceller, relayed.send)
         code = exit_code_of(lambda: run_and_show(self.request, self.remote, output, links), output)
         output.close()
-        way_back.send()
+        relayed.send()
         return code
 
 
-def warm_command(asked: Asked, files: Sequence[IO[bytes]], pool: LinkPool) -> WarmCommand | None:
+def warm_command(asked: BrokerRequest, files: Sequence[IO[bytes]], pool: LinkPool) -> WarmCommand | None:
     """What a command asks for; None for what it has to do itself: a login, words that are refused, another version's.
 
     `files`: its stdin, and where that is a terminal what is typed there.

@@ -59,7 +59,7 @@ def reach(
     deadlines = with_opening(deadlines, target.proxy_argv)
     clock = Clock(deadlines.total_s)
     link = yield from reach_host(target, deadlines, clock, dialled)
-    yield from _or_let_go(link, _log_in(link, keys, clock.ends_at(deadlines.login_s)))
+    yield from _closed_on_failure(link, _log_in(link, keys, clock.ends_at(deadlines.login_s)))
     link.watch()
     return link
 
@@ -105,7 +105,7 @@ def _reach_once(
         if proxy is not None:
             proxy.close()
         raise
-    yield from _or_let_go(link, _known(link, deadlines, clock))
+    yield from _closed_on_failure(link, _known(link, deadlines, clock))
     return link
 
 
@@ -115,7 +115,7 @@ def _started(proxy_argv: tuple[str, ...]) -> Proxy:
     return proxy
 
 
-def _or_let_go(link: Link, steps: Generator[Waiting, bool, None]) -> Generator[Waiting, bool, None]:
+def _closed_on_failure(link: Link, steps: Generator[Waiting, bool, None]) -> Generator[Waiting, bool, None]:
     """The steps on the link, which is closed when one of them fails; then the proxy's words are the reason."""
     try:
         yield from steps

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from clusterctl.copying.broadcast import LEAST_BYTES
-from clusterctl.copying.copies import shared_out
+from clusterctl.copying.copies import split_transfers
 from clusterctl.copying.files import Content
 from clusterctl.copying.place import Download, NodeFile, Upload, remote_place, transfers
 from clusterctl.copying.progress import Progress
@@ -133,7 +133,7 @@ def test_large_files_for_several_nodes_go_from_node_to_node(
     make_inventory: MakeInventory,
 ) -> None:
     contents = {Path(name): content for name in ("a", "b")}
-    trees, direct = shared_out(transfers(words, make_inventory()), contents, is_one_machine=is_one_machine)
+    trees, direct = split_transfers(transfers(words, make_inventory()), contents, is_one_machine=is_one_machine)
     assert [[transfer.node.name for transfer in group] for group in trees] == by_tree
     assert [[transfer.node.name for transfer in group] for group in direct] == directly
 

@@ -16,7 +16,7 @@ from clusterctl.engine.boundary import Engine
 from clusterctl.engine.engine_start import engine_start
 from clusterctl.engine.environment import EngineEnvironment
 from clusterctl.engine.lock import Lock
-from clusterctl.engine.repair import end_what_runs, mend, unknown_machines
+from clusterctl.engine.repair import end_what_runs, repair_state, unknown_machines
 from clusterctl.engine.run_file import RunRecord, new_record
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import PendingOperation, StackState, StateResource
@@ -79,7 +79,7 @@ def nobody() -> Clients:
 
 
 def mended(engine: Engine, state: StackState = PENDING, *, clients: Callable[[], Clients] = nobody) -> None:
-    mend(engine, state, was_cut_off=False, data_since=None, clients=clients, tell=untold, sleep=unslept)
+    repair_state(engine, state, was_cut_off=False, data_since=None, clients=clients, tell=untold, sleep=unslept)
 
 
 def untold(text: str) -> None:
@@ -184,7 +184,9 @@ def test_machines_of_a_run_that_has_ended_meanwhile_are_known(tmp_path: Path) ->
     known = StackState(resources=(*CLUSTER.resources, *machines((9,))))
     engine, told = backend(f"file://{tmp_path}", found=known), list[str]()
     clients = FakeClients(ec2=OneAnswer("i-9"))
-    mended_state = mend(engine, CLUSTER, was_cut_off=False, data_since=None, clients=lambda: clients, tell=told.append)
+    mended_state = repair_state(
+        engine, CLUSTER, was_cut_off=False, data_since=None, clients=lambda: clients, tell=told.append
+    )
     assert (mended_state, told) == (known, [])
 
 
@@ -238,7 +240,7 @@ def test_a_repair_says_of_what_it_could_not_ask() -> None:
         {("us-west-2", "describe_instances", "Reservations"): rows},
         refused={("fsx", "describe_file_systems"): "AccessDeniedException"},
     )
-    mend(
+    repair_state(
         engine,
         identity,
         was_cut_off=False,
@@ -259,7 +261,7 @@ def test_a_run_that_began_and_ended_during_the_repair_is_in_the_state_that_comes
     engine = backend("s3://states", found=CLUSTER)
     whole = StackState(resources=(*CLUSTER.resources, *machines((7,))))
     aws = OnlyMachines(["i-lost"], meanwhile=lambda: began(engine, aws, ended=whole))
-    state = mend(
+    state = repair_state(
         engine, CLUSTER, was_cut_off=False, data_since=None, clients=lambda: aws.clients, tell=untold, sleep=unslept
     )
     assert (state, aws.there) == (whole, ["i-7"])

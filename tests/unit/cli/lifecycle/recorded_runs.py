@@ -22,7 +22,7 @@ from clusterctl.lifecycle.data import LUSTRE_TYPE
 from clusterctl.lifecycle.display import Display
 from clusterctl.lifecycle.failed_up import raise_failed
 from clusterctl.lifecycle.intent import Intent, read_intent
-from clusterctl.lifecycle.up_runs import Ran, Runs, run_up
+from clusterctl.lifecycle.up_runs import Runs, UpRunsResult, run_up
 from clusterctl.output import Output
 from clusterctl_infra.errors import ClusterctlError, EngineError
 from clusterctl_infra.names import IDENTITY_TYPE, MOUNT_TAG, ON_DELETE_TAG
@@ -154,12 +154,12 @@ def verbs_of(change: Change) -> list[Verb]:
     return [run.verb for run in runs_of(change)]
 
 
-def up(change: Change, *, sleep: Callable[[float], None] = time.sleep) -> Ran:
+def up(change: Change, *, sleep: Callable[[float], None] = time.sleep) -> UpRunsResult:
     display = Display(change.output)
     return run_up(change, MEANT, display=display, on_event=lambda event: None, nodes=33, runs=LAST, sleep=sleep)
 
 
-def failure_of(change: Change, ran: Ran) -> ClusterctlError:
+def failure_of(change: Change, ran: UpRunsResult) -> ClusterctlError:
     with pytest.raises(ClusterctlError) as raised:
         raise_failed(change, ran, before_text=BEFORE, before_state=StackState(), intent=intent_of(change), shown="s")
     return raised.value

@@ -21,7 +21,7 @@ from clusterctl.lifecycle.down import (
     take_down,
     take_down_held,
 )
-from clusterctl.lifecycle.down_preview import Going, ending_line, what_goes
+from clusterctl.lifecycle.down_preview import DownEffect, effect_of_down, ending_line
 from clusterctl_infra.errors import StillBills
 from clusterctl_infra.names import ID_TAG
 from clusterctl_infra.outputs import inventory_to_json
@@ -60,7 +60,7 @@ def test_a_file_system_that_no_state_knows_keeps_the_network_and_is_named_with_i
     runner: Callable[..., Change],
 ) -> None:
     change = runner(state=PLAIN, aws=clients_of(STRAY))
-    assert what_goes(change, PLAIN, is_all=False).keeps_data
+    assert effect_of_down(change, PLAIN, is_all=False).keeps_data
     assert "fs-9 is in no Pulumi state and holds data: it stays and bills " in told(change)
 
 
@@ -71,7 +71,7 @@ def test_data_of_the_state_stays_unless_all_is_to_go(
     runner: Callable[..., Change], state: StackState, is_all: bool, keeps_data: bool
 ) -> None:
     change = runner(state=state)
-    going = what_goes(change, state, is_all=is_all)
+    going = effect_of_down(change, state, is_all=is_all)
     assert (going.keeps_data, [stored.id for stored in going.kept]) == (keeps_data, ["fs-1"] if keeps_data else [])
 
 
@@ -99,8 +99,8 @@ def test_the_question_names_the_data_that_would_be_lost(
     runner: Callable[..., Change], keeps_data: bool, is_kept: bool, line: str
 ) -> None:
     change = runner(state=WITH_DATA)
-    kept = what_goes(change, WITH_DATA, is_all=False).kept if is_kept else ()
-    assert ending_line(change, Going(state=WITH_DATA, keeps_data=keeps_data, kept=kept)) == line
+    kept = effect_of_down(change, WITH_DATA, is_all=False).kept if is_kept else ()
+    assert ending_line(change, DownEffect(state=WITH_DATA, keeps_data=keeps_data, kept=kept)) == line
 
 
 def test_with_data_the_nodes_go_and_what_stays_is_named_after_aws_was_asked_again(

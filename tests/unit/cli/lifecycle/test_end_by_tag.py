@@ -12,7 +12,7 @@ from clusterctl.cost.sighting_file import note_look, read_reserved
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.whereabouts import Whereabouts
 from clusterctl.home import Home
-from clusterctl.lifecycle.end_by_tag import TagEnd, end_by_tag, is_of_stack, told_why, what_is_left
+from clusterctl.lifecycle.end_by_tag import EndByTag, end_by_tag, is_of_stack, told_why, what_is_left
 from clusterctl.system.room import NoRoom, refuse_without_room
 from clusterctl_infra.errors import CloudError, UsageError
 from clusterctl_infra.names import ID_TAG
@@ -23,10 +23,10 @@ from tests.unit.cli.conftest import Screen
 from tests.unit.cli.cost.paid_cluster import BORN, an_inventory
 
 
-def an_end(folder: Path, why: NoRoom | OSError) -> TagEnd:
+def an_end(folder: Path, why: NoRoom | OSError) -> EndByTag:
     stack = Stack(directory=folder, name="dev", project="train", is_rehearsal_project=False)
     where = Whereabouts(stack=stack, rehearse=False, name="train", region="us-west-2", shown="stacks/train")
-    return TagEnd(where=where, is_agreed=True, again="clusterctl down stacks/train", why=why)
+    return EndByTag(where=where, is_agreed=True, again="clusterctl down stacks/train", why=why)
 
 
 @pytest.mark.parametrize(

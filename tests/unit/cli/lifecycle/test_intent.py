@@ -12,7 +12,7 @@ from clusterctl.engine.extended_budget import extended
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_config import config_values, with_values
 from clusterctl.engine.state import StackState, StateResource
-from clusterctl.lifecycle.intent import for_up, for_zero_nodes, of_a_new_life, plan_of, without_own_values
+from clusterctl.lifecycle.intent import for_up, for_zero_nodes, plan_of, without_extended_settings, without_own_values
 
 from tests.unit.cli.lifecycle.intent_cases import BORN, CLUSTER, intent_of, resource, state_of
 
@@ -205,7 +205,7 @@ def test_what_extend_agreed_to_is_not_what_a_cluster_made_anew_may_cost(stack: S
     text = with_values("", {**person, **extended(person, 2500.0)})
     assert config_values(without_own_values(text)) == person
     assert intent_of(stack, text).config.caps.budget_usd == 2500
-    anew = of_a_new_life(intent_of(stack, text), stack)
+    anew = without_extended_settings(intent_of(stack, text), stack)
     assert anew.config.caps.budget_usd == (None if was is None else 1000)
     assert config_values(with_values(text, anew.changes)) == person, "as `up` writes it"
 

@@ -68,7 +68,7 @@ def test_what_runs_is_written_down_for_cost_before_a_repair_ends_any_of_it(runne
     change = runner(state=state, aws=clients_of(RUNS))
     change.read_state()
     assert list(read_seen(change.home.observed_file(ID))) == []
-    assert change.mend(state, was_cut_off=False) == state
+    assert change.repair_state(state, was_cut_off=False) == state
     assert list(read_seen(change.home.observed_file(ID))) == ["i-0"]
 
 

@@ -9,7 +9,14 @@ from typing import Any  # configurations as YAML gives them
 
 import pytest
 from clusterctl.commands.up import command as up_command
-from clusterctl.lifecycle.spend_gate import LOUD_TOTAL_USD, LOUD_USD_PER_HOUR, Spending, agree, spending, why_loud
+from clusterctl.lifecycle.spend_gate import (
+    NAME_TYPED_TOTAL_USD,
+    NAME_TYPED_USD_PER_HOUR,
+    Spending,
+    agree,
+    spending,
+    why_name_is_typed,
+)
 from clusterctl.lifecycle.up_words import price_question
 from clusterctl.output import Output
 from clusterctl_infra.errors import UsageError
@@ -91,7 +98,7 @@ def test_a_dear_cluster_takes_nothing_but_its_name(answer: str) -> None:
 def test_the_name_is_wanted_above_a_rate_or_a_sum_or_without_a_price(
     rate: float | None, total: float | None, why: str | None
 ) -> None:
-    assert why_loud(Spending(usd_per_hour=rate, until_deadline_usd=total)) == why
+    assert why_name_is_typed(Spending(usd_per_hour=rate, until_deadline_usd=total)) == why
 
 
 @pytest.mark.parametrize(("typed", "asks", "why"), [(None, True, "there is no terminal"), ("train", False, "--json")])
@@ -120,4 +127,4 @@ def test_an_unknown_price_is_no_sum() -> None:
 
 def test_the_help_of_up_names_the_sums_that_are_kept() -> None:
     told = " ".join((up_command.help or "").split())
-    assert f"above ${LOUD_USD_PER_HOUR:.0f} an hour, or ${LOUD_TOTAL_USD:.0f} until the deadline" in told
+    assert f"above ${NAME_TYPED_USD_PER_HOUR:.0f} an hour, or ${NAME_TYPED_TOTAL_USD:.0f} until the deadline" in told

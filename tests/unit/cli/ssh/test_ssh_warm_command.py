@@ -7,10 +7,10 @@ import os
 import pty
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any  # keyword arguments of Asked
+from typing import IO, Any  # keyword arguments of BrokerRequest
 
 import pytest
-from clusterctl.ssh.broker.asked import Asked
+from clusterctl.ssh.broker.command_request import BrokerRequest
 from clusterctl.ssh.broker.place import OFF, VARIABLE, is_off, stamp
 from clusterctl.ssh.broker.warm_command import WarmCommand, warm_command
 from clusterctl.ssh.fanout.link_pool import LinkPool
@@ -55,7 +55,7 @@ def ask(tmp_path: Path, make_inventory: MakeInventory, stdin: IO[bytes], monkeyp
             "is_stderr_terminal": False,
             "environ": environ,
         }
-        return warm_command(Asked(words, **{**facts, **changed}), files, LinkPool())
+        return warm_command(BrokerRequest(words, **{**facts, **changed}), files, LinkPool())
 
     return asked
 

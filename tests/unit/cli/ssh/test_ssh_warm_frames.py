@@ -7,10 +7,10 @@ import socket
 from typing import cast
 
 import pytest
-from clusterctl.ssh.broker.asked import Asked, asked_from_bytes
+from clusterctl.ssh.broker.command_request import BrokerRequest, broker_request_from_bytes
 from clusterctl.ssh.broker.frames import EXIT, MOST_BYTES, STDERR, STDOUT, Frames, frame
-from clusterctl.ssh.broker.way_back import MOST_BYTES as MOST_HELD_BYTES
-from clusterctl.ssh.broker.way_back import WayBack
+from clusterctl.ssh.broker.relayed_output import MOST_BYTES as MOST_HELD_BYTES
+from clusterctl.ssh.broker.relayed_output import RelayedOutput
 
 SAID = [(STDOUT, b"one\n"), (STDERR, b""), (STDOUT, bytes(range(256)) * 5), (EXIT, b"4")]
 
@@ -62,7 +62,7 @@ def test_a_length_that_nobody_sends_is_the_end() -> None:
 
 
 def test_words_and_variables_arrive_as_they_were_typed() -> None:
-    asked = Asked(
+    asked = BrokerRequest(
         ["--env", "A=b=c", "", "echo 'x\n'", "\udcff"],
         stamp="1 /here",
         folder="/home/ada/my work",
@@ -71,7 +71,7 @@ def test_words_and_variables_arrive_as_they_were_typed() -> None:
         is_stderr_terminal=False,
         environ={"HOME": "/home/ada", "CLUSTERCTL_CLUSTER": "a=b", "AWS_SECRET_ACCESS_KEY": "hunter2"},
     )
-    found = asked_from_bytes(asked.to_bytes())
+    found = broker_request_from_bytes(asked.to_bytes())
     assert vars(found) == vars(asked)
     assert found.environ == {"HOME": "/home/ada", "CLUSTERCTL_CLUSTER": "a=b"}, "no secret that nobody needs"
 
@@ -79,27 +79,27 @@ def test_words_and_variables_arrive_as_they_were_typed() -> None:
 def test_a_request_that_is_none_is_refused() -> None:
     for data in (b"", b"\0" * 3):
         with pytest.raises(ValueError, match="not enough values"):
-            asked_from_bytes(data)
+            broker_request_from_bytes(data)
     with pytest.raises(ValueError, match="invalid literal"):
-        asked_from_bytes(b"stamp\0/\0utf-8\0" + b"00\0many")
+        broker_request_from_bytes(b"stamp\0/\0utf-8\0" + b"00\0many")
 
 
 def test_output_goes_back_in_order_and_in_few_frames() -> None:
     wire = Wire()
-    way_back = WayBack(cast(socket.socket, wire))
-    stdout, stderr = way_back.stream(STDOUT), way_back.stream(STDERR)
+    relayed = RelayedOutput(cast(socket.socket, wire))
+    stdout, stderr = relayed.stream(STDOUT), relayed.stream(STDERR)
     for stream, text in ((stdout, b"a"), (stdout, b"b"), (stderr, b"c"), (stdout, b"d")):
         stream.write(text)
         stream.flush()
     assert wire.sent == []
-    way_back.send()
-    way_back.send()
+    relayed.send()
+    relayed.send()
     assert wire.sent == [frame(STDOUT, b"ab") + frame(STDERR, b"c") + frame(STDOUT, b"d")]
 
 
 def test_much_output_does_not_wait_for_quiet() -> None:
     wire = Wire()
-    stream = WayBack(cast(socket.socket, wire)).stream(STDOUT)
+    stream = RelayedOutput(cast(socket.socket, wire)).stream(STDOUT)
     stream.write(bytes(MOST_HELD_BYTES))
     stream.flush()
     coming = frames_of(*wire.sent)
@@ -109,6 +109,6 @@ def test_much_output_does_not_wait_for_quiet() -> None:
 def test_output_that_comes_as_one_goes_in_frames_that_are_taken() -> None:
     wire = Wire()
     data = os.urandom(1024) * (MOST_BYTES // 1024 + 1)
-    WayBack(cast(socket.socket, wire)).stream(STDOUT).write(data)
+    RelayedOutput(cast(socket.socket, wire)).stream(STDOUT).write(data)
     coming = frames_of(*wire.sent)
     assert b"".join(came[1] for came in iter(coming.next, None)) == data

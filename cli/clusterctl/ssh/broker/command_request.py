@@ -11,7 +11,7 @@ _OURS = "CLUSTERCTL_"
 _SEPARATOR = b"\0"
 
 
-class Asked:
+class BrokerRequest:
     """Words, and where they were typed. No dataclass: loading that costs as much as all else in a start."""
 
     def __init__(
@@ -41,11 +41,11 @@ class Asked:
         return _SEPARATOR.join(os.fsencode(word) for word in words)
 
 
-def asked_from_bytes(data: bytes) -> Asked:
+def broker_request_from_bytes(data: bytes) -> BrokerRequest:
     """What `to_bytes` was called on. Raises ValueError for what it did not make."""
     stamp, folder, encoding, streams, count, *rest = (os.fsdecode(word) for word in data.split(_SEPARATOR))
     variables = [variable.partition("=") for variable in rest[int(count) :]]
-    return Asked(
+    return BrokerRequest(
         rest[: int(count)],
         stamp=stamp,
         folder=folder,

@@ -16,7 +16,7 @@ _NAMES = {
 }
 
 
-def late_words(facts: Sequence[str]) -> str:
+def pending_settings_line(facts: Sequence[str]) -> str:
     """`packages and imds: takes effect when a node is replaced`."""
     *most, last = [_NAMES.get(fact, fact) for fact in facts]
     names = f"{', '.join(most)} and {last}" if most else last

@@ -15,7 +15,7 @@ MOST_BYTES = 256 * 1024
 FRAME_BYTES = 1024 * 1024
 
 
-class WayBack:
+class RelayedOutput:
     """Output on its way to the command: gathered while more is there, sent when it is quiet."""
 
     def __init__(self, connection: socket.socket) -> None:
