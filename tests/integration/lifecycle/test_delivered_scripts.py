@@ -133,7 +133,10 @@ def test_extend_brings_scripts_too_with_the_new_deadline(booted: Rehearsed) -> N
     assert made.exit_code == 0, made.text
     wait_for_phase(booted, AWAITING)
     booted.ok("extend", "2h", "--yes")
-    by_agents = lambda: {booted.said_by_agent(node).get("phase") for node in booted.instance_ids()}  # noqa: E731
-    wait_until(lambda: by_agents() == {"ready"}, what="both agents are ready", timeout_s=120)
+    wait_until(
+        lambda: {booted.said_by_agent(node).get("phase") for node in booted.instance_ids()} == {"ready"},
+        what="both agents are ready",
+        timeout_s=120,
+    )
     wait_until(lambda: {row["state"] for row in booted.nodes().values()} == {"ready"}, what="ready", timeout_s=30)
     assert on_each(booted, "sudo cat /root/ran") == ["extended\n"] * 2

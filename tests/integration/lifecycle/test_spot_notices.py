@@ -113,7 +113,9 @@ def test_a_recommendation_marks_a_node_and_a_notice_is_followed_by_its_end(spot:
     if has_bucket:
         assert read_by_another(spot) == ["[second] made", "[second] last"]
 
-    wait_until(is_gone(spot), what=f"{name} is gone", timeout_s=NOTICE_S + LATE_S)
+    gone = lambda: all(found.id != row["instance_id"] for found in spot.resources())  # noqa: E731
+    wait_until(gone, what=f"{name} is gone", timeout_s=NOTICE_S + LATE_S)
+    wait_until(is_gone(spot), what="status says so", timeout_s=LATE_S)
     late_s = ended_at(spot) - datetime.fromisoformat(row["notice"]["time"]).timestamp()
     assert 0 <= late_s < LATE_S, "AWS ended it, at its time"
     assert "Server.SpotInstanceTermination" in spot.nodes()[name]["note"]
