@@ -1,7 +1,7 @@
 """Kills one part of a running `up` or `down` at a random moment, then goes on, and looks whether all is right.
 
 The moments are counted in what the engine has written, not in seconds, so that they are spread alike on every machine.
-`scripts/campaign kills` runs many of them and prints a table; tests/integration/test_kill_*.py run twenty.
+`scripts/campaign kills` runs many of them and prints a table; tests/integration/test_kill_up.py runs one of each part.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -64,22 +64,6 @@ def random_kill(random_source: random.Random, *, part: Part, nodes: int, machine
         wait_s=random_source.choice((0.0, 0.0, 1.0)),
         machines=machines,
     )
-
-
-def spread_kills(seed: int, *, part: Part, count: int, nodes: int, machines: Sequence[str]) -> Iterator[Kill]:
-    """`count` kills of one part, one in each stretch of the way, `up` and `down` in turn."""
-    source = random.Random(f"{seed} {part}")
-    stretch = (EVENTS_OF_A_CLUSTER + EVENTS_OF_A_NODE * nodes) // count
-    for number in range(count):
-        then: Verb = "up" if number % 2 == 0 else "down"
-        yield Kill(
-            part=part,
-            after_events=number * stretch + source.randrange(stretch),
-            jitter_s=source.uniform(0.0, 0.2),
-            then=then,
-            wait_s=0.0,
-            machines=machines[number % len(machines)],
-        )
 
 
 def survive(cluster: Rehearsed, kill: Kill, *, nodes: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any  # a state as JSON
 
 from tests.integration.rehearsed import ROOT, Rehearsed
 
@@ -20,18 +21,23 @@ def instances(cluster: Rehearsed) -> list[str]:
 
 def made(cluster: Rehearsed) -> list[str]:
     """The instances that the state's file knows, while the engine may be writing it."""
-    state = Path(cluster.env["PULUMI_BACKEND_URL"].removeprefix("file://"))
-    file = state / ".pulumi" / "stacks" / cluster.name / "dev.json"
     try:
-        rows = json.loads(file.read_text())["checkpoint"]["latest"]["resources"]
+        rows = in_state(cluster)
     except (OSError, ValueError, KeyError, TypeError):
         return []
     return sorted(row["id"] for row in rows if row["type"] == INSTANCE and row.get("id"))
 
 
+def in_state(cluster: Rehearsed) -> list[dict[str, Any]]:
+    """The resources in the state's file, which the engine wrote last."""
+    state = Path(cluster.env["PULUMI_BACKEND_URL"].removeprefix("file://"))
+    file = state / ".pulumi" / "stacks" / cluster.name / "dev.json"
+    rows: list[dict[str, Any]] = json.loads(file.read_text())["checkpoint"]["latest"]["resources"]
+    return rows
+
+
 def places(cluster: Rehearsed) -> int:
-    rows = json.loads(cluster.pulumi("stack", "export").stdout)["deployment"]["resources"]
-    (reservation,) = (row for row in rows if row["type"] == RESERVATION)
+    (reservation,) = (row for row in in_state(cluster) if row["type"] == RESERVATION)
     return int(reservation["inputs"]["instanceCount"])
 
 

@@ -131,6 +131,22 @@ class Rehearsed:
         """The cluster's, from the inventory."""
         return datetime.fromisoformat(self.inventory()["deadline"])
 
+    def on_disk(self, node: str, path: str) -> str:
+        """The text of a node's file, read on this computer; "" where it has none.
+
+        A command on the node takes most of a second of the processor, and the login is a sign of life.
+        """
+        file = self.home / "rehearsal" / "machines" / self.name / node / "upper" / path.lstrip("/")
+        try:
+            return file.read_text()
+        except FileNotFoundError:
+            return ""
+
+    def said_by_agent(self, node: str) -> dict[str, Any]:
+        """A node's status.json, as its agent wrote it last; empty before the first time."""
+        parsed: dict[str, Any] = json.loads(self.on_disk(node, "/etc/clusterctl/status.json") or "{}")
+        return parsed
+
     def starts(self) -> dict[str, str]:
         """Node name → when its machine's first process started: changes when it starts anew."""
         lines = self.ok("ssh", "--node", "all", "--json", "--", "cat", "/proc/1/stat").splitlines()

@@ -37,21 +37,21 @@ def test_a_change_that_finds_no_room_says_where_and_how_much(cluster: Rehearsed,
             assert "has 4 MiB free, and a change of a cluster needs 32 MiB there: nothing was changed" in done.stderr
             assert f"next: df -h {small}" in done.stderr
         assert cluster.run("plan", str(cluster.folder)).exit_code == 0
+        assert cluster.resources() == []
+        assert not [path for folder in (HOME, STATE) for path in (tmp_path / folder).rglob("*.json")]
     finally:
         subprocess.run(["umount", "-l", str(small)], check=True)
-    cluster.up()
-    cluster.down()
 
 
 @pytest.mark.parametrize("place", [HOME, STATE])
 def test_a_down_without_room_for_the_state_ends_machines_and_reservations_by_their_tags(
-    cluster: Rehearsed, tmp_path: Path, place: str
+    ready: Rehearsed, tmp_path: Path, place: str
 ) -> None:
-    small = tmp_path / place
-    small.mkdir(exist_ok=True)
+    cluster, small = ready, ready.folder.parent / place
+    shutil.copytree(small, tmp_path / "kept", symlinks=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96m,mode=0700", "tmpfs", str(small)], check=True)
     try:
-        cluster.up()
+        shutil.copytree(tmp_path / "kept", small, symlinks=True, dirs_exist_ok=True)
         filler = small / "filler"
         room_bytes = shutil.disk_usage(small).free - 16 * 2**20
         with filler.open("wb") as file:
@@ -84,19 +84,17 @@ def test_a_rehearsed_region_that_finds_no_room_says_so(cluster: Rehearsed, tmp_p
     assert f"next: df -h {home}/rehearsal" in done.stderr
 
 
-def test_a_state_that_a_full_disk_tore_is_put_back_and_what_it_lacks_is_found(
-    cluster: Rehearsed, tmp_path: Path
-) -> None:
-    cluster.up()
-    folder = tmp_path / STATE / ".pulumi/stacks" / cluster.name
+def test_a_state_that_a_full_disk_tore_is_put_back_and_what_it_lacks_is_found(ready: Rehearsed) -> None:
+    cluster, engines = ready, ready.folder.parent / STATE / ".pulumi"
+    folder = engines / "stacks" / cluster.name
     state, backup, kept = (folder / f"dev.json{end}" for end in ("", ".bak", ".kept"))
     before, known = state.read_text(), instances(cluster)
-    cluster.up("--nodes", "2")
+    cluster.up("--nodes", "3")
     (lost,) = {*instances(cluster)} - {*known}
     for torn in (state, backup):  # as the backend leaves them
         torn.write_text("")
     for folder_of_copies in ("history", "backups"):
-        shutil.rmtree(tmp_path / STATE / ".pulumi" / folder_of_copies)
+        shutil.rmtree(engines / folder_of_copies)
     kept.write_text(before)  # as the run left it that was under way
 
     done = cluster.run("down", str(cluster.folder))

@@ -53,36 +53,28 @@ def test_vcpus_are_asked_for_before_anything_is_made_and_never_of_what_lives(rec
     assert recorded.instance_ids() == before
 
 
-def test_a_cluster_that_cannot_grow_keeps_its_old_size(recorded: Rehearsed) -> None:
-    recorded.write(machines="none", settings={"capacity": {"p5.48xlarge": 2}})
-    recorded.up()
-    before = recorded.instance_ids()
-    refused = recorded.run("up", str(recorded.folder), "--nodes", "3")
+def test_a_cluster_that_cannot_grow_keeps_its_old_size(ready: Rehearsed) -> None:
+    ready.write(machines="none", settings={"capacity": {"p5.48xlarge": 2}})
+    before = ready.instance_ids()
+    refused = ready.run("up", str(ready.folder), "--nodes", "3")
     assert refused.exit_code == 1, refused.text
     assert refused.stderr.count("InsufficientInstanceCapacity") == 1, refused.stderr
     assert "2 nodes" in refused.stderr
-    assert recorded.instance_ids() == before
-    assert instances(recorded) == sorted(before.values())
-    recorded.up()
-    assert recorded.instance_ids() == before, "a later up without --nodes is about the size there is"
-    recorded.write(machines="none", settings={"capacity": {"p5.48xlarge": 3}})
-    recorded.up("--nodes", "3")
-    assert set(before.values()) < set(recorded.instance_ids().values())
+    assert ready.instance_ids() == before
+    assert instances(ready) == sorted(before.values())
+    ready.up()
+    assert ready.instance_ids() == before, "a later up without --nodes is about the size there is"
+    ready.write(machines="none", settings={"capacity": {"p5.48xlarge": 3}})
+    ready.up("--nodes", "3")
+    assert set(before.values()) < set(ready.instance_ids().values())
 
 
-def test_a_new_cluster_without_room_leaves_nothing_and_comes_later(recorded: Rehearsed) -> None:
+def test_a_new_cluster_without_room_leaves_nothing_and_comes_when_there_is_some(recorded: Rehearsed) -> None:
     recorded.write(machines="none", settings={"capacity": {"p5.48xlarge": 1}})
     refused = recorded.run("up", str(recorded.folder), "--nodes", "3")
     assert refused.exit_code == 1, refused.text
     assert refused.stderr.count("InsufficientInstanceCapacity") == 1, refused.stderr
     assert recorded.resources() == []
-    recorded.write(machines="none", settings={"capacity": {"p5.48xlarge": 2}})
-    recorded.up()
-    assert len(instances(recorded)) == 2
-
-
-def test_an_up_that_tries_again_comes_when_there_is_room(recorded: Rehearsed) -> None:
-    recorded.write(machines="none", settings={"capacity": {"p5.48xlarge": 1}})
     argv = [CLUSTERCTL, "up", str(recorded.folder), "--retry-until-up", "--for", "5m"]
     with subprocess.Popen(argv, env=recorded.env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as up:
         assert up.stderr is not None
@@ -98,15 +90,17 @@ def test_an_up_that_tries_again_comes_when_there_is_room(recorded: Rehearsed) ->
     assert len(instances(recorded)) == 2
 
 
-def test_a_rehearsal_asks_when_told_to_and_a_known_cluster_needs_no_folder(recorded: Rehearsed) -> None:
+def test_a_rehearsal_asks_when_told_to(recorded: Rehearsed) -> None:
     refused = recorded.run("up", str(recorded.folder), "--ask")
     assert refused.exit_code == 2, refused.text
     assert "not agreed, since there is no terminal to ask at; nothing was changed" in refused.stderr
     assert recorded.resources() == []
-    recorded.up()
-    again = recorded.run("up", "--cluster", recorded.name)
+
+
+def test_a_known_cluster_needs_no_folder(ready: Rehearsed) -> None:
+    again = ready.run("up", "--cluster", ready.name)
     assert again.exit_code == 0, again.text
-    assert recorded.run("up", str(recorded.folder), "--cluster", recorded.name).exit_code == 2
+    assert ready.run("up", str(ready.folder), "--cluster", ready.name).exit_code == 2
 
 
 def test_a_refused_up_leaves_no_trace_on_this_computer(recorded: Rehearsed) -> None:

@@ -155,6 +155,7 @@ def test_credentials_that_end_half_way_are_told_and_nothing_is_lost(recorded: Re
         "The security token included in the request is expired: log in again\n  next: aws sso login\n" in refused.stderr
     )
     recorded.fault("expire-credentials", "off")
+    recorded.write(machines="none", settings={"latency_ms": 0})
     recorded.up()
     assert len(instances(recorded)) == 2
     recorded.down()

@@ -116,7 +116,12 @@ def apply_membership(node: Conversation, content: bytes) -> Generator[Waiting, b
 
 def install_line(size: int, *then: str) -> str:
     """The line that takes so many bytes of modules, and hands the rest of its input to the program `then`."""
-    return shlex.join(["sudo", "-n", "python3", "-ISc", INSTALLER, str(size), *then])
+    return shlex.join(["sudo", "-n", *install_argv(size, *then)])
+
+
+def install_argv(size: int, *then: str) -> tuple[str, ...]:
+    """What the line runs as root."""
+    return ("python3", "-ISc", INSTALLER, str(size), *then)
 
 
 @functools.cache
@@ -163,23 +168,24 @@ def deliver(
 ) -> Mapping[int, str]:
     """Slot → why the node did not take the membership; empty when all took it.
 
-    Scripts are sent along for nodes that wait for them; one that waits for other scripts takes the membership and goes
-    on waiting.
+    The modules that come with a membership are sent along, as a node may have had none yet, and scripts for nodes that
+    wait for them; one that waits for other scripts takes the membership and goes on waiting.
     """
     wait_s = BY_SESSION_MANAGER_S if uses_session_manager(inventory.ssh.proxy_command) else CONNECT_S
     try:
         keys = load_login_keys(inventory, home, ssh_dir=Path.home() / ".ssh")
     except NodeFailure as failure:
         return {node.slot: failure.message for node in nodes}
-    texts = script_texts(scripts) if scripts else b""
-    line = take_line(len(texts), *APPLY) if scripts else shlex.join(["sudo", "-n", *APPLY])
+    texts, modules = script_texts(scripts) if scripts else b"", later_modules()
+    installing = install_argv(len(modules), *APPLY)
+    line = take_line(len(texts), *installing) if scripts else shlex.join(["sudo", "-n", *installing])
     results = run_on_nodes(
         inventory,
         nodes,
         Command(line=line, timeout_s=APPLY_S),
         keys=keys,
         deadlines=Deadlines.within(wait_s),
-        stdin=texts + content,
+        stdin=texts + modules + content,
         fan_out=max(1, len(nodes)),
     )
     return {slot: _why(result) for slot, result in sorted(results.items()) if not result.is_ok}

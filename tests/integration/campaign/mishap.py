@@ -77,11 +77,11 @@ class Life:
     """A file system, which `down` keeps and `down --all` ends, and `reap` ends when it is named."""
 
 
-def lives(seed: int, *, runs: int) -> tuple[Life, ...]:
-    """`runs` mishaps in as many lives as that takes, with the endings in turn; the same for the same seed."""
+def lives(seed: int, *, runs: int, a_life: int = MISHAPS_A_LIFE) -> tuple[Life, ...]:
+    """`runs` mishaps, so many `a_life`, with the endings in turn; the same for the same seed."""
     source = random.Random(seed)
     drawn = [_mishap(source) for _ in range(runs)]
-    parts = [drawn[start : start + MISHAPS_A_LIFE] for start in range(0, runs, MISHAPS_A_LIFE)]
+    parts = [drawn[start : start + a_life] for start in range(0, runs, a_life)]
     return tuple(_life(number, part) for number, part in enumerate(parts))
 
 

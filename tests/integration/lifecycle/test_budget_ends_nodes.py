@@ -38,7 +38,8 @@ def test_four_dear_nodes_end_when_four_dollars_are_spent(light: Rehearsed) -> No
 def test_a_machine_that_no_command_wrote_down_is_counted_from_the_next_one_on(light: Rehearsed) -> None:
     light.write(machines="none", caps={"runtime": "20h", "budget_usd": 1000})
     light.up()
-    before, began = light.status(), datetime.fromisoformat(light.status()["started_at"])
+    before = light.status()
+    began = datetime.fromisoformat(before["started_at"])
     sighting = {
         "instance_id": "i-0123456789abcdef0",
         "slot": 4,

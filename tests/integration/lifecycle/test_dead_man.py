@@ -34,7 +34,7 @@ def trio(tmp_path: Path) -> Iterator[Rehearsed]:
 
 def says(cluster: Rehearsed, slot: int, file: str, text: str) -> Callable[[], bool]:
     """Whether the text stands in a file of a node."""
-    return lambda: text in cluster.run("ssh", "--node", str(slot), "--", "cat", file).stdout
+    return lambda: text in cluster.on_disk(f"{cluster.name}-{slot}", file)
 
 
 def is_gone(cluster: Rehearsed, slot: int) -> Callable[[], bool]:

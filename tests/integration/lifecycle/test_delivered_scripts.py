@@ -28,19 +28,26 @@ def write_setup(cluster: Rehearsed, text: str) -> None:
     (cluster.folder / "setup.sh").write_text(content)
 
 
-def phases(cluster: Rehearsed) -> dict[str, str | None]:
-    return {name: row["phase"] for name, row in cluster.nodes().items()}
+def wait_for_phase(cluster: Rehearsed, phase: str) -> None:
+    """Returns when both nodes are in it, by their own word and then by `status`."""
+    nodes = [f"{cluster.name}-0", f"{cluster.name}-1"]
+    in_it = dict.fromkeys(nodes, phase)
+    wait_until(
+        lambda: {node: cluster.said_by_agent(node).get("phase") for node in nodes} == in_it,
+        what=f"both nodes are in the phase: {phase}",
+        timeout_s=120,
+    )
+    wait_until(
+        lambda: {name: row["phase"] for name, row in cluster.nodes().items()} == in_it,
+        what="status says so",
+        timeout_s=30,
+    )
 
 
 def on_each(cluster: Rehearsed, command: str) -> list[str]:
     """What the command prints on each node."""
     rows = [json.loads(line) for line in cluster.ok("ssh", "--node", "all", "--json", "--", command).splitlines()]
     return [row["stdout"] for row in rows if "stdout" in row]
-
-
-def on_node_1(cluster: Rehearsed, command: str) -> str:
-    """What the command prints there; nothing while it cannot be reached."""
-    return cluster.run("ssh", "--node", "1", "--", command).stdout
 
 
 def test_a_node_waits_for_its_scripts_until_up_brings_them_and_never_again(booted: Rehearsed) -> None:
@@ -53,8 +60,7 @@ def test_a_node_waits_for_its_scripts_until_up_brings_them_and_never_again(boote
     assert booted.pulumi("stack", "select", "--create", "dev").exit_code == 0
     made = booted.pulumi("up", "--yes", "--skip-preview")
     assert made.exit_code == 0, made.text
-    nodes = [f"{booted.name}-0", f"{booted.name}-1"]
-    wait_until(lambda: phases(booted) == dict.fromkeys(nodes, AWAITING), what="both nodes wait", timeout_s=120)
+    wait_for_phase(booted, AWAITING)
     shown = booted.run("status").stdout
     assert AWAITING in shown
     assert "2 nodes have not been told the current list of nodes; next: clusterctl up" in shown
@@ -65,14 +71,16 @@ def test_a_node_waits_for_its_scripts_until_up_brings_them_and_never_again(boote
     assert kept == ["root 700 scripts\nroot 700 setup.sh\nroot 700 tune.sh\n"] * 2
     assert "told by setup" in booted.ok("logs", "setup.sh")
 
-    booted.fault("reboot", nodes[1])
+    second = f"{booted.name}-1"
+    booted.fault("reboot", second)
     wait_until(
-        lambda: on_node_1(booted, "sudo cat /root/ran") == "first\ntuned\ntuned\n",
+        lambda: booted.on_disk(second, "/root/ran") == "first\ntuned\ntuned\n",
         what="the boot script runs again",
         timeout_s=60,
     )
-    wait_until(lambda: booted.nodes()[nodes[1]]["state"] == "ready", what="it is ready again", timeout_s=60)
-    assert AWAITING not in on_node_1(booted, "cat /etc/clusterctl/status.json")
+    wait_until(lambda: booted.said_by_agent(second).get("phase") == "ready", what="it is ready again", timeout_s=60)
+    wait_until(lambda: booted.nodes()[second]["state"] == "ready", what="status says so", timeout_s=60)
+    assert AWAITING not in booted.on_disk(second, "/etc/clusterctl/status.json")
 
     before = booted.instance_ids()
     booted.ok("replace", "--node", "1", "--yes")
@@ -123,7 +131,12 @@ def test_extend_brings_scripts_too_with_the_new_deadline(booted: Rehearsed) -> N
     assert booted.pulumi("stack", "select", "--create", "dev").exit_code == 0
     made = booted.pulumi("up", "--yes", "--skip-preview")
     assert made.exit_code == 0, made.text
-    wait_until(lambda: set(phases(booted).values()) == {AWAITING}, what="both nodes wait", timeout_s=120)
+    wait_for_phase(booted, AWAITING)
     booted.ok("extend", "2h", "--yes")
-    wait_until(lambda: {row["state"] for row in booted.nodes().values()} == {"ready"}, what="ready", timeout_s=120)
+    wait_until(
+        lambda: {booted.said_by_agent(node).get("phase") for node in booted.instance_ids()} == {"ready"},
+        what="both agents are ready",
+        timeout_s=120,
+    )
+    wait_until(lambda: {row["state"] for row in booted.nodes().values()} == {"ready"}, what="ready", timeout_s=30)
     assert on_each(booted, "sudo cat /root/ran") == ["extended\n"] * 2

@@ -6,9 +6,8 @@ import json
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any  # parsed JSON
 
 import pytest
@@ -36,8 +35,8 @@ def unused(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
 
 def found(cluster: Rehearsed) -> dict[str, Any]:
     """What slot 0 found last; nothing keeps it before the first time."""
-    report: dict[str, Any] = json.loads((disk(cluster) / "etc/clusterctl/status.json").read_text())
-    return report.get("idle") or {"keeps": [], "since": None}
+    idle: dict[str, Any] | None = cluster.said_by_agent(f"{cluster.name}-0").get("idle")
+    return idle or {"keeps": [], "since": None}
 
 
 def idle_s(cluster: Rehearsed) -> float:
@@ -53,14 +52,7 @@ def aws(cluster: Rehearsed) -> Clients:
 
 def log(cluster: Rehearsed) -> str:
     """The log of slot 0, as long as it has a disk."""
-    with suppress(FileNotFoundError):
-        return (disk(cluster) / "var/log/clusterctl.log").read_text()
-    return ""
-
-
-def disk(cluster: Rehearsed) -> Path:
-    """Of slot 0: read from here, since a login would be a sign of life."""
-    return cluster.home / "rehearsal/machines" / cluster.name / f"{cluster.name}-0" / "upper"
+    return cluster.on_disk(f"{cluster.name}-0", "/var/log/clusterctl.log")
 
 
 @contextmanager

@@ -26,38 +26,37 @@ def cancel(cluster: Rehearsed) -> None:
         ec2.cancel_capacity_reservation(CapacityReservationId=id)
 
 
-def test_nodes_whose_reservation_has_ended_are_changed_extended_and_remade_without_one(recorded: Rehearsed) -> None:
-    recorded.up()
-    first, second = recorded.instance_ids().values()
-    before, (held,) = recorded.deadline(), reserved(recorded)
-    cancel(recorded)
+def test_nodes_whose_reservation_has_ended_are_changed_extended_and_remade_without_one(ready: Rehearsed) -> None:
+    first, second = ready.instance_ids().values()
+    before, (held,) = ready.deadline(), reserved(ready)
+    cancel(ready)
 
-    recorded.write(machines="none", caps={"runtime": "3h"})
-    done = recorded.run("up", str(recorded.folder))
+    ready.write(machines="none", caps={"runtime": "3h"})
+    done = ready.run("up", str(ready.folder))
     assert done.exit_code == 0, done.text
     assert f"the reservation {held} has ended: running machines go on without it" in done.text
-    assert list(recorded.instance_ids().values()) == [first, second]
-    assert recorded.deadline() > before
-    assert reserved(recorded) == []
-    plain = recorded.pulumi("preview", "--expect-no-changes")
+    assert list(ready.instance_ids().values()) == [first, second]
+    assert ready.deadline() > before
+    assert reserved(ready) == []
+    plain = ready.pulumi("preview", "--expect-no-changes")
     assert plain.exit_code == 0, plain.text
 
-    moved = recorded.deadline()
-    recorded.ok("extend", "1h")
-    assert recorded.deadline() == moved + timedelta(hours=1)
+    moved = ready.deadline()
+    ready.ok("extend", "1h")
+    assert ready.deadline() == moved + timedelta(hours=1)
 
-    recorded.fault("kill", f"{recorded.name}-1")
-    recorded.up()
-    now_first, now_second = recorded.instance_ids().values()
-    assert (now_first, now_second != second, reserved(recorded)) == (first, True, [])
+    ready.fault("kill", f"{ready.name}-1")
+    ready.up()
+    now_first, now_second = ready.instance_ids().values()
+    assert (now_first, now_second != second, reserved(ready)) == (first, True, [])
 
-    for node in recorded.instance_ids():
-        recorded.fault("kill", node)
-    recorded.up()
-    assert len(reserved(recorded)) == 1
+    for node in ready.instance_ids():
+        ready.fault("kill", node)
+    ready.up()
+    assert len(reserved(ready)) == 1
 
-    ids = recorded.instance_ids()
-    cancel(recorded)
-    recorded.ok("replace", "--node", "1")
-    name = f"{recorded.name}-0"
-    assert (recorded.instance_ids()[name], reserved(recorded)) == (ids[name], [])
+    ids = ready.instance_ids()
+    cancel(ready)
+    ready.ok("replace", "--node", "1")
+    name = f"{ready.name}-0"
+    assert (ready.instance_ids()[name], reserved(ready)) == (ids[name], [])

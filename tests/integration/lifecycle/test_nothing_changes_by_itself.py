@@ -8,15 +8,14 @@ from typing import Any  # parsed JSON
 from tests.integration.rehearsed import Rehearsed
 
 
-def test_neither_a_newer_image_nor_a_moved_deadline_replaces_anybody(recorded: Rehearsed) -> None:
-    recorded.up()
-    ids = recorded.instance_ids()
-    recorded.fault("new-images", "2027-01-01")
-    assert replaced_or_made(recorded) == []
-    recorded.up()
-    assert recorded.instance_ids() == ids
-    recorded.write(machines="none", caps={"runtime": "3h"})
-    assert replaced_or_made(recorded) == []
+def test_neither_a_newer_image_nor_a_moved_deadline_replaces_anybody(ready: Rehearsed) -> None:
+    ids = ready.instance_ids()
+    ready.fault("new-images", "2027-01-01")
+    assert replaced_or_made(ready) == []
+    ready.up()
+    assert ready.instance_ids() == ids
+    ready.write(machines="none", caps={"runtime": "3h"})
+    assert replaced_or_made(ready) == []
 
 
 def test_a_resize_leaves_the_others_running_and_tells_them(light: Rehearsed) -> None:
@@ -40,22 +39,21 @@ def test_a_resize_leaves_the_others_running_and_tells_them(light: Rehearsed) -> 
     assert said_by_all(light, newest) == ["unknown"] * 4
 
 
-def test_up_names_what_waits_and_what_is_made_anew_and_does_just_that(recorded: Rehearsed) -> None:
-    recorded.up()
-    before = recorded.instance_ids()
-    recorded.write(machines="none", imds="users")
-    waits = recorded.run("up", str(recorded.folder))
-    assert f"{recorded.name}-[0-1]: imds: takes effect when a node is replaced" in waits.stderr
-    assert recorded.instance_ids() == before
-    notes = [str(row["note"]) for row in recorded.nodes().values()]
+def test_up_names_what_waits_and_what_is_made_anew_and_does_just_that(ready: Rehearsed) -> None:
+    before = ready.instance_ids()
+    ready.write(machines="none", imds="users")
+    waits = ready.run("up", str(ready.folder))
+    assert f"{ready.name}-[0-1]: imds: takes effect when a node is replaced" in waits.stderr
+    assert ready.instance_ids() == before
+    notes = [str(row["note"]) for row in ready.nodes().values()]
     assert [note.endswith("imds: takes effect when a node is replaced") for note in notes] == [True, True]
 
-    recorded.write(machines="none", image="dlami-pytorch-2.7-ubuntu-22.04")
-    anew = recorded.run("up", str(recorded.folder))
-    assert f"{recorded.name}-[0-1]: replaced, the data on their disks is lost: image ami-" in anew.stderr
+    ready.write(machines="none", image="dlami-pytorch-2.7-ubuntu-22.04")
+    anew = ready.run("up", str(ready.folder))
+    assert f"{ready.name}-[0-1]: replaced, the data on their disks is lost: image ami-" in anew.stderr
     assert "takes effect" not in anew.stderr
-    assert not set(before.values()) & set(recorded.instance_ids().values())
-    assert not [row["note"] for row in recorded.nodes().values() if "takes effect" in str(row["note"])]
+    assert not set(before.values()) & set(ready.instance_ids().values())
+    assert not [row["note"] for row in ready.nodes().values() if "takes effect" in str(row["note"])]
 
 
 def said_by_all(cluster: Rehearsed, command: str) -> list[str]:

@@ -88,6 +88,7 @@ def test_a_recommendation_marks_a_node_and_a_notice_is_followed_by_its_end(spot:
     on_node(spot, "sh", "-c", ASKS)
 
     spot.fault("rebalance", name)
+    wait_until(has_heard(spot, "rebalance"), what=f"{name} has heard of it", timeout_s=HEARD_S)
     wait_until(is_marked(spot, "rebalance"), what=f"{name} is marked", timeout_s=HEARD_S)
     assert log(spot, "rebalance").startswith("told 20")
     assert "pre-terminate" not in on_node(spot, "ls", "/var/log/clusterctl")
@@ -95,6 +96,7 @@ def test_a_recommendation_marks_a_node_and_a_notice_is_followed_by_its_end(spot:
     has_bucket = "workflow_storage" in spot.config
     with submitted(spot) if has_bucket else nullcontext() as workflow:
         spot.fault("interrupt", name, str(NOTICE_S))
+        wait_until(has_heard(spot, "interruption"), what=f"{name} has heard of it", timeout_s=HEARD_S)
         wait_until(is_marked(spot, "interruption"), what=f"{name} is marked", timeout_s=HEARD_S)
         if workflow is not None:
             _, said = workflow.communicate(timeout=HEARD_S)
@@ -111,7 +113,9 @@ def test_a_recommendation_marks_a_node_and_a_notice_is_followed_by_its_end(spot:
     if has_bucket:
         assert read_by_another(spot) == ["[second] made", "[second] last"]
 
-    wait_until(is_gone(spot), what=f"{name} is gone", timeout_s=NOTICE_S + LATE_S)
+    gone = lambda: all(found.id != row["instance_id"] for found in spot.resources())  # noqa: E731
+    wait_until(gone, what=f"{name} is gone", timeout_s=NOTICE_S + LATE_S)
+    wait_until(is_gone(spot), what="status says so", timeout_s=LATE_S)
     late_s = ended_at(spot) - datetime.fromisoformat(row["notice"]["time"]).timestamp()
     assert 0 <= late_s < LATE_S, "AWS ended it, at its time"
     assert "Server.SpotInstanceTermination" in spot.nodes()[name]["note"]
@@ -154,6 +158,11 @@ def on_node(cluster: Rehearsed, *argv: str) -> str:
 
 def log(cluster: Rehearsed, hook: str) -> str:
     return on_node(cluster, "cat", f"/var/log/clusterctl/{hook}.log")
+
+
+def has_heard(cluster: Rehearsed, kind: str) -> Callable[[], bool]:
+    """Whether slot 1 knows of this notice."""
+    return lambda: (cluster.said_by_agent(f"{cluster.name}-1").get("notice") or {}).get("kind") == kind
 
 
 def is_marked(cluster: Rehearsed, kind: str) -> Callable[[], bool]:
