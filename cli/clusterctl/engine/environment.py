@@ -171,9 +171,9 @@ def prepare_rehearsal(home: Home) -> None:
 def keep_no_log(pulumi_home: Path) -> None:
     """Puts a file where the engine would make its folder of logs: it then keeps none, and says nothing of it.
 
-    The engine encrypts and writes down all that it is told and answers in a run, so that a person can report a bug to its
-    makers. Nobody does that with a rehearsal, and it is a sixth of the engine's work. No variable turns it off (engine
-    3.250, pkg/logging, StartLogging; 2026-11-26).
+    The engine encrypts and writes down all that it is told and answers in a run, so that a person can report a bug to
+    its makers. Nobody does that with a rehearsal, and it is a sixth of the engine's work. No variable turns it off
+    (engine 3.250, pkg/logging, StartLogging; 2026-11-26).
     """
     logs = pulumi_home / "logs"
     if logs.is_dir():  # from before
