@@ -21,7 +21,7 @@ LATER = (
     *("metadata_service.py", "notices.py", "person_hook.py", "received.py", "register.py"),
     *("spot_market.py", "warning.py", "watch.py"),
 )
-"""What no node needs before it is ready, but for hosts, which are given all at once."""
+"""What no node needs before `clusterctl up` delivers its membership; hosts are given all modules at once."""
 
 
 @cache

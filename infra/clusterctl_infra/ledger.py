@@ -49,7 +49,7 @@ class Ledger:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the ledger has no span."""
+        """Whether the ledger has nothing that bills: no span, and nothing that bills until `down`."""
         return not self.spans and not self.standing
 
 

@@ -30,7 +30,7 @@ def log_traceback() -> None:
 
 
 def told(error: Exception) -> str:
-    """What the plugin says of a failure that nobody expected, a full disk aside."""
+    """What a client is told of a failure that nobody expected; of a full disk, where and what helps."""
     if isinstance(error, OSError) and error.errno in FULL:
         return "; next: ".join(cannot_keep(error, os.environ))
     return f"the rehearsed region failed (its log says why): {error!r}"

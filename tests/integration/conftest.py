@@ -155,13 +155,16 @@ def longest_first(nodeids: Sequence[str]) -> list[int]:
     """In which order they begin: known to be long, then files with many tests, then as found; short ones at last."""
     tests = Counter(shared_by(nodeid) for nodeid in nodeids)
     found: dict[str, int] = {}
+    known: dict[str, int] = {}
     for place, nodeid in enumerate(nodeids):
-        found.setdefault(shared_by(nodeid), place)
+        scope, file = shared_by(nodeid), file_of(nodeid)
+        found.setdefault(scope, place)
+        begins = LONGEST.index(file) if file in LONGEST else len(LONGEST)
+        known[scope] = min(begins, known.get(scope, begins))  # machines that are shared have a deadline, too
 
     def rank(place: int) -> tuple[int, bool, int, int, int]:
         file, scope = file_of(nodeids[place]), shared_by(nodeids[place])
-        known = LONGEST.index(file) if file in LONGEST else len(LONGEST)
-        return known, file.startswith(SHORT), -tests[scope], found[scope], place
+        return known[scope], file.startswith(SHORT), -tests[scope], found[scope], place
 
     return sorted(range(len(nodeids)), key=rank)
 

@@ -11,6 +11,7 @@ QUICK = (
     "barrier/test_start_barrier.py",
     "bootstrap/test_disk_script.py",
     "bootstrap/test_install_script.py",
+    "bootstrap/test_membership_installer.py",
     "bootstrap/test_shell_scripts.py",
     "test_bootstrap_guard.py",
     # SSH, files and output against sshd on loopback.

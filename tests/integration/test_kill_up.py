@@ -1,4 +1,4 @@
-"""One kill of each part during `up`, each in another fifth of its way: the next command puts all right.
+"""A kill of each part during `up`, early and late: the next command puts all right, be it an `up` or a `down`.
 
 `scripts/campaign kills` draws as many more as are asked for.
 """
@@ -15,6 +15,11 @@ from tests.integration.rehearsed import rehearsed
 
 NODES = 2
 KILLS = (
+    Kill(part="engine", after_events=4, jitter_s=0.0, then="up", wait_s=0.0),
+    Kill(part="region", after_events=17, jitter_s=0.0, then="down", wait_s=0.0),
+    Kill(part="cli", after_events=33, jitter_s=0.0, then="down", wait_s=0.0),
+    Kill(part="plugin", after_events=52, jitter_s=0.0, then="up", wait_s=0.0),
+    Kill(part="both", after_events=71, jitter_s=0.0, then="down", wait_s=0.0),
     Kill(part="plugin", after_events=9, jitter_s=0.1, then="down", wait_s=0.0),
     Kill(part="both", after_events=25, jitter_s=0.0, then="up", wait_s=0.0),
     Kill(part="cli", after_events=44, jitter_s=0.2, then="up", wait_s=0.0),

@@ -40,9 +40,13 @@ def main(arguments: List[str], root: Path, outside: Outside) -> int:
 
 
 def _attend(root: Path, outside: Outside) -> None:
-    later = _later()
-    if later:
-        later.attend(root, outside)
+    """What came with the membership begins; a fault of it must not keep the machine from becoming a node."""
+    try:
+        later = _later()
+        if later:
+            later.attend(root, outside)
+    except Exception as e:  # noqa: BLE001  # SyntaxError, too: the disk may have lost a part of it
+        print("clusterctl-node: what came with the membership: %r" % e, file=sys.stderr)
 
 
 def _later() -> Any:

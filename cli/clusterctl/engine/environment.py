@@ -178,7 +178,7 @@ def keep_no_log(pulumi_home: Path) -> None:
     logs = pulumi_home / "logs"
     if logs.is_dir():  # from before
         shutil.rmtree(logs, ignore_errors=True)
-    with contextlib.suppress(FileExistsError):  # another process was first, or what is there cannot be removed
+    with contextlib.suppress(OSError):  # another process was first, the folder stays, the disk is full: then it logs
         logs.touch(mode=0o600, exist_ok=False)
 
 

@@ -240,7 +240,7 @@ class LostMachines:
             self.look_now()
 
     def look_now(self) -> None:
-        """Asks the nodes once, and notes the answers in the watch."""
+        """Asks AWS once which machines have ended, and notes them in the watch."""
         with contextlib.suppress(CloudError):
             seen = instances_of(self._change.clients, self._inventory.cluster_id)
             lost = lost_slots(self._watch.now(), self._inventory, seen)

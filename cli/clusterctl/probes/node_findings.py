@@ -63,8 +63,8 @@ def _xid(xid: XidEvent, readings: Readings, cluster: str, slot: int) -> Finding 
     kind = xid_kind(xid.code)
     times = "" if xid.count == 1 else f"{xid.count} times; "
     detail = times + (kind.name or xid.message or "see NVIDIA's Xid catalog")
-    if kind.remedy == "program" and xid.program is not None:
-        detail += f"; program {xid.program}"
+    if xid.program is not None and kind.remedy in ("program", "restart"):
+        detail += f"; program {xid.program}" + (" was hit: start it again" if kind.remedy == "restart" else "")
     helps = {
         "replace": replace_slot(cluster, slot),
         "reset": gpu_reset(cluster, slot, gpu),

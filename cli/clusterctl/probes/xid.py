@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Remedy = Literal["replace", "reset", "program", "none"]
-"""`replace`: the machine; `reset`: that GPU; `program`: the job's own fault; `none`: only to know."""
+Remedy = Literal["replace", "reset", "program", "restart", "none"]
+"""`replace`: the machine; `reset`: that GPU; `program`: the job's own fault; `restart`: the program, which the GPU's
+error hit; `none`: only to know."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +35,7 @@ XIDS: dict[int, XidKind] = {
     74: XidKind(name="NVLink error", remedy="reset"),
     79: XidKind(name="fallen off the bus", remedy="replace"),
     92: XidKind(name="many corrected ECC errors", remedy="none"),
-    94: XidKind(name="contained ECC error", remedy="program"),
+    94: XidKind(name="contained ECC error", remedy="restart"),
     95: XidKind(name="uncontained ECC error", remedy="reset"),
     119: XidKind(name="the GPU's system processor does not answer", remedy="reset"),
     120: XidKind(name="the GPU's system processor failed", remedy="reset"),

@@ -32,10 +32,10 @@ class Case:
 
 
 def error(path: str, message: str) -> Problem:
-    """Records a problem that stops `up`."""
+    """A problem that stops `up`."""
     return Problem(level="error", path=path, message=message)
 
 
 def warning(path: str, message: str) -> Problem:
-    """Records a problem that is only shown."""
+    """A problem that is only shown."""
     return Problem(level="warning", path=path, message=message)

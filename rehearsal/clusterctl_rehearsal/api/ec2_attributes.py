@@ -134,8 +134,9 @@ def _profile_associations(call: Call) -> Iterator[View]:
 
 
 def _statuses(call: Call) -> Iterator[View]:
-    """Of machines that run; of all with `IncludeAllInstances`.A status check never fails here: a broken machine is
-    silent instead.
+    """The rows of machines that run; of all machines with `IncludeAllInstances`.
+
+    A status check never fails here: a broken machine is silent instead.
     """
     for row in call.records(INSTANCE):
         is_running = row.state == "running"

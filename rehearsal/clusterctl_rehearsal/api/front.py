@@ -24,7 +24,7 @@ from clusterctl_rehearsal.api.s3 import Buckets, S3Reply, refusal_of
 from clusterctl_rehearsal.api.s3_request import S3Request
 from clusterctl_rehearsal.api.scheduler import scheduler_route
 from clusterctl_rehearsal.api.step_functions import step_functions
-from clusterctl_rehearsal.full_disk import log_traceback
+from clusterctl_rehearsal.full_disk import log_traceback, told
 from clusterctl_rehearsal.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.region import Region
 from clusterctl_rehearsal.states.executions import Executions
@@ -90,10 +90,9 @@ class Api:
         """The answer to a request, or AWS's refusal of it; an error of ours becomes an internal error of AWS."""
         try:
             return self._answered(headers, body, method, path)
-        except Exception:  # noqa: BLE001 — the boundary: the client gets an answer, the log the rest
+        except Exception as e:  # noqa: BLE001 — the boundary: the client gets an answer, the log the rest
             log_traceback()
-            told = "We encountered an internal error: the log of the rehearsed region has it."
-            return self.refusal(headers, AwsError("InternalFailure", told, status=500))
+            return self.refusal(headers, AwsError("InternalFailure", told(e), status=500))
 
     def _answered(self, headers: Mapping[str, str], body: bytes, method: str, path: str) -> Reply:
         scope = _SCOPE.search(headers.get("Authorization", ""))

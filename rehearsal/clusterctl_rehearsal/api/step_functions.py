@@ -98,7 +98,7 @@ def _describe(call: Call) -> dict[str, Any]:
 def _page_size(call: Call) -> int:
     """From 1 to 1000; 0 and nothing are the usual page (Step Functions API, ListExecutions). Raises AwsError."""
     asked = call.parameters.get("maxResults") or 100
-    if not isinstance(asked, int) or not 1 <= asked <= 1000:
+    if type(asked) is not int or not 1 <= asked <= 1000:
         raise AwsError("ValidationException", f"Value '{asked}' at 'maxResults' must be between 0 and 1000")
     return asked
 

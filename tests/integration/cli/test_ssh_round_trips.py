@@ -13,7 +13,7 @@ from tests.integration.cli.conftest import LoopbackCluster
 from tests.integration.cli.counted_way import CountedWay
 from tests.integration.cli.waiting import comes_true
 
-HERE = "127.0.18.1"
+HERE = "127.0.19.1"
 COLD, WARM = 7, 1
 """Greeting, key exchange, service, key offered, key proved, channel, command; and the command alone."""
 COPY = 23

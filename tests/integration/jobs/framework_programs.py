@@ -27,6 +27,7 @@ for epoch in range(3):
 weights = accelerator.unwrap_model(model).weight.flatten().tolist()
 told = {"rank": rank, "ranks": accelerator.num_processes, "losses": losses, "weights": weights}
 print("told", json.dumps(told), flush=True)
+accelerator.wait_for_everyone()
 if "fail" in sys.argv and rank == 1:
     sys.exit(7)
 accelerator.wait_for_everyone()
@@ -58,6 +59,7 @@ for given in torch.randn(64, 2, generator=torch.Generator().manual_seed(7 + rank
 weights = engine.module.weight.flatten().tolist()
 words = {"words": sys.argv[1:], "ranks": deepspeed.comm.get_world_size()}
 print("told", json.dumps({"rank": rank, "losses": losses, "weights": weights, **words}), flush=True)
+deepspeed.comm.barrier()
 if "fail" in sys.argv and rank == 1:
     sys.exit(7)
 deepspeed.comm.barrier()

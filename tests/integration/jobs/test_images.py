@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -259,12 +260,11 @@ def test_a_registry_s_password_fetches_the_image_and_stays_nowhere(
     cluster.ok("ssh", "--node", "0", "--sudo", "--timeout", "30s", "--command", f"{serve} && {listens}")
     private = ("--image", PRIVATE, "--registry-secret", "REGISTRY")
     options = ("run", *private, "--launcher", "plain", "--node", "0", "--workdir", str(work), "--")
-    cluster.env["REGISTRY"] = "ada:wrong-one"
-    refused = cluster.run(*options, "python3", "-c", "print(6 * 7)")
+    refused = cluster.run(*options, "python3", "-c", "print(6 * 7)", env={"REGISTRY": "ada:wrong-one"})
     assert refused.exit_code == 1, refused.text
     assert "was not started: Node 0" in refused.stderr
     assert "wrong-one" not in refused.text
-    cluster.env["REGISTRY"] = f"ada:{PASSWORD}"
+    cluster = replace(cluster, env={**cluster.env, "REGISTRY": f"ada:{PASSWORD}"})
     done = cluster.run(*options, "python3", "-c", "import os; print(6 * 7, os.environ['container'])")
     assert done.exit_code == 0, done.text
     assert "42 podman" in done.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -207,7 +208,7 @@ def test_a_command_inside_a_job_has_no_more_rights_than_the_job_whatever_the_job
 ) -> None:
     name = new_name()
     options = ("--launcher", "plain", "--name", name, "--grace", "1s", "--detach", "--workdir", str(work))
-    cluster.env["OWN"] = "s3cret"
+    cluster = replace(cluster, env={**cluster.env, "OWN": "s3cret"})
     cluster.ok("run", *options, "--node", "0", "--secret", "OWN", "--", "entered.py")
     cluster.wait_for_output(name, "up")
     no_rights = ["1000", "CapPrm:0000000000000000", "CapEff:0000000000000000", "NoNewPrivs:1"]
@@ -257,7 +258,7 @@ def test_check_names_the_pair_that_does_not_hear_each_other(cluster: Rehearsed) 
 def test_ranks_run_in_containers_of_an_image_and_nothing_of_them_is_left(cluster: Rehearsed, work: Path) -> None:
     cluster.ok("ssh", "--node", "0", "--sudo", "--command", MAKE_IMAGE)
     name = new_name()
-    cluster.env["TOKEN"] = "drowssap"
+    cluster = replace(cluster, env={**cluster.env, "TOKEN": "drowssap"})
     flags = ("--image", "test/python:1", "--launcher", "plain", "--node", "0", "--nproc", "2", "--workdir", str(work))
     options = (*flags, "--secret", "TOKEN", "--env", "LINES2=a\nb", "--grace", "1s")
     done = cluster.run("run", *options, "--name", name, "--", "contained.py", "go")
@@ -292,10 +293,12 @@ def test_torchrun_runs_in_a_container_and_a_command_beside_one_of_its_ranks(clus
     name = new_name()
     options = ("--image", "test/python:1", "--node", "0", "--nproc", "2", "--name", name, "--workdir", str(work))
     cluster.ok("run", *options, "--detach", "--", "by_torchrun.py")
-    cluster.wait_for_output(name, "sum 3 in podman", times=2, timeout_s=120)
-    assert cluster.ok("job", "exec", name, "--rank", "1", "--", "python3", "-c", GO) == "1 1\n"
-    waited = cluster.run("job", "wait", name)
-    left = cluster.ok("ssh", "--node", "0", "--sudo", "--command", f"rm {TORCH_CONF}; podman ps --all --quiet")
+    try:
+        cluster.wait_for_output(name, "sum 3 in podman", times=2, timeout_s=120)
+        assert cluster.ok("job", "exec", name, "--rank", "1", "--", "python3", "-c", GO) == "1 1\n"
+        waited = cluster.run("job", "wait", name)
+    finally:
+        left = cluster.ok("ssh", "--node", "0", "--sudo", "--command", f"rm {TORCH_CONF}; podman ps --all --quiet")
     assert waited.exit_code == 0, waited.text
     assert left == ""
 

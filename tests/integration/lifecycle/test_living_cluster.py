@@ -99,13 +99,15 @@ def test_replace_remakes_one_slot_with_its_name_and_address(living: Rehearsed) -
 
 def test_a_node_that_never_answers_is_waited_for_in_bounds(living: Rehearsed) -> None:
     living.fault("freeze", f"{living.name}-1")
-    living.fault("event", f"{living.name}-0", "system-reboot")
-    nodes = living.nodes()
+    try:
+        living.fault("event", f"{living.name}-0", "system-reboot")
+        nodes = living.nodes()
+    finally:
+        living.fault("thaw", f"{living.name}-1")
     assert nodes[f"{living.name}-0"]["state"] == "ready"
     assert "AWS reboots its host at " in nodes[f"{living.name}-0"]["note"], "what it plans in two weeks"
     assert nodes[f"{living.name}-1"]["state"] == "unreachable"
     assert "says nothing" in nodes[f"{living.name}-1"]["note"]
-    living.fault("thaw", f"{living.name}-1")
 
 
 def test_a_command_as_root_has_the_nodes_variables_and_ends_with_its_caller(living: Rehearsed) -> None:

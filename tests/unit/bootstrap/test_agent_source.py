@@ -124,6 +124,15 @@ def test_what_travels_makes_the_same_node(travelled: Path) -> None:
     assert shipped[1].apply(roots[1], pushed(nodes=0), FakeOutside())["ok"] is False
 
 
+@pytest.mark.parametrize("lost", ["", "def attend(root, outside:\n"])
+def test_a_machine_becomes_a_node_though_its_disk_lost_what_came_with_the_membership(
+    travelled: Path, lost: str
+) -> None:
+    (travelled / "agent" / PACKAGE / "later.py").write_text(lost)
+    root = routed(born(travelled / "torn", with_systemd=True))
+    assert agent_module("__main__").main(["boot"], root, FakeOutside()) == 0
+
+
 def agent_module(name: str) -> ModuleType:
     return importlib.import_module(f"{PACKAGE}.{name}")
 

@@ -14,6 +14,7 @@ EXIT_CODES = {SUCCEEDED: 0, CANCELLED: 130, TIMED_OUT: 124, BY_DEADLINE: 124, LO
 VICTIMS_SAY = (
     "connection closed by peer",
     "closed by remote peer",
+    "remote process exited or there was a network error",  # ncclGetErrorString(ncclRemoteError), which JAX prints
     "connection reset by peer",
     "connection refused",
     "broken pipe",

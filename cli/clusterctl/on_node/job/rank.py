@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -34,7 +35,7 @@ ROOM_BYTES = 64 * 1024
 LINE_BYTES = 64 * 1024
 LAST_LINES = 20
 LAST_BYTES = 4096
-TRACE = (b"frame #", b"Exception raised from ")
+TRACE = re.compile(rb"(?:\[rank\d+\]: *)?(?:frame #\d+: |Exception raised from )")
 """How lines of a C++ stack trace begin: torch 2.11 prints 15 of them, twice, behind what was wrong."""
 DRAIN_S = 1.0
 """How long output is waited for once the rank has ended: something it left running may hold the pipe."""
@@ -131,7 +132,7 @@ class RankOutput:
             if not line:
                 return
             line = redacted(line.rstrip(b"\n"), self._hidden)
-            if line.strip() and not line.startswith(TRACE):
+            if line.strip() and not TRACE.match(line):
                 self._last.append(line)
             self._keep(line + b"\n")
             try:

@@ -76,7 +76,7 @@ class Between:
     def let_in(
         self, role: str, group_id: pulumi.Input[str], other_id: pulumi.Input[str]
     ) -> aws.vpc.SecurityGroupIngressRule:
-        """The rules that admit the other group."""
+        """The rule that admits the other group."""
         name = self._name(role)
         return aws.vpc.SecurityGroupIngressRule(
             name,
@@ -92,7 +92,7 @@ class Between:
     def let_out(
         self, role: str, group_id: pulumi.Input[str], other_id: pulumi.Input[str]
     ) -> aws.vpc.SecurityGroupEgressRule:
-        """What lets the group out to the other one."""
+        """The rule that lets the group reach the other one."""
         name = self._name(role)
         return aws.vpc.SecurityGroupEgressRule(
             name,

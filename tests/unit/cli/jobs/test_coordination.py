@@ -83,6 +83,7 @@ def test_a_culprit_stops_all_at_once_and_its_code_is_the_job_s() -> None:
         "[0] misc/socket.cc:72 NCCL WARN socketProgress: Connection closed by remote peer lab-1<41746>",
         "ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.",
         "[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=22, OpType=ALLREDUCE, NumelIn=1048576",
+        "INTERNAL: NCCL operation ncclAllReduce failed: remote process exited or there was a network error.",
         "ValueError: UNKNOWN: Gloo all-reduce failed: [external/gloo/gloo/transport/tcp/pair.cc:538] Read error",
         "the JAX distributed service detected fatal errors. This most likely indicates that another task died",
         "Collective ops is aborted by: Error reported from /job:worker/task:1: The following tasks are unhealthy",

@@ -47,11 +47,19 @@ Exception raised from run at /pytorch/torch/csrc/distributed/c10d/ProcessGroupNC
 """Of torch 2.11 on an H100, 2026-11-26; shortened."""
 
 
+def test_a_program_s_own_frames_are_last_lines(tmp_path: Path) -> None:
+    output = RankOutput(1, tmp_path / "rank-1.log", io.BytesIO())
+    output.copy(io.BytesIO(b"frame #12 of the video is broken\n"))
+    output.close()
+    assert output.last_lines() == ["frame #12 of the video is broken"]
+
+
 def test_the_last_lines_of_a_rank_are_not_its_stack_trace(tmp_path: Path) -> None:
     """What was wrong stands before 20 lines of it; the log and the stream have all."""
     stream = io.BytesIO()
     output = RankOutput(1, tmp_path / "rank-1.log", stream)
-    frames = b"".join(b"frame #%d: <unknown function> + 0x9cb84 (0x7fec in libc.so.6)\n" % n for n in range(20))
+    frame = b"frame #%d: <unknown function> + 0x9cb84 (0x7fec in libc.so.6)\n"
+    frames = b"".join((b"[rank1]: " if n % 2 else b"") + frame % n for n in range(20))
     output.copy(io.BytesIO(ASSERTED + frames))
     output.close()
     first, *others = output.last_lines()

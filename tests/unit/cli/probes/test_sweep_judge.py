@@ -78,6 +78,7 @@ def swept(
 XID_79 = XidEvent(code=79, bus_id="0000:56:00", count=1, message="GPU has fallen off the bus.")
 XID_48 = XidEvent(code=48, bus_id="0000:55:00", count=2, message="")
 XID_31 = XidEvent(code=31, bus_id="0000:55:00", count=1, message="pid=1628, name=python3, channel 0x0000001e, intr")
+XID_94 = XidEvent(code=94, bus_id="0000:55:00", count=1, message="pid=1628, name=python3, Contained: SM (0x1)")
 XID_13 = XidEvent(code=13, bus_id="0000:55:00", count=1, message="pid='<unknown>', name=<unknown>, Ch 8")
 OTHER_DRIVER = GpuReading(driver_version="535.1", gpus=EIGHT)
 DISK = FileSystem(mount="/shared", size_gib=100, free_gib=2, used_percent=98)
@@ -162,6 +163,11 @@ NEWER_MODULE = VersionsReading(kernel="6.8", module="570.1", cuda=None, nccl=Non
         (
             replace(WELL, kernel=KernelReading(xids=(XID_31,))),
             "gpu 2: Xid 31 (GPU memory page fault; program python3)",
+            False,
+        ),
+        (
+            replace(WELL, kernel=KernelReading(xids=(XID_94,))),
+            "gpu 2: Xid 94 (contained ECC error; program python3 was hit: start it again)",
             False,
         ),
         (replace(WELL, kernel=KernelReading(xids=(XID_13,))), "gpu 2: Xid 13 (graphics engine exception)", False),
