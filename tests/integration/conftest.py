@@ -61,7 +61,6 @@ SHARING = {
     "two booted nodes with jobs": (
         "jobs/test_images.py",
         "jobs/test_jobs_on_booted_machines.py",
-        "jobs/test_workflows.py",
     ),
     "two process nodes with jobs": (
         "jobs/test_frameworks.py",
@@ -99,6 +98,7 @@ LONGEST = (
     "lifecycle/test_lost_reservation.py",
     "jobs/test_workflows.py",
     "jobs/test_frameworks.py",
+    "jobs/test_images.py",
     "hosts/test_hosts.py",
     "bootstrap/test_torchrun.py",
     "bootstrap/test_deadlines.py",

@@ -5,30 +5,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Generator, Iterator
 
 import pytest
-from clusterctl_rehearsal.home import rehearsal_home
 from framework_packages import framework_folder, framework_pins
 
 from tests.integration.rehearsed import Rehearsed, rehearsed
 
-STORAGE = (
-    {"mount": "/shared", "efs": {}},
-    {"mount": "/words", "s3": {"bucket": "words", "prefix": "in/"}},
-    {"mount": "/models", "s3": {"bucket": "models", "writable": True}},
-)
-
 
 @pytest.fixture(scope="session")
 def booted_pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
-    """Booted machines with a file system that both have, a bucket to read and one to fill."""
-    folder = tmp_path_factory.mktemp("booted")
-    with rehearsed(folder, machines="nspawn", nodes=2, storage=list(STORAGE)) as cluster:
-        words = rehearsal_home(cluster.env).buckets / "words" / "in"
-        words.mkdir(parents=True)
-        (words / "a.txt").write_text("a word\n")
-        cluster.up("--yes")
+    """Booted machines that have nothing in common but their network: jobs are on their own disks."""
+    with rehearsed(tmp_path_factory.mktemp("booted"), machines="nspawn", nodes=2) as cluster:
+        cluster.up()
         yield cluster
 
 
@@ -41,3 +31,22 @@ def process_pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed
         cluster.write(machines="process", settings={"shares": shares})
         cluster.up()
         yield cluster
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Ends what a test that failed left running on the nodes that others share with it."""
+    report = yield
+    if report.when == "call" and report.failed:
+        for pair in ("booted_pair", "process_pair"):
+            cluster = getattr(item, "funcargs", {}).get(pair)
+            if cluster is not None:
+                cancel_all(cluster)
+    return report
+
+
+def cancel_all(cluster: Rehearsed) -> None:
+    """Cancels every job of the cluster that has not ended."""
+    for row in json.loads(cluster.run("jobs", "--json").stdout or "[]"):
+        if row["state"] in ("waiting", "preparing", "starting", "running", "stopping"):
+            cluster.run("job", "cancel", row["name"])

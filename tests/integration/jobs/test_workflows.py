@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any  # JSON
 
 import pytest
+from clusterctl_rehearsal.home import rehearsal_home
 
 from tests.integration.jobs.left_of_job import said_in_the_end
-from tests.integration.rehearsed import ROOT, Rehearsed, wait_until
+from tests.integration.rehearsed import ROOT, Rehearsed, rehearsed, wait_until
 
 EXAMPLE = ROOT / "examples" / "guides" / "osmo"
 GUIDE = ROOT.parent / "shared" / "guides" / "osmo-multi-node.rst"
@@ -115,10 +116,20 @@ MAKE_IMAGE = (
 """The node's own Python and shell as an image: machines reach no registry."""
 
 
-@pytest.fixture
-def cluster(booted_pair: Rehearsed) -> Rehearsed:
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
     """Two booted machines that are up, with a file system that both have."""
-    return booted_pair
+    storage = [
+        {"mount": "/shared", "efs": {}},
+        {"mount": "/words", "s3": {"bucket": "words", "prefix": "in/"}},
+        {"mount": "/models", "s3": {"bucket": "models", "writable": True}},
+    ]
+    with rehearsed(tmp_path_factory.mktemp("workflows"), machines="nspawn", nodes=2, storage=storage) as cluster:
+        words = rehearsal_home(cluster.env).buckets / "words" / "in"
+        words.mkdir(parents=True)
+        (words / "a.txt").write_text("a word\n")
+        cluster.up("--yes")
+        yield cluster
 
 
 def newest(cluster: Rehearsed) -> dict[str, Any]:
