@@ -82,11 +82,18 @@ def test_without_slot_0_the_others_name_it_with_the_reason(hall: Hall) -> None:
 
 def test_who_is_missing_is_said_while_one_waits(hall: Hall, capsys: pytest.CaptureFixture[str]) -> None:
     threads = Threads()
+    lines: list[str] = []
+
+    def both_have_told() -> bool:
+        lines.extend(capsys.readouterr().err.splitlines())
+        return lines.count("barrier start: waits for train-2, train-3") == 2
+
     for slot in (0, 1):
-        threads.start(hall.wait(slot, timeout_s=3)).said -= 9  # as if nine seconds had passed in silence
-    threads.joined()
-    lines = capsys.readouterr().err.splitlines()
-    assert lines.count("barrier start: waits for train-2, train-3") == 2
+        threads.start(hall.wait(slot)).said -= 9  # as if nine seconds had passed in silence
+    until(both_have_told, "both say who is missing")
+    for slot in (2, 3):
+        threads.start(hall.wait(slot))
+    assert threads.joined() == ["met"] * 4
 
 
 def test_slot_0_may_be_killed_and_begin_anew_while_others_wait(hall: Hall) -> None:
@@ -115,8 +122,8 @@ def test_a_killed_process_of_another_slot_may_come_again(hall: Hall) -> None:
 
 def test_with_another_secret_neither_side_believes_the_other(hall: Hall) -> None:
     threads = Threads()
-    threads.start(hall.wait(0, timeout_s=2))
-    threads.start(Wait(hall.facts(1), SECRET[::-1], "start", 1))
+    threads.start(hall.wait(0, timeout_s=6))
+    threads.start(Wait(hall.facts(1), SECRET[::-1], "start", 5))
     unknown = "what answers there does not know the secret that this node knows"
     assert threads.joined() == [
         f"{LATE}: not met in time, missing: train-1, train-2, train-3",
