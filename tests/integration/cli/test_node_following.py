@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from clusterctl.lifecycle.membership import later_modules
 from clusterctl.lifecycle.readiness import NodeWatch, Patience, ReadyWatch, why_not_ready
 from clusterctl.lifecycle.script_delivery import AWAITING
 
@@ -128,7 +129,7 @@ def test_each_node_has_the_membership_once_it_is_ready_and_the_membership_known(
     assert not any((nodes.folder / f"node-{slot}" / "applied").exists() for slot in range(4)), "nobody knows it yet"
     assert all(watch.is_ready for watch in watched.settled())
     assert [applied(nodes, slot) for slot in range(4)] == [MEMBERSHIP] * 4
-    assert all((nodes.folder / f"node-{slot}" / "installed").read_bytes().startswith(b"{") for slot in range(4))
+    assert all((nodes.folder / f"node-{slot}" / "installed").read_bytes() == later_modules() for slot in range(4))
     assert [len(followers(nodes, slot)) for slot in range(4)] == [1] * 4, "over the connection that was there"
     assert comes_true(lambda: all(has_ended(followers(nodes, slot)[0]) for slot in range(4)))
 
