@@ -91,17 +91,17 @@ def take_down_held(request: DownRequest, change: Change, found: StackState | Non
         tell_nothing_there(down)
         return
     run_checks("down", read_state_of(down, found))
-    going = effect_of_down(change, found, is_all=request.is_all)
-    if going.keeps_data:
+    effect = effect_of_down(change, found, is_all=request.is_all)
+    if effect.keeps_data:
         run_checks("down", WithIntent(**vars(read_state_of(down, found)), intent=written_of(change)), after=WithState)
-    show_preview(change, going, region=request.where.region)
+    show_preview(change, effect, region=request.where.region)
     preview_unknown(change, found)
     tell_running(change, found)
     ask(down)
     keep_jobs(change, found)
     state = change.repair_state(found, was_cut_off=was_cut_off)
     forget_gone(change, state)
-    if going.keeps_data:
+    if effect.keeps_data:
         end_nodes(down, state)
     else:
         end_all(down, state)

@@ -73,24 +73,24 @@ def written_of(change: Change) -> Intent:
     return read_intent(change.stack, text, nodes=None, fresh_prices=change.home.prices_file)
 
 
-def show_preview(change: Change, going: DownEffect, *, region: str) -> None:
+def show_preview(change: Change, effect: DownEffect, *, region: str) -> None:
     """Says what is ended, and what stays and bills."""
-    change.output.note(ending_line(change, going))
-    if going.keeps_data:
-        for line in staying_lines(change, going.state, going.kept, region=region):
+    change.output.note(ending_line(change, effect))
+    if effect.keeps_data:
+        for line in staying_lines(change, effect.state, effect.kept, region=region):
             change.output.note(f"  stays    {line}")
 
 
-def ending_line(change: Change, going: DownEffect) -> str:
+def ending_line(change: Change, effect: DownEffect) -> str:
     """`train: ends 4 nodes; network and storage are kept`."""
-    state, kept = going.state, going.kept
+    state, kept = effect.state, effect.kept
     nodes = count(len(state.machines), "node")
     parts = len([part for part in state.resources if part.is_custom])
     label = " (rehearsed)" if change.is_rehearsal else ""
     data, name = data_in(state), change.cluster
     if state.cluster_name not in (None, change.name):
         name = f"{state.cluster_name} (cluster.yaml says {change.name})"
-    if going.keeps_data:
+    if effect.keeps_data:
         ended = "".join(f" and {store.named}" for store in data if store not in kept)
         return f"{name}{label}: ends {nodes}{ended}; network and storage are kept"
     holders = [*(store.named for store in data), *others_in(state)]

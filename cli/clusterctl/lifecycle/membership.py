@@ -43,6 +43,8 @@ while len(text) < size:
     text += os.read(0, size - len(text)) or sys.exit("the modules of the agent did not come")
 fcntl.flock(os.open(".", os.O_RDONLY), fcntl.LOCK_EX)
 for name, text in json.loads(zlib.decompress(base64.b64decode(text))).items():
+    if os.path.exists(name) and open(name, "rb").read() == text.encode():
+        continue
     with open(name + ".new", "w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
@@ -52,7 +54,8 @@ if then:
     os.execvp(then[0], then)
 """
 """Reads that many bytes of `later_modules`, and puts each module in place: whole and on disk, or not at all, also where
-two installers run at once. Then it becomes the program that is named, which reads the rest of the input."""
+two installers run at once. A module that is there already is not written again: on a busy disk each sync takes a while.
+Then it becomes the program that is named, which reads the rest of the input."""
 
 
 def membership_of(inventory: Inventory, config: ClusterConfig, *, slot_cidr: str) -> bytes:

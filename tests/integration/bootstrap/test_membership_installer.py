@@ -31,6 +31,15 @@ def test_all_modules_come_and_the_program_behind_them_reads_the_rest(tmp_path: P
     assert in_place(tmp_path) == later_sources()
 
 
+def test_only_what_has_changed_is_written_again(tmp_path: Path) -> None:
+    installer(tmp_path).communicate(MODULES, timeout=30)
+    (tmp_path / "watch.py").write_text("lost on its way to the disk")
+    files = {path.name: path.stat().st_ino for path in tmp_path.iterdir()}
+    assert installer(tmp_path).communicate(MODULES, timeout=30) == (b"", b"")
+    assert {path.name for path in tmp_path.iterdir() if path.stat().st_ino != files[path.name]} == {"watch.py"}
+    assert in_place(tmp_path) == later_sources()
+
+
 def test_a_cut_delivery_changes_nothing_and_runs_nothing(tmp_path: Path) -> None:
     (tmp_path / "later.py").write_text("of an older clusterctl")
     child = installer(tmp_path, *READ_THE_REST)

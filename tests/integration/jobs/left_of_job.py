@@ -14,7 +14,7 @@ def left_of(cluster: Rehearsed, job: str) -> str:
 
 
 def left_in_the_end(cluster: Rehearsed, job: str) -> str:
-    """The same once nothing is left, or half a minute later."""
+    """What `left_of` says: empty as soon as nothing is left, else what is there after half a minute."""
     return said_in_the_end(cluster, _look(job))
 
 

@@ -71,8 +71,8 @@ def test_data_of_the_state_stays_unless_all_is_to_go(
     runner: Callable[..., Change], state: StackState, is_all: bool, keeps_data: bool
 ) -> None:
     change = runner(state=state)
-    going = effect_of_down(change, state, is_all=is_all)
-    assert (going.keeps_data, [stored.id for stored in going.kept]) == (keeps_data, ["fs-1"] if keeps_data else [])
+    effect = effect_of_down(change, state, is_all=is_all)
+    assert (effect.keeps_data, [stored.id for stored in effect.kept]) == (keeps_data, ["fs-1"] if keeps_data else [])
 
 
 @pytest.mark.parametrize(
