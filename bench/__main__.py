@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from bench import api, barrier, before, engine, fanout, jobs, preflight, rehearsed, round_trips, startup, top
+from bench import api, barrier, before, engine, fanout, jobs, preflight, rehearsed, round_trips, since, startup, top
 from bench.machine import describe_machine
 
 Table = Callable[[], list[tuple[str, ...]]]
@@ -28,6 +28,7 @@ TABLES: dict[str, tuple[Table, tuple[str, ...]]] = {
     "round-trips": (round_trips.table, ("tool", "round trips, not counting TCP's handshake", "aim")),
     "preflight": (preflight.table, ("nodes", "delay of each AWS call", "plan --online", "more than plan", "aim")),
     "before": (before.table, ("what", "then", "now", "ratio (of each round)", "aim")),
+    "since": (since.table, ("what", "then", "now", "difference or ratio", "aim")),
     "engine": (
         engine.table,
         (

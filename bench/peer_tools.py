@@ -47,7 +47,7 @@ def tools() -> list[Tool]:
     folder = bench_cache()
     go = go_client()
     python = _python_with_peers(folder)
-    found = [Tool(name="clusterctl", argv=_clusterctl), Tool(name="clusterctl, warm", argv=_warm)]
+    found = [Tool(name="clusterctl", argv=clusterctl), Tool(name="clusterctl, warm", argv=clusterctl_warm)]
     if go is not None:
         found.append(Tool(name=GO, argv=go))
     if python is not None:
@@ -116,14 +116,15 @@ def _has_pdsh() -> bool:
     return True
 
 
-def _clusterctl(hosts: Hosts, width: int, command: str) -> list[str]:
+def clusterctl(hosts: Hosts, width: int, command: str) -> list[str]:
+    """The verb as people type it."""
     program = str(ROOT / ".venv" / "bin" / "clusterctl")
     return [program, "ssh", "--inventory", f"{hosts.file}.json", "--fanout", str(width), command]
 
 
-def _warm(hosts: Hosts, width: int, command: str) -> list[str]:
+def clusterctl_warm(hosts: Hosts, width: int, command: str) -> list[str]:
     """With connections kept; the first of the runs makes them."""
-    return ["env", "CLUSTERCTL_WARM=yes", *_clusterctl(hosts, width, command)]
+    return ["env", "CLUSTERCTL_WARM=yes", *clusterctl(hosts, width, command)]
 
 
 def _program(*program: str) -> Argv:

@@ -17,7 +17,7 @@ def table() -> list[tuple[str, ...]]:
     with workspace() as space:
         inventory = space.folder / "home" / "inventory"
         inventory.mkdir(parents=True)
-        (inventory / "other@rehearsal.json").write_text(json.dumps(_inventory()))
+        (inventory / "other@rehearsal.json").write_text(json.dumps(an_inventory()))
         stack = space.stack("bench", nodes=NODES_PLANNED, machines="none")
         commands = {
             "python -c pass": [sys.executable, "-c", "pass"],
@@ -37,7 +37,8 @@ def table() -> list[tuple[str, ...]]:
     ]
 
 
-def _inventory() -> dict[str, object]:
+def an_inventory() -> dict[str, object]:
+    """Of a cluster of four nodes, as `clusterctl nodes` reads it."""
     return {
         "version": 1,
         "name": "other",
