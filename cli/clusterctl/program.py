@@ -11,8 +11,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 from clusterctl_infra.errors import ClusterctlError, UsageError
+from clusterctl_infra.home_folder import is_private_or_missing
 from clusterctl_infra.nearest import did_you_mean
-from clusterctl_infra.private_home import secure_home
 from clusterctl_infra.version import VERSION
 
 from clusterctl.exit_codes import READER_GONE, exit_code_of
@@ -97,7 +97,9 @@ def help_width() -> int:
 @click.pass_obj
 def cli(output: Output) -> None:
     """Multi-node GPU clusters on AWS: made by Pulumi, used through one command."""
-    changed = secure_home(os.environ)
+    if is_private_or_missing(os.environ, os.geteuid()):
+        return
+    changed = importlib.import_module("clusterctl_infra.private_home").secure_home(os.environ)
     if changed is not None:
         output.note(f"clusterctl: {changed}")
 

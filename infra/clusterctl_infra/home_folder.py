@@ -1,8 +1,9 @@
-"""Where a person's state lies, as a text: without pathlib, for a start that waits for nothing it does not need."""
+"""Where a person's state lies, and whether it is private: without pathlib, so that a command starts sooner."""
 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
 
 from clusterctl_infra.names import HOME_VARIABLE
@@ -14,6 +15,15 @@ def home_folder(environ: Mapping[str, str]) -> str:
     if named:
         return _absolute(os.path.expanduser(named))
     return os.path.join(_absolute(environ.get("HOME") or os.path.expanduser("~")), ".local", "state", "clusterctl")
+
+
+def is_private_or_missing(environ: Mapping[str, str], user_id: int) -> bool:
+    """The home is that user's and closed to all others, or not there: `private_home` has nothing to close or refuse."""
+    try:
+        found = os.stat(home_folder(environ))
+    except OSError:
+        return True
+    return found.st_uid == user_id and not found.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
 
 
 def _absolute(path: str) -> str:

@@ -17,7 +17,6 @@ from clusterctl.engine.stack import Stack, read_stack
 from clusterctl.engine.stack_plan import StackPlan, plan_stack, refuse_problems
 from clusterctl.home import Home, home_directory
 from clusterctl.hosts.folder import hosts_folder, refuse_flags
-from clusterctl.hosts.plan import plan_hosts
 from clusterctl.lifecycle.next_up import NextUp, cluster_of, next_up_json
 from clusterctl.lifecycle.plan_view import plan_json, plan_text
 from clusterctl.options import StackFolder, json_option
@@ -52,6 +51,8 @@ def command(
     hosts = hosts_folder(stack_dir)
     if hosts is not None:
         refuse_flags(but=("stack_dir", "as_json"))
+        # Loaded on use: most folders are for AWS.
+        plan_hosts = importlib.import_module("clusterctl.hosts.plan").plan_hosts
         plan_hosts(hosts, output, home_directory(os.environ), as_json=as_json)
         return 0
     stack = read_stack(stack_dir, name=stack_name, verb="plan", rehearse=rehearse)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shlex
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
-from clusterctl_infra.config.hosts import HostsConfig
-from clusterctl_infra.config.load_hosts import is_for_hosts, load_hosts
+from clusterctl_infra.config.target import is_for_hosts
 from clusterctl_infra.errors import NothingMatched, UsageError
 from clusterctl_infra.names import HOSTS_SUFFIX
 from clusterctl_infra.outputs import Inventory
@@ -20,6 +21,9 @@ from clusterctl.engine.known_clusters import VARIABLE, find_cluster, inventory_h
 from clusterctl.engine.stacks_near import CLUSTER_FILE
 from clusterctl.home import Home
 from clusterctl.options import chosen_cluster
+
+if TYPE_CHECKING:
+    from clusterctl_infra.config.hosts import HostsConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +35,10 @@ class HostsFolder:
 
     def config(self) -> HostsConfig:
         """What its file says, every host with its key. Raises ConfigError with all problems."""
-        return load_hosts(self.path / CLUSTER_FILE, source=f"{self.typed}/{CLUSTER_FILE}")
+        # Loaded on use: most folders are for AWS.
+        load_hosts = importlib.import_module("clusterctl_infra.config.load_hosts").load_hosts
+        config: HostsConfig = load_hosts(self.path / CLUSTER_FILE, source=f"{self.typed}/{CLUSTER_FILE}")
+        return config
 
 
 def hosts_folder(directory: Path) -> HostsFolder | None:

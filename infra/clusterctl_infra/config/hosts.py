@@ -26,7 +26,6 @@ from clusterctl_infra.config.hosts_storage import HostStorageConfig
 from clusterctl_infra.config.storage import STRICT
 from clusterctl_infra.place import HIGHEST_PORT, SSH_PORT
 
-TARGET = "hosts"
 NOT_BUILT = {
     "workflow_storage": "it needs a bucket that nodes mount, and hosts mount only NFS and Lustre",
 }

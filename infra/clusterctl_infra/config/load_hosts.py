@@ -10,27 +10,15 @@ from pydantic import ValidationError
 
 from clusterctl_infra.config.document import Tree, read_document
 from clusterctl_infra.config.hooks import repeated_names, with_texts
-from clusterctl_infra.config.hosts import TARGET, HostConfig, HostsConfig, is_ip, misplaced_keys
+from clusterctl_infra.config.hosts import HostConfig, HostsConfig, is_ip, misplaced_keys
 from clusterctl_infra.config.hosts_storage import storage_problems
 from clusterctl_infra.config.known_hosts import host_key_in
 from clusterctl_infra.config.load import config_error, login_name, read_text
 from clusterctl_infra.config.problems import ConfigProblem, problems_of, shown
 from clusterctl_infra.config.ssh_keys import check_public_key
-from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.place import SSH_PORT, place
 
 KNOWN_HOSTS_BYTES = 4 * 1024 * 1024
-
-
-def is_for_hosts(file: Path) -> bool:
-    """Whether the cluster.yaml says `target: hosts`; False where it cannot be read, which its own reader tells."""
-    try:
-        text = read_text(file, str(file))
-    except ConfigError:
-        return False
-    # Files for AWS seldom name a target, and to read YAML takes longer than to look for the word.
-    tree = read_document(text).tree if "target" in text else None
-    return isinstance(tree, dict) and tree.get("target") == TARGET
 
 
 def load_hosts(file: Path, *, source: str) -> HostsConfig:

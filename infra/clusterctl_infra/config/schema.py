@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any  # JSON
 
 from clusterctl_infra.catalog.reader import Catalog
-from clusterctl_infra.config.hosts import TARGET, HostsConfig
+from clusterctl_infra.config.hosts import HostsConfig
 from clusterctl_infra.config.model import ClusterConfig
+from clusterctl_infra.config.target import TARGET
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 HOSTS_PREFIX = "Hosts"

@@ -11,6 +11,7 @@ from clusterctl.home import Home
 from clusterctl.output import Output
 from clusterctl.program import run
 from clusterctl_infra.errors import UsageError
+from clusterctl_infra.home_folder import is_private_or_missing
 from clusterctl_infra.private_home import Person, make_private_folder, private_opener, refuse_home, secure_home
 from clusterctl_infra.provider.local_home import LocalHome
 from clusterctl_rehearsal.region.store import Store
@@ -65,6 +66,28 @@ def test_a_home_that_others_can_write_is_refused_with_its_mode_and_what_closes_i
     with pytest.raises(UsageError, match=rf"can be written by other users \(mode {mode:04o}\)") as refused:
         refuse_home(HOME, owner_id=PERSON, mode=mode, person=Person(user_id=PERSON), hint="")
     assert refused.value.hint == "chmod go-rwx /there/home"
+
+
+@pytest.mark.parametrize(
+    ("mode", "is_private"), [(0o700, True), (0o500, True), (0o710, False), (0o704, False), (0o770, False)]
+)
+def test_a_start_looks_closer_at_a_home_that_others_have_any_right_to(
+    mode: int, is_private: bool, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    home.chmod(mode)
+    assert is_private_or_missing({"CLUSTERCTL_HOME": str(home)}, os.geteuid()) is is_private
+
+
+def test_a_start_looks_closer_at_a_home_of_another_user(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    assert not is_private_or_missing({"CLUSTERCTL_HOME": str(home)}, os.geteuid() + 1)
+
+
+def test_a_home_that_is_not_there_has_nothing_to_close(tmp_path: Path) -> None:
+    assert is_private_or_missing({"CLUSTERCTL_HOME": str(tmp_path / "home")}, os.geteuid())
 
 
 def test_a_home_that_others_can_read_is_closed_and_said_once(tmp_path: Path) -> None:

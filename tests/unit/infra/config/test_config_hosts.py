@@ -12,7 +12,8 @@ import pytest
 from clusterctl_infra.config.hosts import HostsConfig
 from clusterctl_infra.config.known_hosts import host_key_in
 from clusterctl_infra.config.load import load_cluster
-from clusterctl_infra.config.load_hosts import is_for_hosts, load_hosts
+from clusterctl_infra.config.load_hosts import load_hosts
+from clusterctl_infra.config.target import is_for_hosts
 from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.keys import host_key
 
