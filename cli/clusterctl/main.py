@@ -28,10 +28,6 @@ def main() -> None:
     os._exit(code)
 
 
-if __name__ == "__main__":
-    main()
-
-
 def hold_standard_streams() -> None:
     """Opens something in the place of a closed stdin, stdout or stderr.
 

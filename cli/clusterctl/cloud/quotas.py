@@ -102,9 +102,14 @@ def _old_limit(clients: Clients) -> int:
 
 
 def addresses_wanted(cluster_plan: ClusterPlan) -> int:
-    """How many elastic IPs the cluster needs: one for each node, or one for the NAT gateway of private nodes."""
-    wanted = {"elastic": len(cluster_plan.slots), "none": 1, "automatic": 0}
-    return wanted[cluster_plan.network.public_addresses]
+    """How many elastic IPs the cluster needs: one for each node, or one for the NAT gateway of private nodes.
+
+    None for addresses that AWS gives by itself, and none in an adopted network, whose way out is not the cluster's.
+    """
+    network = cluster_plan.network
+    if network.public_addresses == "none":
+        return 0 if network.adopted_vpc_id is not None else 1
+    return len(cluster_plan.slots) if network.public_addresses == "elastic" else 0
 
 
 def refuse_without_room(room: AddressRoom, wanted: int, *, region: str, is_rehearsal: bool) -> None:

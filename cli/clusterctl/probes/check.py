@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from clusterctl_infra.errors import SomeNodesFailed, UsageError
@@ -17,6 +17,7 @@ from clusterctl.probes.disk import DISK
 from clusterctl.probes.finding import Finding, told
 from clusterctl.probes.gpu import GPU
 from clusterctl.probes.network import MOST_NODES, NAME, PORTS, NetworkReading, network_findings, network_probe
+from clusterctl.probes.probe import ProbeTrouble
 from clusterctl.probes.readings import NodeAnswer, Readings, readings_of
 from clusterctl.probes.report import judged
 from clusterctl.ssh.deadlines import Deadlines
@@ -73,7 +74,7 @@ class Check:
                 output.data(line)
         return SomeNodesFailed.exit_code if wrong else 0
 
-    def _asked(self) -> tuple[list[NodeAnswer], dict[int, NetworkReading]]:
+    def _asked(self) -> tuple[list[NodeAnswer], dict[int, NetworkReading | ProbeTrouble]]:
         # The network first: all nodes have to try at the same time.
         probes = (network_probe(self.nodes, limit_s=self.limit_s), CLOCK, DISK, GPU)
         ended_at_s: dict[int, float] = {}
@@ -91,13 +92,14 @@ class Check:
             on_result=note_end,
             fan_out=len(self.nodes),  # none may wait for another's end: they try to reach each other
         )
-        answers, networks = [], {}
+        answers: list[NodeAnswer] = []
+        networks: dict[int, NetworkReading | ProbeTrouble] = {}
         for node in self.nodes:
             result, end_s = results[node.slot], ended_at_s[node.slot]
             found = dict(read_script(result.stdout.decode(errors="replace"), probes)) if result.stdout else {}
-            if isinstance(network := found.get(NAME), NetworkReading):
-                del found[NAME]
-                networks[node.slot] = network
+            heard, found = without_network(found)
+            if heard is not None:
+                networks[node.slot] = heard
             answer = NodeAnswer(
                 node=node,
                 readings=readings_of(found) if found else Readings(),
@@ -108,22 +110,39 @@ class Check:
             answers.append(answer)
         return answers, networks
 
-    def _judged(self, answers: Sequence[NodeAnswer], networks: dict[int, NetworkReading]) -> list[CheckedNode]:
+    def _judged(
+        self, answers: Sequence[NodeAnswer], networks: Mapping[int, NetworkReading | ProbeTrouble]
+    ) -> list[CheckedNode]:
         names = {node.slot: node.name for node in self.nodes}
-        unheard = [node.slot for node in self.nodes if node.slot not in networks]
+        unheard = [slot for slot in names if not isinstance(networks.get(slot), NetworkReading)]
         checked = []
         for report in judged(self.inventory, answers).nodes:
             slot = report.answer.node.slot
-            network = networks.get(slot)
+            heard = networks.get(slot)
+            network = heard if isinstance(heard, NetworkReading) else None
             findings = list(report.findings)
             if network is not None:
                 findings += network_findings(network, names, unheard=unheard)
             elif report.answer.failure is None:
-                why = report.answer.readings.troubles.get(NAME)
-                findings.append(Finding(level="fault", kind="the network was not checked there", detail=why))
+                findings.append(unchecked_network(heard if isinstance(heard, ProbeTrouble) else None))
             findings += memory_findings(report.answer.readings)
             checked.append(CheckedNode(answer=report.answer, network=network, findings=tuple(findings)))
         return checked
+
+
+def without_network(
+    found: Mapping[str, object],
+) -> tuple[NetworkReading | ProbeTrouble | None, dict[str, object]]:
+    """What the network probe gave, and what the other probes gave, whose troubles are told as those of a sweep."""
+    heard = found.get(NAME)
+    others = {name: value for name, value in found.items() if name != NAME}
+    return heard if isinstance(heard, NetworkReading | ProbeTrouble) else None, others
+
+
+def unchecked_network(trouble: ProbeTrouble | None) -> Finding:
+    """Of a node that answered, but whose network probe gave no reading; `trouble`: why, where it said so."""
+    why = None if trouble is None else trouble.message
+    return Finding(level="fault", kind="the network was not checked there", detail=why)
 
 
 def memory_findings(readings: Readings) -> list[Finding]:

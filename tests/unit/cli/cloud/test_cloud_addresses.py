@@ -12,12 +12,15 @@ from clusterctl_infra.errors import CloudError
 
 from tests.unit.infra.plan.plan_cases import a_plan
 
+VPC, SUBNET = "vpc-0123456789abcdef0", "subnet-0123456789abcdef0"
+
 
 @pytest.mark.parametrize(
     ("changes", "wanted"),
     [
         ({}, 4),
         ({"access": {"mode": "private"}}, 1),
+        ({"access": {"mode": "private"}, "network": {"adopt": {"vpc_id": VPC, "node_subnet_id": SUBNET}}}, 0),
         ({"instance_type": "m5.large", "placement": "none"}, 0),
     ],
 )

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from clusterctl.probes.check import IDLE_GPU_MIB, CheckedNode, check_json, check_lines, memory_findings
+from clusterctl.probes.check import (
+    IDLE_GPU_MIB,
+    CheckedNode,
+    check_json,
+    check_lines,
+    memory_findings,
+    unchecked_network,
+    without_network,
+)
 from clusterctl.probes.finding import Finding
 from clusterctl.probes.gpu import GpuReading
 from clusterctl.probes.gpu_xml import Gpu
 from clusterctl.probes.network import NetworkReading, Unreached
-from clusterctl.probes.readings import NodeAnswer, Readings
+from clusterctl.probes.probe import ProbeTrouble
+from clusterctl.probes.readings import NodeAnswer, Readings, readings_of
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl_infra.outputs import InventoryNode
 
@@ -51,3 +60,12 @@ def test_memory_that_somebody_has_is_told_and_that_of_an_idle_driver_is_not() ->
         for index, used in enumerate((IDLE_GPU_MIB, IDLE_GPU_MIB + 1, None))
     )
     assert [(each.gpu, each.level) for each in memory_findings(Readings(gpu=GpuReading(gpus=gpus)))] == [(1, "remark")]
+
+
+def test_a_network_that_was_not_checked_is_told_once() -> None:
+    trouble = ProbeTrouble(message="python3: not found")
+    heard, others = without_network({"network": trouble, "disk": ProbeTrouble(message="df: not found")})
+    assert heard == trouble
+    assert readings_of(others).troubles == {"disk": "df: not found"}
+    assert unchecked_network(trouble).detail == "python3: not found"
+    assert unchecked_network(None).level == "fault"
