@@ -1,4 +1,4 @@
-"""The arguments of `@app.function`, checked; those that are not built yet are refused by name. Pure."""
+"""The arguments of `@app.function`, checked; those that are not built yet are refused by name."""
 
 from __future__ import annotations
 
