@@ -1,1 +1,1 @@
-"""One archive of what is known of a cluster and a job, for a colleague or an issue."""
+"""Packs what is known of a cluster and a job into one archive, for a colleague or an issue."""
