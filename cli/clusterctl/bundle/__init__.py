@@ -1,1 +1,1 @@
-"""Packs what is known of a cluster and a job into one archive, for a colleague or an issue."""
+"""One archive of what is known of a cluster and a job, for a colleague or an issue."""

@@ -55,7 +55,7 @@ class BundleRequest:
     job: str | None
     target: Path | None
     most_bytes: int
-    """The limit for the job's files together, before compression; files beyond it are left out."""
+    """The limit for the job's files, before compression; files beyond it are left out."""
     connect_timeout_s: float
 
 

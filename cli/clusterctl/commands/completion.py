@@ -32,6 +32,6 @@ def command(ctx: click.Context, shell: str) -> None:
         raise UsageError(f"no completion for {shell}", hint="clusterctl completion --help")
     script = kind(ctx.find_root().command, {}, "clusterctl", VARIABLE).source().rstrip()
     if shell == "zsh":
-        first, rest = script.split("\n", maxsplit=1)  # zsh expects `#compdef clusterctl` in the first line of a file
+        first, rest = script.split("\n", maxsplit=1)  # zsh wants `#compdef clusterctl` in the first line of a file
         script = f"{first}\n{ZSH_FIRST}\n{rest}"
     output.data(script)

@@ -54,10 +54,7 @@ def command(output: Output, /, **flags: Any) -> int:  # Any: what click read, by
 
 
 def _keep(output: Output, pool: LinkPool, folder: Path) -> None:
-    """Leaves a process behind that keeps the connections open.
-
-    Loaded on use: by now the person reads what the nodes said, so loading it delays nobody.
-    """
+    """Leaves a process behind that has the connections. Loaded on use: by now the person reads what the nodes said."""
     why_not = importlib.import_module("clusterctl.ssh.broker.process").keep_warm(pool, folder)
     if why_not is not None:
         output.note(f"clusterctl: {why_not}")

@@ -74,5 +74,5 @@ def command(
 
 
 def takes_a_screen(environ: Mapping[str, str]) -> bool:
-    """Whether the terminal can place a cursor, which an editor's shell or a build log cannot, and stdin gives keys."""
+    """Whether the terminal can place a cursor, as an editor's shell or a log of a build cannot, and hears keys."""
     return environ.get("TERM", "dumb") not in ("", "dumb") and sys.stdin.isatty()

@@ -37,7 +37,7 @@ def left_over(names: Iterable[str], path: str, digest: str) -> list[str]:
 
 
 def _shortened(name: str) -> str:
-    """The name, or its beginning and a digest of it if the partial file's name would become too long."""
+    """The name, or its beginning and a digest of it where the partial file's own would be too long."""
     if len(name.encode()) + len("..clusterctl-") + _DIGITS <= _MOST_BYTES:
         return name
     return name.encode()[:128].decode(errors="ignore") + hashlib.sha256(name.encode()).hexdigest()[:_DIGITS]

@@ -41,7 +41,7 @@ class Upload:
     node: InventoryNode
     remote: str
     is_into_folder: bool
-    """Whether the target must be a folder: it was written with a slash, or several files go there."""
+    """The target must be a folder: it was written with a slash, or takes several files."""
 
     @property
     def name(self) -> str:

@@ -29,7 +29,7 @@ AHEAD_BYTES = 64 * 1024 * 1024
 """How much is requested ahead of reading it; as much may wait in memory."""
 SHA256_OF_NOTHING = hashlib.sha256().hexdigest()
 NO_WORDS = "Failure"
-"""SFTP's message for a full disk, a used-up quota, and everything that it has no code for (OpenSSH, sftp-server.c)."""
+"""What SFTP says of a full disk, a used-up quota, and all else that it has no code for (OpenSSH's sftp-server.c)."""
 
 
 class RemoteFiles(Files):

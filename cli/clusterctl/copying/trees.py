@@ -210,7 +210,7 @@ def _unfit(syncs: Sequence[TreeSync], inventory: Inventory, way: RsyncWay, home:
 
 
 def _row(error: ClusterctlError, sync: TreeSync) -> str:
-    """The error's text for a line that begins with the node's name already."""
+    """The error for a line that begins with the node's name."""
     told = error.message.removeprefix(f"{sync.node.name}: ")
     return told if error.hint is None else f"{told}; next: {error.hint}"
 

@@ -99,7 +99,7 @@ class App:
 
     @notes_on_errors()
     def function(self, **arguments: Unpack[FunctionArguments]) -> Callable[[Callable[P, R]], RemoteFunction[P, R]]:
-        """The decorator for a function that runs on nodes; `FunctionArguments` and docs/python.md list its arguments.
+        """The decorator of a function that runs on nodes; `FunctionArguments` and docs/python.md have every argument.
 
         Raises UsageError for an argument that is wrong or not built yet, TypeError for an unknown one, before
         anything is started.
@@ -211,7 +211,7 @@ class AppRun:
 
 
 class RemoteFunction(Generic[P, R]):
-    """A function that `remote` and `spawn` run on nodes, and `local` in this process."""
+    """A function that `remote` and `spawn` call on nodes, and `local` here."""
 
     def __init__(self, function: Callable[P, R], settings: FunctionSettings, app: App) -> None:
         if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
@@ -298,7 +298,7 @@ class RemoteFunction(Generic[P, R]):
                 raise
         else:
             return first
-        # The cluster's idle rule or a person may have ended it: `up` looks, and makes what is missing.
+        # Its idle rule or somebody else may have ended it: `up` looks, and makes what is missing.
         fresh = self._app.inventory(self._settings, is_fresh=False)
         second: Task = calling.started(self._function, self._settings, content, fresh)
         return second

@@ -1,4 +1,4 @@
-"""Makes one call of a function a job on a cluster that is up."""
+"""How one call of a function becomes a job on a cluster that is up."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def started(function: Callable[..., Any], settings: FunctionSettings, content: b
 
 
 def registry_login(settings: FunctionSettings) -> str:
-    """USER:PASSWORD for the image's registry; empty if no variable is named. Raises UsageError, without the value."""
+    """USER:PASSWORD for the image's registry; empty where none is named. Raises UsageError, without the value."""
     if settings.registry_secret is None:
         return ""
     return login_in(settings.registry_secret, os.environ, option="registry_secret=")

@@ -41,7 +41,7 @@ ARGUMENTS: Mapping[str, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class AppCluster:
-    """An app's own cluster, as the arguments of App describe it."""
+    """An app's own cluster, as the App says it."""
 
     name: str
     region: str

@@ -43,7 +43,7 @@ class Mount:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterNeeds:
-    """What a function, or all functions of an app, need of the app's own cluster; None: they do not say."""
+    """What a function, or all functions of an app, ask of the app's own cluster; None: nothing is said of it."""
 
     num_instances: int = 1
     gpu: str | None = None

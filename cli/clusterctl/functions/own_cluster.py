@@ -122,7 +122,7 @@ def stderr_output() -> Output:
 
 
 class _Stderr(io.BytesIO):
-    """A byte stream that writes to `sys.stderr`, whatever a program or a notebook has put there."""
+    """Bytes for `sys.stderr`, whatever a program or a notebook has put there."""
 
     def write(self, content: Buffer, /) -> int:
         """Writes the bytes at once, as text."""

@@ -35,7 +35,7 @@ OWN = (
     *("instance_type", "image", "volumes", "mounts", "max_price_per_hour", "budget_usd", "priority"),
     *("internode_interconnect", "intranode_interconnect"),
 )
-"""Arguments that describe a cluster of the app's own."""
+"""What describes a cluster of the app's own."""
 NOT_BUILT = ("env", "gpu_memory_gb", "retries", "secrets", "timeout")
 OF_APP = ("access", "idle", "region", "rehearse", "terminate_on_exit")
 ON_HOST = "CLUSTERCTL_ON_HOST"

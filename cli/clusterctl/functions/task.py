@@ -145,7 +145,7 @@ class Task:
         return self.result_of(self._ended(), all_ranks=all_ranks)
 
     def result_of(self, state: JobState, *, all_ranks: bool) -> Any:
-        """What `result` returns, for a task that has ended as `state` says. Raises what `result` raises."""
+        """What `result` gives, of a task that has ended as `state` says. Raises as `result` does."""
         if not str(self._spec["command"][0]).startswith(f"{call.FOLDER}/"):
             raise UsageError(f"{self.name} is not the task of a function, so it has no result", hint="clusterctl jobs")
         if state.state != judge.SUCCEEDED:

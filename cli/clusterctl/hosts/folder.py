@@ -93,7 +93,7 @@ def _is_known(cluster: str | None, home: Home) -> bool:
 
 
 def refuse_flags(*, but: Collection[str]) -> None:
-    """Raises UsageError for typed flags of the running verb that do not apply to hosts; `but`: those that do apply."""
+    """Raises UsageError for flags of the present verb that do not apply to hosts; `but` names those that do."""
     context = click.get_current_context()
     given = [
         parameter.opts[0]

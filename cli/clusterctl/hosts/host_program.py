@@ -1,4 +1,4 @@
-"""The program that makes a host a node, as one argument for `python3 -c`, so that no file has to be copied first."""
+"""The program that makes a host a node, as one argument for `python3 -c`: no file has to be put there first."""
 
 from __future__ import annotations
 

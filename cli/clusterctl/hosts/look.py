@@ -1,5 +1,5 @@
-"""The look at a host before anything is changed on it: one command over SSH, its parser, and the reasons to refuse the
-host.
+"""The check of a host before anything is changed on it: one command over SSH, its parser, and the reasons to refuse
+the host.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "smb", "smb2", "smb3", "cifs", "lustre", "gpfs", "ceph", "afs", "k-afs", "coda", "panfs", "fhgfs", "v9fs"}
     | {"gfs/gfs2", "ocfs2", "vxfs", "ibrix", "acfs", "snfs", "novell", "vboxsf", "vmhgfs", "prl_fs"}
 )
-"""Their names in `stat -f -c %T` of GNU coreutils 9.1 (src/stat.c, human_fstype)."""
+"""As `stat -f -c %T` of GNU coreutils 9.1 names them (src/stat.c, human_fstype)."""
 TITLES = {"nfs": "NFS", "lustre": "Lustre"}
 NOT_FREE = {
     "mounted": "something is mounted there already; unmount it, take it out of storage:, or mount elsewhere",
@@ -112,11 +112,11 @@ class HostLook:
     gpus: int | None
     """How many GPUs nvidia-smi lists; None: a command over SSH finds no nvidia-smi."""
     active_infiniband: tuple[str, ...]
-    """Ports, such as `mlx5_0:1`, whose link layer is InfiniBand and whose state is ACTIVE."""
+    """`mlx5_0:1`: ports whose link layer is InfiniBand and whose state is ACTIVE."""
     infiniband: tuple[str, ...]
     """All ports whose link layer is InfiniBand."""
     adapters: tuple[str, ...]
-    """The node GUIDs of the adapters with an InfiniBand port, 16 hex digits each, sorted."""
+    """The node GUIDs of the adapters that have such a port, 16 hex digits each, sorted."""
     has_ibnetdiscover: bool
     """Whether root finds the program that lists an InfiniBand subnet's switches."""
     lacking_clients: tuple[str, ...] = ()

@@ -23,7 +23,7 @@ from clusterctl_infra.plan.inventory import BASTION_CONNECT_S
 from clusterctl.hosts.record import HostsRecord, RecordedHost
 
 NO_END = datetime(2099, 12, 31, 23, 59, 59, tzinfo=UTC)
-"""Every node and inventory has a deadline; that of hosts is never reached, so that nobody is warned of it."""
+"""Every node and inventory has a deadline; for hosts it is one that never comes, so that nobody is warned."""
 TYPES = {"nfs": ("nfs", "nfs4"), "lustre": ("lustre", "lustre")}
 """Kind → (its type for mount(8), the type that the kernel may show instead); nfs(5): version 4 is a type of its own."""
 NO_END_REASON = "nothing ends hosts"
@@ -157,7 +157,7 @@ def addresses(hosts: Sequence[RecordedHost]) -> str:
 
 
 def _mount_key(mount: MountPlan) -> str:
-    """A text that changes whenever the mount has to be made anew."""
+    """A text that differs whenever the mount has to be made anew."""
     return " ".join([mount.kind, mount.source, mount.options, "rw" if mount.writable else "ro"])
 
 

@@ -49,7 +49,7 @@ def plan_lines(inventory: Inventory) -> list[str]:
 
 
 def work_lines(config: HostsConfig) -> list[str]:
-    """What is mounted, installed and run on each host, what of that `down` leaves there, and the warnings. Pure."""
+    """What is mounted, installed and run on each host, and what of that `down` leaves; then the warnings. Pure."""
     facts = [("mounts", f"{row.mount}: {row.kind} of {row.behind.source}{_read_only(row)}") for row in config.storage]
     if config.packages:
         facts.append(("packages", f"{', '.join(config.packages)}; down leaves them installed"))

@@ -69,9 +69,9 @@ class HostsRecord:
     leaving: tuple[RecordedHost, ...] = ()
     """Machines that were taken out of the list and have not been cleaned yet."""
     ranks: tuple[int, ...] = ()
-    """By slot, as they were ordered by switch; empty if they were not: then a rank is its slot."""
+    """By slot, as they were ordered by switch; empty where they were not: then a rank is its slot."""
     work: str = ""
-    """A hash of the mounts, packages and scripts that a person agreed to; empty if there are none."""
+    """A hash of the mounts, packages and scripts that were agreed to; empty if there are none."""
 
     @property
     def cluster(self) -> str:

@@ -175,7 +175,7 @@ def _keep(record: HostsRecord, inventory: Inventory, home: Home) -> None:
 def _keep_output(
     config: HostsConfig, request: HostsUp, before: HostsRecord | None, record: HostsRecord, output: Output, home: Home
 ) -> None:
-    """Brings the output of jobs here from the hosts that leave, because those are cleaned next."""
+    """Brings the output of jobs from the hosts that leave: they are cleaned next."""
     left = {host.host_key for host in record.leaving}
     if before is None or not left:
         return

@@ -20,9 +20,9 @@ from clusterctl.text.quantities import count
 
 CONNECT_S = 5.0
 LIST_AT_THE_END_S = 10.0
-"""Shorter than the usual limit (`LIST_S`): the cluster bills until it is ended."""
+"""Less than elsewhere: the cluster bills until it is ended."""
 KEEP_S = 60.0
-"""The limit for all jobs together: an hour of some clusters costs hundreds of dollars."""
+"""For all jobs together: an hour of some clusters costs hundreds of dollars."""
 
 
 def keep_all(inventory: Inventory, home: Home) -> list[str]:

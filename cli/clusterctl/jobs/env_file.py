@@ -1,4 +1,4 @@
-"""A file of variables for a job: NAME=VALUE lines, as Docker's and dotenv's files have them."""
+"""A file of variables for a job: NAME=VALUE lines, as Docker and dotenv have them."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class InsideRequest:
 
     job: JobState
     members: tuple[InventoryNode, ...]
-    """The job's nodes that were chosen."""
+    """Those of the job's nodes that were chosen."""
     is_choice: bool
     """Whether `--node` chose `members`; if not, they are all of the job's nodes."""
     rank: int | None

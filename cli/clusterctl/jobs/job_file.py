@@ -205,7 +205,7 @@ def parse_job_file(text: str, *, source: str) -> JobFile:
 
 
 def job_schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of job.yaml, for editors."""
+    """A JSON Schema (draft 2020-12) for editors."""
     schema = JobFile.model_json_schema()
     for row in schema["properties"].values():
         row.pop("title", None)

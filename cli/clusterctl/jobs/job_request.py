@@ -42,10 +42,10 @@ class JobFlags:
     """The text of `--node`; None: all nodes of the job."""
     rank: int | None
     attempt: int | None = None
-    """Whose output `logs` shows; None: the latest attempt's."""
+    """The attempt whose output `logs` shows; None: the latest."""
     is_followed: bool
     names: bool | None = None
-    """Whether lines begin with [train-0] (True) or with [Node 0] (False); None: as is usual for the verb."""
+    """Whether lines begin with [train-0] or with [Node 0]; None: as is usual for the verb."""
     connect_timeout_s: float
     as_json: bool
     verb: str

@@ -31,7 +31,7 @@ from clusterctl.on_node.job.output_log import read_from
 from clusterctl.on_node.job.pack import LOGS
 
 MOST_JOBS = 100
-"""Of one cluster; beyond that the jobs that were kept longest ago are removed."""
+"""How many jobs of a cluster are kept; beyond that the ones that were kept longest ago are removed."""
 NODE_BYTES = 1024 * 1024 * 1024
 """The most to take from one node: its output has 64 MiB at most, and each rank's own log 32."""
 FETCH_S = 120.0
@@ -40,7 +40,7 @@ NODE = re.compile(r"node-(\d{1,5})")
 
 @dataclass(frozen=True, kw_only=True)
 class KeptJob:
-    """A job as it was when its files were copied to this computer."""
+    """A job as it was when its files came here."""
 
     state: JobState
     folder: Path
@@ -95,7 +95,7 @@ def kept_job(home: Home, cluster: str | None, name: str) -> KeptJob | None:
 
 
 def kept_folder(home: Home, cluster: str) -> Path:
-    """The folder in which the jobs of a cluster are kept."""
+    """Where the jobs of a cluster are kept."""
     return home.jobs_dir / cluster
 
 

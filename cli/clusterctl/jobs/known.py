@@ -37,7 +37,7 @@ def job_nodes(inventory: Inventory, *, connect_timeout_s: float) -> JobNodes:
 
 
 def known_jobs(nodes: JobNodes) -> KnownJobs:
-    """All jobs of the cluster. Raises NotReached when no node answers."""
+    """All jobs. Raises NotReached when no node answers."""
     answers = nodes.ask(nodes.inventory.nodes, "list", timeout_s=LIST_S)
     heard = {slot: answer.words for slot, answer in answers.items() if answer.error is None}
     unheard = [answer for answer in answers.values() if answer.error is not None]

@@ -40,7 +40,7 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class JobNodes:
-    """A cluster's nodes, asked over connections that stay open from one question to the next."""
+    """A cluster's nodes, with connections that stay open from question to question."""
 
     inventory: Inventory
     keys: LoginKeys

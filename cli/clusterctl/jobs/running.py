@@ -1,4 +1,4 @@
-"""The jobs that run on some nodes now, for commands that are about to end those nodes: a short look, never an error."""
+"""The jobs that run on some nodes now, for whoever is about to end those nodes: a short look that never fails."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ LOOK_S = 5.0
 
 
 def jobs_running_on(inventory: Inventory, nodes: Sequence[InventoryNode], home: Home) -> dict[str, tuple[int, ...]]:
-    """Job → the slots of those among `nodes` on which it runs. A node that does not answer in time counts as idle."""
+    """Job → the slots among these on which it runs. A node that does not answer in time has none."""
     if not nodes:
         return {}
     try:
         keys = usable_keys(inventory, home)
         deadlines = Deadlines.within(CONNECT_S)
         results = run_on_nodes(inventory, nodes, LINE, keys=keys, deadlines=deadlines, timeout_s=LOOK_S)
-    except (ClusterctlError, OSError):  # not even a full disk may keep a person from `down`
+    except (ClusterctlError, OSError):  # a full disk keeps nobody from `down`
         return {}
     found: dict[str, tuple[int, ...]] = {}
     for slot in sorted(results):

@@ -20,7 +20,7 @@ from clusterctl.text.node_set import ALL, parse_node_set
 
 
 def show_state(job: JobState, output: Output, *, as_json: bool) -> None:
-    """Prints what `job show` says of the job."""
+    """Prints what `job show` says of it."""
     if as_json:
         output.json(state_json(job))
     else:
@@ -46,7 +46,7 @@ def show_events(events: Sequence[JobEvent], output: Output, *, as_json: bool) ->
 
 @dataclass(frozen=True, kw_only=True)
 class LinesWanted:
-    """Which part of a job's output or events to show."""
+    """Which part of a job's output or events."""
 
     node: str | None
     """The text of `--node`; None: all nodes of the job."""

@@ -31,7 +31,7 @@ IGNORED = (
 )
 """What is not sent from a folder that is in no git repository."""
 SECRET = (".env", ".env.*", "*.pem", "*.key", "id_rsa", "id_ed25519", "id_ecdsa", ".netrc", "credentials")
-"""Patterns for the names of files that usually contain secrets."""
+"""Patterns of files that usually contain secrets."""
 EXAMPLES = ("*.example", "*.sample", "*.template")
 ASK_BYTES = 500 * 1024 * 1024
 GIT_S = 60

@@ -41,7 +41,7 @@ MOST_TRIES = 5
 CROWD = 4
 """With up to this many processes for each processor, all of them import torch within half a minute."""
 GPU_BYTES = 8
-"""Bytes that are kept free in a header for the index of one GPU, which is not known before the nodes are held."""
+"""Room in a header for the index of one GPU, which is not known before the nodes are held."""
 
 
 class NodesInUse(ConfigError):
@@ -231,7 +231,7 @@ def started_by() -> str:
     try:
         person = getpass.getuser()
     except (KeyError, OSError, ImportError):
-        person = "unknown"  # in a container, for example, whose user has no name
+        person = "unknown"  # as in a container whose user has no name
     return f"{person}@{socket.gethostname()} ({os.getpid()})"
 
 

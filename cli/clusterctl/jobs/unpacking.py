@@ -41,7 +41,7 @@ class Unpacked:
 
 
 class TooLarge(ValueError):
-    """The archive has more than is allowed; the text is a sentence for the person."""
+    """An archive has more than was allowed; the text is the sentence for the person."""
 
 
 class _Metered:
@@ -92,7 +92,7 @@ def unpack(archive: IO[bytes], folder: Path, *, most_bytes: int = NO_LIMIT, most
 
 
 def _members(unzipped: IO[bytes]) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
-    """Yields each of the archive's entries; the caller may extract one before taking the next. Raises TooLarge."""
+    """Each of the archive's entries; the caller may extract it before it takes the next one. Raises TooLarge."""
     metered = _Metered(unzipped)
     metered.allow(0)
     with tarfile.open(fileobj=cast(IO[bytes], metered), mode="r|") as tar:
@@ -138,7 +138,7 @@ def _is_plain(link: str) -> bool:
 
 @contextmanager
 def staging_folder(target: Path) -> Iterator[Path]:
-    """A hidden folder on the target's file system, which is removed at the end of the block. Raises OSError."""
+    """A hidden folder on the target's file system, which is gone afterwards. Raises OSError."""
     place = target if target.is_dir() else target.parent
     place.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=STAGING_PREFIX, dir=place))

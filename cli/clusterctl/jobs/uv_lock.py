@@ -36,7 +36,7 @@ class UvLock:
     text: str
     """Lines for pip: indexes, and each package with its version, hashes and markers."""
     requires_python: str
-    """The versions of Python that it was made for, such as `>=3.11, <3.13`; empty: any."""
+    """Which versions it was made for, such as `>=3.11, <3.13`; empty: any."""
 
 
 def run_uv(argv: Sequence[str], folder: Path) -> tuple[int, str, str]:

@@ -27,7 +27,7 @@ def written_at_s(line: str, *, around_s: float) -> float | None:
 
 
 def without_time(line: str) -> str:
-    """The line without the time at its beginning, for a view that shows the time already."""
+    """The line without the time at its beginning, for a view that has it already."""
     match = _ISO.match(line) or _SYSLOG.match(line)
     return line if match is None else line[match.end() :].lstrip(" ]-:\t") or line
 

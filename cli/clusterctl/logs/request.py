@@ -15,7 +15,7 @@ from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.keys.login_keys import LoginKeys
 
 LAST_LINES = 10
-"""With how many last lines following begins if there is no --since, as with tail."""
+"""How many last lines are shown first when following begins without --since, as with tail."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -80,7 +80,7 @@ class NodeStream:
         now: Callable[[], float] = time.time,
         shared: SharedFiles | None = None,
     ) -> None:
-        """`shared`: the same object for all nodes of a command."""
+        """`shared`: one for all nodes of a command."""
         self._node = node
         self._on_line = on_line
         self._on_trouble = on_trouble

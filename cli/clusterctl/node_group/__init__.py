@@ -1,1 +1,1 @@
-"""A cluster's nodes for Python programs, as connections and groups of Fabric's."""
+"""A cluster's nodes for Python programs, as Fabric's connections and groups."""

@@ -108,7 +108,7 @@ def _as_file(local: str | os.PathLike[str] | IO[Any], remote: str | None) -> Ite
 
 
 def _written(source: IO[Any], path: Path) -> None:
-    """Writes all that a file object has to the file `path`; the object's position stays as it was."""
+    """Writes all that a file object has to the file `path`, and leaves the object where it was."""
     pointer = source.tell()
     try:
         source.seek(0)

@@ -163,7 +163,7 @@ def _outcomes(
 
 @contextlib.contextmanager
 def _input(stream: IO[Any] | None, *, nodes: int) -> Iterator[IO[bytes] | None]:
-    """The stdin of every node's command. A stream without a file, such as a StringIO, is first read here to its end."""
+    """What every node's command reads. A stream without a file, such as a StringIO, is read here to its end first."""
     if stream is None:
         yield None
         return

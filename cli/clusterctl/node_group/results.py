@@ -1,4 +1,4 @@
-"""Nodes' results in Fabric's form: a Result or an exception for each connection."""
+"""Nodes' results as Fabric has them: a Result or an exception for each connection."""
 
 from __future__ import annotations
 

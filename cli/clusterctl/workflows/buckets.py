@@ -18,7 +18,7 @@ NOT_BUILT = "not built yet"
 
 @dataclass(frozen=True, kw_only=True)
 class BucketMount:
-    """A bucket, or the part of it below a prefix, as every node has it mounted."""
+    """A bucket, or what of it is below a prefix, as every node has it mounted."""
 
     path: str
     bucket: str

@@ -34,7 +34,7 @@ class GroupPlan:
     ignores_nonlead: bool
     tasks: tuple[TaskPlan, ...]
     after: tuple[str, ...]
-    """The groups that must have completed before this one starts."""
+    """The groups that must have completed before."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,7 +27,7 @@ HEADER = ("workflow", "state", "since", "tasks")
 
 @dataclass(frozen=True, kw_only=True)
 class KnownWorkflow:
-    """A workflow, and the newest job of each of its tasks."""
+    """A workflow and the newest job of each of its tasks."""
 
     id: str
     name: str

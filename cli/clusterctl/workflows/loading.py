@@ -225,5 +225,5 @@ def _read(folder: FilePath, name: str) -> bytes:
 
 
 def _own_tree(folder: FilePath) -> FilePath:
-    """The git checkout that the folder is in, or the folder itself if it is in none."""
+    """The git checkout that the folder is in; the folder itself, where it is in none."""
     return next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)

@@ -214,7 +214,7 @@ class Workflow(BaseModel):
         return (task for group in self.all_groups() for task in group.tasks)
 
     def resources_of(self, task: Task) -> Resources:
-        """What the task needs; nothing if the file says nothing of it."""
+        """What the task needs; nothing where the file says nothing."""
         return self.resources.get(task.resource, Resources())
 
 
@@ -228,7 +228,7 @@ class WorkflowFile(BaseModel):
 
 
 def _require_single(**given: object) -> None:
-    """Raises ValueError unless exactly one has a value."""
+    """Raises ValueError unless just one has a value."""
     names = [name for name, value in given.items() if value is not None]
     if len(names) != 1:
         choice = " or ".join(given)

@@ -1,4 +1,4 @@
-"""Chooses a node for each task of a group, by what the task needs and what the nodes have. Pure."""
+"""Which node each task of a group gets, by what the task needs and what the nodes have. Pure."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def carry_out(flags: WorkflowFlags, output: Output) -> int:
 
 
 def _refuse_odd_up(flags: WorkflowFlags) -> None:
-    """Raises UsageError for flags that do not go together with --up, or that need it."""
+    """Raises UsageError for flags that do not go with --up, or only with it."""
     if flags.up is None:
         typed = "--rehearse" if flags.rehearse else "--yes"
         if flags.rehearse or flags.yes:

@@ -41,7 +41,7 @@ from clusterctl.workflows.task_job import Run, values_of
 from clusterctl.workflows.tokens import resolve
 
 NAME_LENGTH = 26
-"""Leaves room in a job's name for four random digits, the task's number and the try."""
+"""Leaves room in a job's name for the digits, the task's number and the try."""
 ANY_JOB = "workflow"
 """The verb `facts` wants a job's name; any will do, as only the storage and the container engine are read here."""
 

@@ -42,7 +42,7 @@ def credentials_of(loaded: LoadedWorkflow, environ: Mapping[str, str]) -> dict[s
 def refuse_unfit(
     loaded: LoadedWorkflow, rooms: Sequence[Room], *, where: str, type_name: str | None, hint: str
 ) -> None:
-    """Raises ConfigError if the nodes could not take the tasks even if nobody else used them."""
+    """Raises ConfigError where the nodes could not take its tasks even if nobody else used them."""
     problems = unfit(loaded.workflow, rooms, type_name or "of an unknown type")
     if problems:
         raise ConfigError(

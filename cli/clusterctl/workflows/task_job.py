@@ -59,14 +59,14 @@ class Run:
     loaded: LoadedWorkflow
     inventory: Inventory
     share: str | None
-    """The path of the cluster's shared storage on every node; None: it has none."""
+    """Where the cluster's shared storage is on every node; None: it has none."""
     plans: Sequence[Mapping[str, Any]]
     buckets: tuple[BucketMount, ...] = ()
     """The buckets that every node has mounted."""
     storage: str | None = None
-    """The path at which every node has the cluster's `workflow_storage` mounted; None: it has none."""
+    """Where every node has the cluster's `workflow_storage` mounted; None: it has none."""
     has_containers: bool
-    """Whether tasks run in containers of their images; if not, they run on the nodes themselves."""
+    """Whether tasks run in containers of their images; else on the nodes as they are."""
     by: str
 
 
