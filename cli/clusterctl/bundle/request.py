@@ -35,7 +35,7 @@ from clusterctl.text.quantities import count, thousands
 
 LOOK_S = 30.0
 FILE_BYTES = 64 * 1024 * 1024
-"""The end of each of the job's files: as much as all output of a node that is as it should be."""
+"""The most to take from the end of each of the job's files; a node keeps no more output than this."""
 LOOK = """\
 part() { echo; echo "== $*"; timeout 8 "$@" 2>&1 | tail -c 150000; }
 part cat /etc/clusterctl/status.json; part cat /etc/clusterctl/node.json; part uname -a; part cat /etc/os-release
@@ -49,7 +49,7 @@ true
 
 @dataclass(frozen=True, kw_only=True)
 class BundleRequest:
-    """The flags, read."""
+    """The flags of `clusterctl bundle`, parsed."""
 
     cluster: str | None
     job: str | None
@@ -69,19 +69,22 @@ class Entry:
 
 @dataclass(kw_only=True)
 class Collected:
-    """What goes into the archive, as it comes together."""
+    """What goes into the archive, while it is collected."""
 
     cluster: str
     kept: KeptJob | None = None
     kept_files: list[Path] = field(default_factory=list)
-    """Those of the kept job that go into the archive."""
+    """The kept job's files that go into the archive."""
     entries: list[Entry] = field(default_factory=list)
     secrets: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
 
 def carry_out(request: BundleRequest, output: Output, health: Callable[[Inventory], Any]) -> int:
-    """0, or 4 where a node was not heard. `health` gives what a sweep says. Raises ClusterctlError."""
+    """Writes the archive, prints its path, and returns 0, or 4 if anything is missing in it.
+
+    `health` runs a sweep and gives its JSON. Raises ClusterctlError if nothing is known, and OSError.
+    """
     found = _collected(request, health)
     target = request.target or Path(f"bundle-{found.cluster}-{datetime.now(UTC):%m%d-%H%M%S}.tar.gz")
     if found.kept is not None:
@@ -99,7 +102,7 @@ def carry_out(request: BundleRequest, output: Output, health: Callable[[Inventor
 
 
 def _collected(request: BundleRequest, health: Callable[[Inventory], Any]) -> Collected:
-    """All that is known. Raises ClusterctlError where nothing is."""
+    """All that is known of the cluster and the job. Raises ClusterctlError if nothing is."""
     home = home_directory(os.environ)
     kept = None if request.job is None else kept_job(home, request.cluster, request.job)
     try:
@@ -146,7 +149,7 @@ def _jobs(nodes: JobNodes, errors: list[str]) -> list[JobState]:
 
 
 def _fetched(name: str, jobs: list[JobState], nodes: JobNodes, home: Home, errors: list[str]) -> KeptJob | None:
-    """The job's files as they are now, which are kept here from now on."""
+    """Fetches the job's files as they are now, and keeps them on this computer; None if no node knows the job."""
     for job in jobs:
         if job.name == name:
             there = [node for node in members_of(job, nodes.inventory) if node.slot in job.by_slot]
@@ -184,8 +187,8 @@ def _json(name: str, value: Any) -> Entry:
 
 
 def _write(target: Path, found: Collected) -> int:
-    """The archive's size; whole, or not there. Raises OSError."""
-    fresh, path = tempfile.mkstemp(dir=target.parent, prefix=".bundle-")  # for its owner alone
+    """Writes the archive and returns its size in bytes. It is there whole, or not at all. Raises OSError."""
+    fresh, path = tempfile.mkstemp(dir=target.parent, prefix=".bundle-")  # only its owner may read it
     try:
         with os.fdopen(fresh, "wb") as stream, tarfile.open(fileobj=stream, mode="w:gz", compresslevel=6) as tar:
             for entry in (*found.entries, *(() if found.kept is None else _kept_entries(found.kept, found.kept_files))):
@@ -201,9 +204,9 @@ def _write(target: Path, found: Collected) -> int:
 
 
 def kept_files(kept: KeptJob, most_bytes: int, errors: list[str]) -> list[Path]:
-    """The job's files that are not more than this together; `errors` hears of those that are left out.
+    """The job's files that fit into `most_bytes` together; a sentence about those left out is appended to `errors`.
 
-    Small files come first: how the job ended is told by them, and a node that sent a large one hides no other's.
+    Small files come first: they say how the job ended, and so one node's large file does not crowd out other nodes'.
     """
     files = [path for path in kept.folder.rglob("*") if path.is_file() and not path.is_symlink()]
     taken, left_bytes = [], most_bytes

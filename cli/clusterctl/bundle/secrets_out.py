@@ -1,4 +1,4 @@
-"""What looks like a secret, replaced in texts that go to somebody else. Pure."""
+"""Removes what looks like a secret from texts that go to somebody else. Pure."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ PATTERNS = (
         rb"\1***",
     ),
 )
-"""Forms of keys that services document, and `name = value` where the name says it (2026-11)."""
+"""The forms of keys that services document (2026-11), and `name = value` if the name says that it is a secret."""
 
 
 def without_secrets(content: bytes, values: Iterable[str]) -> bytes:
-    """The text without these values, and without what looks like a secret."""
+    """The text with these values, and what looks like a secret, replaced by ***."""
     content = redacted(content, hidden_bytes(form for value in values for form in _written(value)))
     for pattern, shown in PATTERNS:
         content = pattern.sub(shown, content)
@@ -35,12 +35,12 @@ def without_secrets(content: bytes, values: Iterable[str]) -> bytes:
 
 
 def _written(value: str) -> tuple[str, ...]:
-    """The text itself, and as JSON escapes it: quotes, backslashes and non-ASCII letters differ there."""
+    """The value itself, and as JSON writes it with and without escapes for non-ASCII letters."""
     return (value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1])
 
 
 def secret_values(spec: Mapping[str, Any]) -> list[str]:
-    """Values in a job's spec whose names say that they are secrets: of variables, and behind flags."""
+    """The values in a job's spec whose names say that they are secrets: of variables, and of flags in its command."""
     environment: Mapping[str, str] = spec.get("environment") or {}
     found = [str(value) for name, value in environment.items() if SECRET.search(name)]
     words: Sequence[str] = [str(word) for word in (*spec.get("launcher_options", ()), *spec.get("command", ()))]

@@ -1,4 +1,4 @@
-"""`clusterctl completion`: a script that teaches a shell our words."""
+"""`clusterctl completion`: a script with which a shell completes clusterctl's verbs, flags and names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clusterctl.output import Output
 SHELLS = ("bash", "zsh", "fish")
 VARIABLE = "_CLUSTERCTL_COMPLETE"
 ZSH_FIRST = "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }"
-"""A zsh as it comes, without a .zshrc that did it, has no `compdef`, and click's script calls it."""
+"""Click's script calls `compdef`, which zsh has only after compinit; without a .zshrc nothing has called that."""
 
 
 @click.command("completion")

@@ -53,7 +53,7 @@ def show(
     as_json: bool,
     pause: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Shows a look, and with `watch` another one after each pause, until somebody stops it."""
+    """Shows the cost once, or with `watch` again after each pause, until it is stopped."""
     while True:
         seen = look()
         if as_json:

@@ -53,9 +53,9 @@ def command(output: Output, cluster: str | None, node: str, connect_timeout: flo
 
 
 def environment_json(text: str) -> dict[str, str]:
-    """Name → value, quotes and all undone as a shell would, values over several lines too.
+    """Name → value, with quotes and escapes resolved as a shell would; a value may have several lines.
 
-    Raises ValueError for what is no `NAME=value`.
+    Raises ValueError for anything that is not `NAME=value`.
     """
     found = {}
     for word in shlex.split(text, comments=True):

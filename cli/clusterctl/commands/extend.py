@@ -18,7 +18,7 @@ from clusterctl.text.instant import tomorrow_told
 
 
 class ExtendCommand(click.Command):
-    """A time with a minus is a wish that is not had this way, and no unknown option."""
+    """A command that explains why a time such as `-1h` is refused, instead of calling it an unknown option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Raises UsageError for `-1h`."""

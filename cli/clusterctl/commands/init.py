@@ -19,12 +19,12 @@ PRIVATE = "private nodes, reached through AWS's Session Manager; --ssh-from make
 
 
 def complete_regions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """The regions of the catalog."""
+    """Completes the catalog's regions."""
     return [name for name in load_catalog().regions() if name.startswith(incomplete)]
 
 
 def complete_types(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """The instance types of the catalog."""
+    """Completes the catalog's instance types."""
     return [name for name in load_catalog().names() if name.startswith(incomplete)]
 
 

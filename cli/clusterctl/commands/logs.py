@@ -47,7 +47,7 @@ Examples:
 
 
 def complete_sources(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """The names that are no path."""
+    """Completes the names of sources that are not paths."""
     named = ctx.params.get("sources") or ()
     return [word for word in (*SOURCES, "unit:") if word.startswith(incomplete) and word not in named]
 

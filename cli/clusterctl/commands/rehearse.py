@@ -15,7 +15,7 @@ from clusterctl.options import names_of_nodes
 from clusterctl.system.other_programs import become
 
 VERBS = ("region", "list", "bill", "clean", "fault", "env", "image")
-"""Of the rehearsal's own program, which knows them; these are for completion alone."""
+"""The verbs of the rehearsal's own program, which parses them; this list is only for completion."""
 FAULTS = (
     *("kill", "freeze", "thaw", "unplug", "plug", "partition", "reboot", "interrupt", "rebalance", "event"),
     *("fail-bootstrap", "slow", "capacity", "quota", "latency", "new-images", "expire-credentials", "stop-region"),
@@ -24,7 +24,7 @@ OF_NO_NODE = ("capacity", "quota", "latency", "new-images", "expire-credentials"
 
 
 def complete_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """A verb, then a fault, then the node that it is done to."""
+    """Completes a verb, then a fault, then the node that the fault happens to."""
     before = tuple(ctx.params.get("words") or ())
     words: Iterable[str] = ()
     if not before:
@@ -51,6 +51,6 @@ def command(words: tuple[str, ...]) -> None:
     """
     with ExitStack() as held:
         if "--help" not in words:
-            # A home that is a file would be a region in which nothing is, and nothing bills.
+            # home_directory refuses a home that is a file, which would look like a region in which nothing bills.
             hold_for_clean(words, home_directory(os.environ), held)
         become([sys.executable, "-P", "-m", "clusterctl_rehearsal", *words])

@@ -60,10 +60,10 @@ Examples:
 
 
 class RunCommand(click.Command):
-    """Tells a program behind `--` from a job file."""
+    """A command that tells a program behind `--` apart from a job file."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does, and sets `is_after_dashes`."""
+        """Parses as click does, and also sets the parameter `is_after_dashes`."""
         typed = tuple(args)
         rest = super().parse_args(ctx, args)
         words = ctx.params.get("words") or ()

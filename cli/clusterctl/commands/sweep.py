@@ -23,7 +23,7 @@ from clusterctl.ssh.remote_command import usable_keys
 
 
 def complete_probes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """`gpu,dis` becomes `gpu,disk`."""
+    """Completes the last name of a list: `gpu,dis` becomes `gpu,disk`."""
     before, comma, word = incomplete.rpartition(",")
     named = before.split(",")
     return [f"{before}{comma}{name}" for name in PROBES if name.startswith(word) and name not in named]

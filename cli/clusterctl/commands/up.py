@@ -20,7 +20,7 @@ from clusterctl.options import StackFolder, chosen_cluster, complete_clusters, c
 from clusterctl.output import Output
 
 HOSTS_FLAGS = ("stack_dir", "cluster", "yes", "is_forced", "reorder_ranks", "ready_timeout", "as_json")
-"""What applies to `target: hosts`."""
+"""The parameters that apply to `target: hosts`."""
 
 
 @click.command("up")
@@ -134,7 +134,7 @@ def _bring_up(request: UpRequest, output: Output, *, retries_s: float | None) ->
 
 
 def _folder_of(cluster: str, stack_dir: Path | None) -> tuple[Path, str, bool]:
-    """The cluster's folder, its stack's name, and whether it is rehearsed. Raises UsageError beside a folder."""
+    """The cluster's folder, its stack's name, and whether it is rehearsed. Raises UsageError if a folder was typed."""
     if stack_dir is not None:
         raise UsageError(f"the folder {stack_dir} and --cluster {cluster}: give only one of them")
     where = whereabouts_of_cluster(chosen_cluster(cluster))

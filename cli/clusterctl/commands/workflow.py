@@ -37,7 +37,7 @@ Examples:
   clusterctl workflow exec train-3f9a master -- ls /tmp
 """
 SEVERAL = ("--set", "--set-string", "--set-env")
-"""Flags behind which several NAME=VALUE may stand, as OSMO's command line has it."""
+"""Flags that may be followed by several NAME=VALUE, as on OSMO's command line."""
 PAIR = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 
 
@@ -49,7 +49,7 @@ class WorkflowCommand(click.Command):
 
 
 def with_repeated_flags(args: list[str]) -> list[str]:
-    """The flag before each of its values."""
+    """The same arguments with the flag repeated before each of its values."""
     found: list[str] = []
     flag, is_first = None, False
     for place, word in enumerate(args):

@@ -1,4 +1,7 @@
-"""A file from one node to another, over the nodes' own trust: its bytes do not pass through this computer."""
+"""Copies a file from one node to another over the nodes' own keys: its bytes do not pass through this computer.
+
+A *holder* is a node that has the file, and may send it to another node.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ Ended = queue.SimpleQueue[NodeResult | BaseException]
 
 
 class NotGiven(Exception):
-    """A node that has the file did not bring it to the next; `is_lost`: it does not answer us any more either."""
+    """A holder failed to send the file to another node; `is_lost`: this computer does not reach the holder either."""
 
     def __init__(self, message: str, *, is_lost: bool = False) -> None:
         super().__init__(message)
@@ -37,7 +40,7 @@ class NotGiven(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Givers:
-    """How holders are reached and told what to do."""
+    """What is needed to reach holders and have them send a file."""
 
     inventory: Inventory
     keys: LoginKeys
@@ -54,11 +57,12 @@ class Givers:
         node: InventoryNode,
         files: RemoteFiles,
     ) -> None:
-        """The rest of `source`, to `size_bytes`, is in `partial` of `node`, which `files` looks at meanwhile.
+        """Has the holder write `source`, from `offset` to `size_bytes`, into the file `partial` on `node`.
 
-        Raises NotGiven, and what `files` raises when `node` itself is lost.
+        `files` are those of `node`: by them `moved` is told meanwhile how much has arrived. Raises NotGiven, and
+        whatever `files` raises if `node` itself is lost.
         """
-        # Whether `node` is the source itself: a copy beside it needs no network.
+        # If `node` is the holder itself, it copies the file on its own disk, without a login.
         login = None if node.slot == source.node.slot else f"{self.inventory.ssh.user}@{node.name}"
         command = Command(line=giving_line(source.path, login, partial, offset, size_bytes))
         canceller = Canceller()
@@ -71,7 +75,7 @@ class Givers:
         _check(result, source)
 
     def _started(self, node: InventoryNode, command: Command, canceller: Canceller) -> Ended:
-        """Runs the command in a thread; its end is put where the caller looks."""
+        """Runs the command in a thread, and returns the queue that gets its result or its exception."""
         ended: Ended = queue.SimpleQueue()
 
         def run() -> None:
@@ -88,12 +92,13 @@ class Givers:
 
 
 def giving_line(path: str, login: str | None, partial: str, offset: int, size_bytes: int) -> str:
-    """What the holder's shell runs: the file from `offset` to its size, written there at the same place.
+    """The line for the holder's shell: it copies `path` from `offset` to `size_bytes` to the same place in `partial`.
 
-    Written by position, and nothing is cut off: an earlier try that is still on its way, or another command's, writes
-    the same bytes to the same place. Nobody else may read it yet: its own permissions come with its name.
+    `login`: where `partial` is; None: on the holder itself. The partial file is written by position and never
+    truncated, so it does no harm if an earlier try or another command still writes the same bytes to the same place.
+    Only its owner may read it; it gets the permissions of its source when it is complete.
     """
-    # It may have grown since its size was taken, as a log does.
+    # The count is needed because the file may have grown since its size was taken, as a log does.
     part = f"skip={offset} count={size_bytes - offset} iflag=skip_bytes,count_bytes"
     read = f"dd if={shlex.quote(path)} bs={BLOCK} {part} status=none"
     place = f"seek={offset} oflag=seek_bytes conv=notrunc"
@@ -112,7 +117,10 @@ def _awaited(
     offset: int,
     moved: Callable[[int], None],
 ) -> NodeResult:
-    """The command's result; what has come is read off the target's own disk. Raises NotGiven when nothing comes."""
+    """Waits for the command's result, and meanwhile reports how much of the file is on the target's disk.
+
+    Raises NotGiven if nothing arrives for `SILENT_S`.
+    """
     came, grew_at = offset, time.monotonic()
     while True:
         try:

@@ -1,4 +1,4 @@
-"""One file to many nodes: to one of them from here, from there on from node to node, ever more at a time."""
+"""Copies one file to many nodes: from here to one of them, then from node to node, ever more of them at a time."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ from clusterctl.ssh.single.transport import NodeConnection
 
 LEAST_NODES = 3
 LEAST_BYTES = 16_000_000
-"""Below, a login from node to node takes longer than it spares: a second of a 1 Gbit/s line is eight times that."""
+"""For a smaller file, the logins between nodes take longer than they save: a 1 Gbit/s line moves eight times as much in
+a second."""
 AT_A_TIME = 32
-"""Nodes: each has a connection from here that looks on and checks, and moves no content."""
+"""How many nodes copy at a time; each has a connection from here that only watches and checks."""
 
 
 def is_worth_a_tree(nodes: int, size_bytes: int) -> bool:
-    """Whether it goes from node to node rather than to each from here."""
+    """Whether to copy the file from node to node, rather than from here to each node."""
     return nodes >= LEAST_NODES and size_bytes >= LEAST_BYTES
 
 
@@ -42,7 +43,7 @@ class Broadcast:
         self._holders = Holders(source) if isinstance(source, Path) else Holders(None, [source])
 
     def run(self, on_end: Callable[[Copied], None]) -> None:
-        """Returns when every node has the file or will not get it; `on_end` hears of each, from several threads."""
+        """Returns when each node has the file or has failed; `on_end` is called for each node, from several threads."""
         waiting: queue.SimpleQueue[Upload] = queue.SimpleQueue()
         for upload in self._uploads:
             waiting.put(upload)
@@ -86,7 +87,7 @@ class Broadcast:
             return Arrival(path=target, told=told)
 
     def _brought(self, upload: Upload, target: str, files: RemoteFiles) -> Arrival:
-        """Has the nodes that hold the file try in turn, until one of them brings it."""
+        """Has the holders of the file send it, one after the other, until one of them succeeds."""
         failed: dict[int, str] = {}
         while (source := self._holders.take(failed)) is not None:
             is_lost = False
@@ -102,7 +103,7 @@ class Broadcast:
             except OSError as e:
                 if not failed:
                     raise
-                # SFTP has no words for a full disk, and those that tried before may have said it.
+                # SFTP cannot say that a disk is full; an earlier holder's shell may have said so.
                 raise CopyFailed(f"{reason(e, target)}; before that, {'; '.join(failed.values())}") from e
             finally:
                 self._holders.has_given(source, is_lost=is_lost)
@@ -116,22 +117,22 @@ class Broadcast:
 
 
 def _told(target: str, source: Path | NodeFile, failed: dict[int, str]) -> str:
-    """`/scratch/w.bin from train-0`, and who could not give it."""
+    """`/scratch/w.bin from train-0`, and which holders had failed to send it."""
     way = "" if isinstance(source, Path) else f" from {source.node.name}"
     return f"{target}{way}" + (f" (before that, {'; '.join(failed.values())})" if failed else "")
 
 
 TRIES = 2
-"""So many nodes may fail to give it before this computer does: then it is not they who are broken."""
+"""After this many holders have failed to send the file to a node, this computer sends it: they are not the cause."""
 FROM_HERE = 8
-"""Nodes that get it from here at a time, once there is no other way."""
+"""How many nodes get the file from here at a time, once holders have failed."""
 
 
 class Holders:
-    """Every holder gives to one node at a time, who waited longest first; this computer only where no node can.
+    """Says which holder sends the file to the next node; this computer sends it only if no holder can.
 
-    So the number of holders doubles from turn to turn, and one that is lost takes nobody with it: whom it would have
-    given to asks the next.
+    Each holder sends to one node at a time, and the one that has been free longest goes first. So the number of holders
+    doubles from turn to turn. If a holder is lost, the node that it was sending to asks for another one.
     """
 
     def __init__(self, here: Path | None, nodes: Iterable[NodeFile] = ()) -> None:
@@ -142,7 +143,10 @@ class Holders:
         self._changed = threading.Condition()
 
     def take(self, tried: Collection[int]) -> Path | NodeFile | None:
-        """Who gives now; waits for one. `tried`: slots that failed to. None: nobody is left that has it."""
+        """Waits for a holder that is free, and returns it, or the file here. `tried`: slots that have failed already.
+
+        None: nobody is left that has the file.
+        """
         with self._changed:
             while True:
                 if self._is_turn_of_here(tried):

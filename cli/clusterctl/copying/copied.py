@@ -1,4 +1,4 @@
-"""How one copy ended, whatever it met on its way."""
+"""How one copy ended: well, or with which error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from clusterctl.copying.remote_files import SILENT_S
 from clusterctl.ssh.failures import NodeFailure
 
 COPY_ERRORS = (NodeFailure, CopyFailed, OSError, EOFError, paramiko.SSHException)
-"""What a copy may meet; all else is a bug."""
+"""Errors that a copy has to expect; any other exception is a bug."""
 AGAIN = "run the same command again: it resumes"
 
 
@@ -26,7 +26,7 @@ class Copied:
     arrival: Arrival | None = None
     failure: NodeFailure | str | None = None
     source_node: InventoryNode | None = None
-    """The node that failed, when it is the one to copy from."""
+    """If the node to copy from failed, that node."""
 
     @property
     def node(self) -> InventoryNode:
@@ -35,7 +35,10 @@ class Copied:
 
 
 def reason(error: BaseException, where: str) -> NodeFailure | str:
-    """One of COPY_ERRORS in words for a person; `where` is the file, for errors that do not name one."""
+    """What to tell a person of one of `COPY_ERRORS`; a NodeFailure stays as it is.
+
+    `where`: the file, for an error that names none.
+    """
     if isinstance(error, NodeFailure):
         return error
     if isinstance(error, CopyFailed):

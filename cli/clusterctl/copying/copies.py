@@ -1,4 +1,4 @@
-"""All copies of one command: several nodes at a time, each node's files one after another over one connection."""
+"""Carries out all copies of a command: several nodes at a time, each node's files one by one over one connection."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from clusterctl.ssh.single.transport import NodeConnection
 from clusterctl.text.node_set import fold_numbers
 
 AT_A_TIME = 8
-"""Nodes: encryption for more than that fills the processor, and one line out is shared by all of them."""
+"""How many nodes are served at a time: more would only share this computer's CPU (for encryption) and network."""
 SHOW_S = 0.2
 
 Ended = queue.SimpleQueue[Copied | BaseException]
@@ -45,7 +45,7 @@ class Copying:
     keys: LoginKeys
     deadlines: Deadlines
     contents: Mapping[Path, Content]
-    """Of every source that is here."""
+    """The size and digest of every source that is on this computer."""
     progress: Progress
     kept: KeptParts
 
@@ -53,7 +53,10 @@ class Copying:
 def copy_all(
     todo: Sequence[Transfer], inventory: Inventory, *, keys: LoginKeys, deadlines: Deadlines, output: Output
 ) -> int:
-    """0, or 4 when some of several failed. Raises the failure of a single one, UsageError for a file not here."""
+    """Makes all copies and returns 0, or 4 if some of several failed.
+
+    Raises the error of a copy that is the only one, and UsageError for a source that is not on this computer.
+    """
     copies = carry_out(todo, inventory, keys=keys, deadlines=deadlines, output=output)
     failed = [copied for copied in copies if copied.failure is not None]
     if failed and len(todo) == 1:
@@ -64,7 +67,10 @@ def copy_all(
 def carry_out(
     todo: Sequence[Transfer], inventory: Inventory, *, keys: LoginKeys, deadlines: Deadlines, output: Output
 ) -> list[Copied]:
-    """How every copy ended; `output` is told of each end as it comes. Raises UsageError for a file that is not here."""
+    """Makes all copies and returns how each ended; `output` shows each end as it comes.
+
+    Raises UsageError for a source that is not on this computer.
+    """
     progress = Progress(len(todo))
     copying = Copying(
         inventory=inventory,
@@ -96,7 +102,7 @@ def carry_out(
 def split_transfers(
     todo: Iterable[Transfer], contents: Mapping[Path, Content], *, is_one_machine: bool
 ) -> tuple[list[list[Upload]], list[list[Transfer]]]:
-    """What goes from node to node, by file; and what goes between here and each node, by node. Pure."""
+    """(uploads that go from node to node, by file; transfers between here and a node, by node). Pure."""
     by_source: dict[Path | NodeFile, list[Upload]] = {}
     by_node: dict[int, list[Transfer]] = {}
     for transfer in todo:
@@ -117,7 +123,7 @@ def split_transfers(
 
 
 def _start(waiting: queue.SimpleQueue[Callable[[], None]], ended: Ended) -> None:
-    """A thread that does what waits, until nothing does; what nobody expected is handed to the caller's thread."""
+    """Starts a thread that carries out what is in `waiting`; an unexpected exception goes into `ended`."""
 
     def work() -> None:
         try:
@@ -132,14 +138,14 @@ def _start(waiting: queue.SimpleQueue[Callable[[], None]], ended: Ended) -> None
 
 
 def _contents(todo: Sequence[Transfer], inventory: Inventory) -> Mapping[Path, Content]:
-    """Each local source once."""
+    """Size and digest of each source on this computer, each read once. Raises UsageError, ClusterctlError."""
     contents = {}
     for path in dict.fromkeys(each.source for each in todo if isinstance(each, Upload)):
         if not isinstance(path, Path):
             continue
         if path.is_dir():
             raise UsageError(f"{path} is a folder, and cp without -r copies files", hint=_with_r(path, todo, inventory))
-        if path.exists() and not path.is_file():  # a pipe gives what it has once, and it is read twice
+        if path.exists() and not path.is_file():  # a pipe, for example, can be read once, and a copy reads twice
             raise UsageError(f"{path} is no file; cp copies files")
         look = f"ls -l {shlex.quote(str(path.parent))}"
         try:
@@ -153,7 +159,10 @@ def _contents(todo: Sequence[Transfer], inventory: Inventory) -> Mapping[Path, C
 
 
 def _with_r(path: Path, todo: Sequence[Transfer], inventory: Inventory) -> str:
-    """`clusterctl cp -r src 0-3:/scratch/ --cluster train`; -r does not know machines of a file."""
+    """The command that copies the folder: `clusterctl cp -r src 0-3:/scratch/ --cluster train`.
+
+    For machines of --inventory, which -r does not support, the one that shows the help.
+    """
     if not inventory.cluster_id:
         return "clusterctl cp --help"
     asked = [upload for upload in todo if isinstance(upload, Upload) and upload.source == path]
@@ -213,7 +222,7 @@ def _content_there(source: NodeFile, copying: Copying) -> Content:
 
 
 def _awaited(ended: Ended, count: int, progress: Progress, output: Output) -> list[Copied]:
-    """Every transfer's end; the person sees how far they are meanwhile."""
+    """Waits for all transfers, shows the progress meanwhile, and returns how each ended."""
     copies: list[Copied] = []
     while len(copies) < count:
         try:

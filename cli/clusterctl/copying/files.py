@@ -1,4 +1,4 @@
-"""What a copy needs of the computer that it ends on: the same of a node as of this one."""
+"""The operations that a copy needs of the computer where it ends, whether that is a node or this computer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Protocol
 
 
 class CopyFailed(Exception):
-    """One copy that did not come to its end; the message is for the person."""
+    """A copy failed; the message is for the person."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,59 +24,59 @@ class Content:
 
 
 class Source(Protocol):
-    """The node that a file comes from. All of it raises what its connection raises, and OSError."""
+    """The files of the node that a file is copied from. Every method may raise OSError and what a connection raises."""
 
     def content(self, path: str) -> Content:
         """Size, digest and permissions of a file. Raises CopyFailed if it is not a regular file."""
 
     def read_on(self, path: str, size_bytes: int, sink: str, offset: int, moved: Callable[[int], None]) -> None:
-        """Reads the file's first `size_bytes` from `offset` on into the file `sink` here, from there on."""
+        """Copies the file's bytes from `offset` to `size_bytes` into the file `sink` here, at the same place."""
 
 
 class Files(Protocol):
-    """One computer's files. All of it may raise OSError; of a node, what its connection raises, too."""
+    """One computer's files. Every method may raise OSError, and for a node also what its connection raises."""
 
     where: str
     """`here` or `there`, for messages."""
 
     def size_bytes(self, path: str) -> int | None:
-        """A file's size; None when there is none."""
+        """A file's size; None if there is no such file."""
 
     def is_folder(self, path: str) -> bool:
         """Whether there is a folder of that name."""
 
     def followed(self, path: str) -> str:
-        """The file that is meant, behind any links; it need not be there. Raises CopyFailed for what is no file."""
+        """The path with links followed; it need not exist. Raises CopyFailed if it is there and no regular file."""
 
     def inside(self, folder: str, name: str) -> str:
-        """A name in a folder."""
+        """The path of a name in a folder."""
 
     def beginning_with(self, prefix: str) -> Sequence[str]:
-        """The paths of files that begin so."""
+        """The paths that begin with `prefix`."""
 
     def room_bytes(self, path: str) -> int | None:
-        """What the file system of this file's folder still takes; None where it does not say."""
+        """The free space on the file system of this file's folder; None if that is not known."""
 
     def gathered_bytes(self, path: str) -> int:
-        """The size of a partial file, 0 without one. Raises CopyFailed where somebody else put it there."""
+        """The size of a partial file, 0 if there is none. Raises CopyFailed if something else is there."""
 
     def digest(self, path: str, size_bytes: int) -> str:
-        """The SHA-256 of the file. Raises CopyFailed."""
+        """The file's SHA-256 in hex; `size_bytes` says how long that may take. Raises CopyFailed."""
 
     def give_mode(self, path: str, mode: int) -> bool:
-        """Sets permission bits; False when they were so. Raises CopyFailed where they cannot be set."""
+        """Sets the permission bits; False if they were already so. Raises CopyFailed if they cannot be set."""
 
     def put_in_place(self, partial: str, target: str, mode: int) -> None:
-        """The gathered content becomes the target, at once."""
+        """Gives the partial file its permissions and renames it to the target, in one step."""
 
     def remove(self, path: str) -> None:
         """Removes a file."""
 
 
 def content_of(path: Path) -> Content:
-    """Of all that can be read now. Raises OSError.
+    """The size, digest and permissions of a file on this computer. Raises OSError.
 
-    Its size is counted: files of /proc and /sys say that they are empty.
+    The size is that of what was read: files of /proc and /sys report a size of 0.
     """
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()

@@ -12,13 +12,14 @@ from pathlib import Path
 from clusterctl.copying.files import CopyFailed, Files, content_of
 
 PARTIAL_MODE = 0o600
-"""Until a file is whole and has its own permissions: it may be a secret."""
+"""The permissions of a partial file, until it is complete and gets those of its source: it may be a secret."""
 
 
 def opened_as_own(path: str, flags: int) -> int:
-    """For `open`: a partial file that this person made, behind no link. Raises OSError, CopyFailed.
+    """An opener for `open`: opens a partial file only if it is this user's own regular file, and follows no link.
 
-    Others may write into the folder, and its name is known to them: what they put there is not followed.
+    Others may be able to write into the folder, and know the file's name, so they could put a link in its place.
+    Raises OSError, CopyFailed.
     """
     descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, PARTIAL_MODE)
     try:
@@ -30,7 +31,7 @@ def opened_as_own(path: str, flags: int) -> int:
 
 
 def made_as_own(path: str, flags: int) -> int:
-    """For `open`: as above, and makes the file where there is none."""
+    """An opener for `open`: makes the partial file, or opens it as `opened_as_own` does if it exists."""
     try:
         return os.open(path, flags | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, PARTIAL_MODE)
     except FileExistsError:
@@ -38,7 +39,7 @@ def made_as_own(path: str, flags: int) -> int:
 
 
 def refuse_others(path: str, status: os.stat_result) -> None:
-    """Raises CopyFailed where it is a link, another name of a file, or somebody else's."""
+    """Raises CopyFailed for anything but a regular file, for another user's file, and for one of several hard links."""
     if not stat.S_ISREG(status.st_mode):
         raise CopyFailed(f"{path} is in the way and is not a regular file; somebody else may have put it there")
     if status.st_uid != os.geteuid():

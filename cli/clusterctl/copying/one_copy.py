@@ -1,4 +1,4 @@
-"""One file to or from one node: gathered beside its target, checked, then put in place at once."""
+"""Copies one file to or from one node: gathers it beside its target, checks it, then puts it in place in one step."""
 
 from __future__ import annotations
 
@@ -16,27 +16,28 @@ from clusterctl.copying.progress import BYTES_PER_MB, Progress
 from clusterctl.system.room import FULL
 
 Give = Callable[[str, int, Callable[[int], None]], None]
-"""Brings the content from this offset on into the file of this name; tells how many bytes have moved."""
+"""give(partial, offset, moved): brings the content from `offset` on into the file `partial`, and calls `moved` with the
+number of bytes that have arrived since the last call."""
 
 
 LEAST_BYTES_LOOKED_FOR = 1_000_000
-"""A smaller file is sooner sent than the node is asked whether it has room for it."""
+"""The free space is not asked for smaller files: sending one is quicker than asking."""
 
 
 class WrongContent(CopyFailed):
-    """What arrived is not what was sent."""
+    """What arrived has another checksum than what was sent."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Arrival:
-    """A file that is where it was wanted: its path, and the sentence that says so to a person."""
+    """A file that is where it was wanted: its path there, and what to tell the person."""
 
     path: str
     told: str
 
 
 def upload(transfer: Upload, content: Content, files: Files, give: Give, progress: Progress) -> Arrival:
-    """Where the file is now; it may have been there already. Raises CopyFailed, OSError, NodeFailure."""
+    """Copies a file to a node, unless it is there already. Raises CopyFailed, OSError, NodeFailure."""
     target = target_path(transfer, files)
     if (told := there_already(files, target, content)) is not None:
         return Arrival(path=target, told=told)
@@ -45,7 +46,7 @@ def upload(transfer: Upload, content: Content, files: Files, give: Give, progres
 
 
 def download(transfer: Download, source: Source, progress: Progress, kept: KeptParts) -> Arrival:
-    """Where the file is now; it may have been here already. Raises CopyFailed, OSError, NodeFailure."""
+    """Copies a file from a node, unless it is here already. Raises CopyFailed, OSError, NodeFailure."""
     here = LocalFiles()
     if transfer.is_into_folder:
         transfer.local.mkdir(parents=True, exist_ok=True)
@@ -61,15 +62,15 @@ def download(transfer: Download, source: Source, progress: Progress, kept: KeptP
         with kept.gathering(partial_name(target, content.sha256)):
             bring(target, content, here, given(source.read_on, transfer.remote, content.size_bytes), progress)
     except OSError as e:
-        if e.errno in FULL:  # it names no file, and would be told of the node's
+        if e.errno in FULL:  # the error names no file, and would be taken to be about the node's
             raise CopyFailed(f"{target} cannot be written here: {str(e.strerror).lower()}") from e
         raise
     return Arrival(path=target, told=target)
 
 
 def target_path(transfer: Upload, files: Files) -> str:
-    """The file's whole name on the node. Raises CopyFailed where there is no folder for it, and for what no file may
-    replace."""
+    """The path that the file gets on the node, links followed. Raises CopyFailed if there is no folder for it, or
+    something is there that is no regular file."""
     target = transfer.remote
     if files.is_folder(target):
         return files.followed(files.inside(target, transfer.name))
@@ -82,10 +83,10 @@ def target_path(transfer: Upload, files: Files) -> str:
 
 
 def there_already(files: Files, target: str, content: Content) -> str | None:
-    """What to say of a file that need not travel, its permissions made the source's; None where it must.
+    """If the target already has this content, gives it the source's permissions and returns what to tell the person.
 
-    What copies of something else to this target have left is removed: one of them that still goes on gives up. So is
-    what nobody need go on with, as the file is there.
+    Returns None if the file has to be copied. Partial files of other contents for this target are removed, so a copy of
+    one that still goes on gives up. If the target is there, its own partial file is removed, too.
     """
     names = files.beginning_with(partial_prefix(target))
     for path in left_over(names, target, content.sha256):
@@ -100,7 +101,10 @@ def there_already(files: Files, target: str, content: Content) -> str | None:
 
 
 def bring(target: str, content: Content, files: Files, give: Give, progress: Progress) -> None:
-    """Goes on where an earlier try stopped. Raises WrongContent, and whatever `give` raises."""
+    """Brings the content to the target, going on where an earlier try stopped.
+
+    Raises WrongContent, CopyFailed, and whatever `give` raises.
+    """
     partial = partial_name(target, content.sha256)
     offset = files.gathered_bytes(partial)
     if offset > content.size_bytes:
@@ -108,7 +112,7 @@ def bring(target: str, content: Content, files: Files, give: Give, progress: Pro
         offset = 0
     _refuse_without_room(files, target, content.size_bytes - offset)
     digest = _gathered(partial, offset, content, files, give, progress)
-    if offset and digest not in (None, content.sha256):  # what lay there was no beginning of it
+    if offset and digest not in (None, content.sha256):  # what was there was not the beginning of this content
         files.remove(partial)
         digest = _gathered(partial, 0, content, files, give, progress)
     if digest == content.sha256:
@@ -122,7 +126,7 @@ def bring(target: str, content: Content, files: Files, give: Give, progress: Pro
 
 
 def _refuse_without_room(files: Files, target: str, size_bytes: int) -> None:
-    """Raises CopyFailed before anything has travelled for nothing."""
+    """Raises CopyFailed if the target's file system has no room for so many bytes: before any is sent."""
     room_bytes = files.room_bytes(target) if size_bytes >= LEAST_BYTES_LOOKED_FOR else None
     if room_bytes is not None and room_bytes < size_bytes:
         left = f"{room_bytes / BYTES_PER_MB:.0f} MB are free {files.where}"
@@ -130,15 +134,16 @@ def _refuse_without_room(files: Files, target: str, size_bytes: int) -> None:
 
 
 def _gathered(partial: str, offset: int, content: Content, files: Files, give: Give, progress: Progress) -> str | None:
-    """The digest of the partial file; None when another command has removed it, or has already put the same content
-    in place.
+    """Completes the partial file by `give`, and returns its digest.
+
+    None if the partial file is gone: another command has removed it, or has already put the same content in place.
     """
     try:
         with progress.of_one(content.size_bytes - offset) as moved:
             give(partial, offset, moved)
     except OSError as e:
         if e.errno in FULL:
-            files.remove(partial)  # else it would be what keeps the disk full
+            files.remove(partial)  # or the partial file itself would keep the disk full
         raise
     return None if files.size_bytes(partial) is None else files.digest(partial, content.size_bytes)
 

@@ -1,4 +1,4 @@
-"""Where a file is gathered beside its target until it is whole, and what broken copies have left there. Pure."""
+"""Partial files: a file is gathered in one, beside its target, until it is complete."""
 
 from __future__ import annotations
 
@@ -13,22 +13,25 @@ from clusterctl.copying.progress import BYTES_PER_MB
 
 _DIGITS = 16
 _MOST_BYTES = 255
-"""Of a file's name, on every file system that Linux mounts for people (NAME_MAX)."""
+"""The longest file name on the usual file systems of Linux (NAME_MAX)."""
 
 
 def partial_name(path: str, digest: str) -> str:
-    """Named by the content, so that a later try can go on with it, and none goes on with another's."""
+    """The path of the partial file for this target and content.
+
+    The digest is part of it, so that a later try can go on with the file, and no copy of another content does.
+    """
     return f"{partial_prefix(path)}{digest[:_DIGITS]}"
 
 
 def partial_prefix(path: str) -> str:
-    """How the name of every partial file of this target begins."""
+    """The beginning of the path of every partial file for this target."""
     folder, name = posixpath.split(path)
     return posixpath.join(folder, f".{_shortened(name)}.clusterctl-")
 
 
 def left_over(names: Iterable[str], path: str, digest: str) -> list[str]:
-    """Those of `names` that copies of other contents to this target have left: nothing ever goes on with them."""
+    """Those of `names` that are partial files of other contents for this target, which no copy will ever complete."""
     of_target = re.compile(rf"{re.escape(partial_prefix(path))}[0-9a-f]{{{_DIGITS}}}")
     return [name for name in names if of_target.fullmatch(name) and name != partial_name(path, digest)]
 
@@ -41,23 +44,23 @@ def _shortened(name: str) -> str:
 
 
 class KeptParts:
-    """The files in which downloads gather what comes; used by several threads."""
+    """The partial files of downloads on this computer; used by several threads."""
 
     def __init__(self) -> None:
         self._paths: dict[str, None] = {}
 
     @contextlib.contextmanager
     def gathering(self, path: str) -> Iterator[None]:
-        """A download gathers in this file, which it has put in place or removed when it ends well."""
+        """Remembers this partial file while a download gathers in it, and forgets it if the download succeeds."""
         self._paths[path] = None
         yield
         del self._paths[path]
 
     def settle(self) -> list[str]:
-        """A sentence for each that is worth going on with; what has nothing in it is removed, where that can be."""
+        """A sentence for each partial file that is left and can be resumed; empty ones are removed."""
         sentences = []
         for path in list(self._paths):
-            with contextlib.suppress(OSError):  # it is said beside what ended the download, and does not take its place
+            with contextlib.suppress(OSError):  # an error here must not replace the one that ended the download
                 if size_bytes := os.stat(path).st_size:
                     sentences.append(
                         f"{_size_text(size_bytes)} are kept in {path}: run the same command again to resume"

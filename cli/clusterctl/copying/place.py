@@ -35,7 +35,7 @@ class NodeFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Upload:
-    """One file to one node, from here or from another node. A target that is a folder takes it under its own name."""
+    """One file to one node, from here or from another node. In a target that is a folder it keeps its own name."""
 
     source: Path | NodeFile
     node: InventoryNode
@@ -51,7 +51,7 @@ class Upload:
 
 @dataclass(frozen=True, kw_only=True)
 class Download:
-    """One file from one node to here. A target that is a folder takes it under its own name."""
+    """One file from one node to here. In a target that is a folder it keeps its own name."""
 
     node: InventoryNode
     remote: str
@@ -63,7 +63,7 @@ Transfer = Upload | Download
 
 
 def transfers(words: Sequence[str], inventory: Inventory) -> tuple[Transfer, ...]:
-    """What `SOURCE… TARGET` asks for. Raises UsageError, and NothingMatched for nodes that do not exist."""
+    """The transfers that `SOURCE… TARGET` asks for. Raises UsageError, and NothingMatched for unknown nodes."""
     if len(words) < 2:
         raise UsageError("a source and a target are needed", hint=HINT)
     for word in words:
@@ -96,7 +96,7 @@ def transfers(words: Sequence[str], inventory: Inventory) -> tuple[Transfer, ...
 
 
 def is_one_machine(inventory: Inventory) -> bool:
-    """Whether its nodes let each other in: those that clusterctl made do (docs/security.md), a person's own may not."""
+    """Whether its nodes can log in to each other: those of a cluster can (docs/security.md), other machines may not."""
     return inventory.cluster_id != ""
 
 
@@ -125,7 +125,7 @@ def _refuse_bytes(word: str) -> None:
 
 
 def refuse_one_name_twice(sources: Sequence[str]) -> None:
-    """Raises UsageError: all sources of one command go to one place."""
+    """Raises UsageError for two sources with the same file name: all sources of a command go to one target."""
     named: dict[str, str] = {}
     for source in sources:
         name = posixpath.basename(source)
@@ -149,7 +149,7 @@ def _node_file(place: RemotePlace, inventory: Inventory) -> NodeFile:
 
 def _download(node: InventoryNode, path: str, target: Path, *, is_folder: bool, alone: bool) -> Download:
     _refuse_folder(node, path)
-    # Files of one name from several nodes would be one file: each gets its node's folder.
+    # From several nodes, each file goes into its node's folder, since all have the same name.
     local = target if alone else target / node.name
     return Download(node=node, local=local, remote=path, is_into_folder=is_folder or not alone)
 

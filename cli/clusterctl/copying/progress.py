@@ -1,4 +1,4 @@
-"""How far copies are, added up over all of them: told by their threads, shown by one."""
+"""The progress of all copies of a command together: several threads report it, one shows it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BYTES_PER_MB = 1_000_000
 
 
 class Progress:
-    """Bytes that went over the network, out of those that will have to."""
+    """Counts the bytes that were moved, those that have to be, and the copies that have ended."""
 
     def __init__(self, copies: int) -> None:
         self._lock = threading.Lock()
@@ -25,9 +25,9 @@ class Progress:
 
     @contextlib.contextmanager
     def of_one(self, left_bytes: int) -> Iterator[Callable[[int], None]]:
-        """Counts one copy, of which so much is left to move, and gives a function that is told of bytes moved.
+        """Adds one copy that has `left_bytes` to move; gives the function to call with each number of bytes moved.
 
-        When a copy breaks off, the rest of it is no longer expected.
+        If the block raises, the bytes that did not come are taken off the total.
         """
         came_bytes = 0
 
@@ -44,7 +44,7 @@ class Progress:
             raise
 
     def done(self) -> None:
-        """One copy has ended, one way or the other."""
+        """Notes that one copy has ended, well or not."""
         with self._lock:
             self._done += 1
 

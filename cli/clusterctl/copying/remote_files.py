@@ -1,4 +1,4 @@
-"""One node's files, over SFTP, with its own sha256sum for what need not travel."""
+"""One node's files, over SFTP; the node's own sha256sum checks them, so that nothing is read back over the network."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from clusterctl.copying.local_files import PARTIAL_MODE, made_as_own
 from clusterctl.ssh.single.transport import NodeConnection
 
 CHUNK_BYTES = 32 * 1024
-"""As much as paramiko puts in one request."""
+"""The size of one SFTP request of paramiko."""
 SILENT_S = 60.0
 """A node that takes or gives nothing for this long is given up."""
 DIGEST_LEAST_S, DIGEST_BYTES_PER_S = 30.0, 20_000_000
-"""A slow network file system still reads so much; a fast disk thirty times that."""
+"""They limit a digest: even a slow network file system reads as fast as this, and a fast disk thirty times faster."""
 
 LOOK_S = 60.0
 AHEAD_BYTES = 64 * 1024 * 1024
-"""So much is asked for before it is read, and may wait in memory."""
+"""How much is requested ahead of reading it; as much may wait in memory."""
 SHA256_OF_NOTHING = hashlib.sha256().hexdigest()
 NO_WORDS = "Failure"
 """What SFTP says of a full disk, a used-up quota, and all else that it has no code for (OpenSSH's sftp-server.c)."""
 
 
 class RemoteFiles(Files):
-    """What a copy needs of a node."""
+    """The operations on a node's files that a copy needs, at both of its ends."""
 
     where = "there"
 
@@ -42,10 +42,10 @@ class RemoteFiles(Files):
         self._sftp = sftp
         channel = sftp.get_channel()
         if channel is not None:
-            channel.settimeout(SILENT_S)  # else a node that stops in the middle is waited for without an end
+            channel.settimeout(SILENT_S)  # without it, a node that stops answering would be waited for for ever
 
     def size_bytes(self, path: str) -> int | None:
-        """A file's size; None when there is none."""
+        """A file's size; None if there is no such file."""
         try:
             return self._sftp.stat(path).st_size or 0
         except FileNotFoundError:
@@ -59,7 +59,7 @@ class RemoteFiles(Files):
             return False
 
     def followed(self, path: str) -> str:
-        """The file that is meant, behind any links; it need not be there. Raises CopyFailed for what is no file."""
+        """The path with links followed; it need not exist. Raises CopyFailed if it is there and no regular file."""
         try:
             status = self._sftp.lstat(path)
             if stat.S_ISLNK(status.st_mode or 0):
@@ -72,9 +72,9 @@ class RemoteFiles(Files):
         return path
 
     def content(self, path: str) -> Content:
-        """Size, digest and permissions; of a file that grows, what it was at first.
+        """Size, digest and permissions of a file; if it grows meanwhile, those of its first size.
 
-        Raises FileNotFoundError, and CopyFailed for what is no file, or does not say how long it is.
+        Raises FileNotFoundError, and CopyFailed for what is no regular file, or reports no size.
         """
         status = self._sftp.stat(path)
         if stat.S_ISDIR(status.st_mode or 0):
@@ -91,7 +91,7 @@ class RemoteFiles(Files):
         return Content(size_bytes=size, sha256=digest, mode=(status.st_mode or 0o644) & 0o777)
 
     def digest(self, path: str, size_bytes: int) -> str:
-        """The SHA-256 that the node reads off its own disk. Raises CopyFailed, NodeFailure."""
+        """The file's SHA-256 in hex, computed on the node. Raises CopyFailed, NodeFailure."""
         return self._digest_by(f"sha256sum -- {shlex.quote(path)}", size_bytes)
 
     def _digest_by(self, line: str, size_bytes: int) -> str:
@@ -104,7 +104,10 @@ class RemoteFiles(Files):
         return word
 
     def write_on(self, path: str, offset: int, moved: Callable[[int], None], *, source: Path, size_bytes: int) -> None:
-        """Writes the first `size_bytes` of `source` here from `offset` on into the file there, from there on."""
+        """Copies the bytes of `source` here, from `offset` to `size_bytes`, to the same place in the file on the node.
+
+        Raises OSError, CopyFailed.
+        """
         wanted_bytes = offset
         with source.open("rb") as here, self._to_write_on(path, is_new=offset == 0) as file:
             here.seek(offset)
@@ -118,14 +121,14 @@ class RemoteFiles(Files):
             except OSError as e:
                 if str(e) != NO_WORDS:
                     raise
-        # Nobody has told of writes that failed and were not waited for.
+        # Writes are pipelined: one that failed may not have raised anything, so the size is checked.
         came_bytes = self.size_bytes(path)
         if came_bytes is not None and came_bytes < wanted_bytes:
             raise OSError(errno.ENOSPC, f"only {came_bytes} bytes of it could be written there: is the disk full?")
 
     def _to_write_on(self, path: str, *, is_new: bool) -> paramiko.SFTPFile:
         """The partial file, opened for writing without truncating it; a new one is readable by nobody else."""
-        if is_new:  # as it seems: what is likely is tried first, each try is a round trip
+        if is_new:  # probably: each try is a round trip, so the likely one comes first
             with contextlib.suppress(OSError):
                 return self._created(path)
         try:
@@ -141,10 +144,10 @@ class RemoteFiles(Files):
             raise CopyFailed(f"{folder} cannot be written: {why}") from e
 
     def gathered_bytes(self, path: str) -> int:
-        """The size of a partial file, 0 without one. Raises CopyFailed for a link, and for what is no file.
+        """The size of a partial file, 0 if there is none. Raises CopyFailed if it is a link, or no regular file.
 
-        SFTP opens no file without following links: somebody who may write into the folder can still put one there
-        between this look and the opening (SFTP 3, draft-ietf-secsh-filexfer-02).
+        SFTP always follows links when it opens a file, so somebody who may write into the folder could still put a link
+        there between this look and the opening (SFTP 3, draft-ietf-secsh-filexfer-02).
         """
         try:
             status = self._sftp.lstat(path)
@@ -162,13 +165,16 @@ class RemoteFiles(Files):
         return file
 
     def _why_not_created(self, path: str) -> str | None:
-        """The node's own words for what SFTP has no code for, as `Read-only file system`; None when it now works."""
+        """Why the file cannot be made, in the words of the node's shell, such as `Read-only file system`.
+
+        None if it can be made now.
+        """
         quoted = shlex.quote(path)
         done = self._connection.run(f"LC_ALL=C touch -- {quoted} && rm -f -- {quoted}", timeout_s=LOOK_S)
         return done.stderr.decode(errors="replace").strip().rpartition(": ")[2] if done.exit_code != 0 else None
 
     def read_on(self, path: str, size_bytes: int, sink: str, offset: int, moved: Callable[[int], None]) -> None:
-        """Reads the file's first `size_bytes` from `offset` on into the file `sink` here, from there on."""
+        """Copies the file's bytes from `offset` to `size_bytes` into the file `sink` here, at the same place."""
         with self._sftp.open(path, "rb") as file, open(sink, "r+b", opener=made_as_own) as here:
             here.seek(offset)
             file.seek(offset)
@@ -180,12 +186,12 @@ class RemoteFiles(Files):
                     moved(len(chunk))
 
     def put_in_place(self, partial: str, target: str, mode: int) -> None:
-        """The gathered content becomes the target, at once."""
+        """Gives the partial file its permissions and renames it to the target, in one step."""
         self._sftp.chmod(partial, mode)
         self._sftp.posix_rename(partial, target)
 
     def give_mode(self, path: str, mode: int) -> bool:
-        """Sets permission bits; False when they were so. Raises CopyFailed."""
+        """Sets the permission bits; False if they were already so. Raises CopyFailed if they cannot be set."""
         if (self._sftp.stat(path).st_mode or 0) & 0o777 == mode:
             return False
         try:
@@ -195,13 +201,13 @@ class RemoteFiles(Files):
         return True
 
     def beginning_with(self, prefix: str) -> list[str]:
-        """The names of files that begin so. The node's shell looks: the folder may have more names than are worth
-        sending."""
+        """The paths that begin with `prefix`. The node's shell looks for them, as the folder may have too many names to
+        send."""
         done = self._connection.run(f"printf '%s\\0' {shlex.quote(prefix)}*", timeout_s=LOOK_S)
         return [name for name in done.stdout.decode(errors="surrogateescape").split("\0") if name.startswith(prefix)]
 
     def room_bytes(self, path: str) -> int | None:
-        """What the file system of this file's folder still takes; None where it does not say."""
+        """The free space on the file system of this file's folder; None if that is not known."""
         line = f"stat -f -c '%b %a %S' -- {shlex.quote(posixpath.dirname(path) or '.')}"
         blocks = self._connection.run(line, timeout_s=LOOK_S).stdout.split()
         if len(blocks) != 3 or not all(word.isdigit() for word in blocks) or blocks[0] == b"0":
@@ -213,5 +219,5 @@ class RemoteFiles(Files):
         self._sftp.remove(path)
 
     def inside(self, folder: str, name: str) -> str:
-        """A name in a folder."""
+        """The path of a name in a folder."""
         return posixpath.join(folder, name)

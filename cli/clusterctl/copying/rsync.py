@@ -1,4 +1,4 @@
-"""Running rsync: several at a time, all of them ended with the command that began them."""
+"""Runs rsync, several at a time, and ends all of them together with the command that started them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from clusterctl.system.other_programs import PACKAGES
 SILENT_EXITS = (30, 35)
 """rsync's codes for a timeout (rsync(1), EXIT VALUES)."""
 CONSEQUENCES = ("connection unexpectedly closed", "write error: Broken pipe")
-"""What rsync says on one side when the other has ended, whatever it ended of."""
+"""What rsync says on one side if the other side has ended, for whatever reason."""
 END_S = 5.0
 
 
 class SyncFailed(Exception):
-    """One rsync that did not come to its end; the message is for the person."""
+    """An rsync failed; the message is for the person."""
 
 
 class SilentNode(SyncFailed):
-    """Nothing moved for as long as is allowed."""
+    """Nothing was transferred for longer than is allowed."""
 
 
 class Rsyncs:
@@ -36,7 +36,7 @@ class Rsyncs:
         self._is_ended = False
 
     def run(self, argv: Sequence[str]) -> str:
-        """What it printed. Raises SyncFailed; ClusterctlError where there is no rsync."""
+        """Runs rsync and returns what it printed. Raises SyncFailed, and ClusterctlError if rsync is not installed."""
         with self._started(argv) as process:
             stdout, stderr = process.communicate()
         if process.returncode == 0:
@@ -46,7 +46,7 @@ class Rsyncs:
         raise SyncFailed(cause(stderr) or f"rsync ended with {process.returncode}")
 
     def end(self) -> None:
-        """Ends all running rsyncs, and lets no further one begin."""
+        """Ends all rsyncs that run, and lets no new one start."""
         with self._lock:
             self._is_ended = True
             running = list(self._running)
@@ -84,7 +84,7 @@ class Rsyncs:
 
 
 def cause(stderr: str) -> str:
-    """The last line that is no consequence of another; empty when nothing was said."""
+    """The last line that is not merely a consequence of the other side's end; empty if nothing was said."""
     lines = [line for line in stderr.splitlines() if line.strip() and not line.startswith("rsync error:")]
     causes = [line for line in lines if not any(words in line for words in CONSEQUENCES)]
     return (causes or lines or [""])[-1]

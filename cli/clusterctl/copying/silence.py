@@ -1,8 +1,8 @@
-"""Runs the shell of an rsync that fetches, and ends it when nothing has come from the node for too long.
+"""Runs the ssh of an rsync that fetches from a node, and ends it if nothing has come from the node for too long.
 
-`rsync --timeout` does not: where rsync fetches, it counts its own keepalives as signs of life, and waits for ever for a
-node that stands still (check_timeout in its io.c; tried with 3.5.0, 2026-11-22). A node that is well says something
-every half of that time.
+`rsync --timeout` does not do that: when it fetches, rsync counts its own keepalives as signs of life, and waits for
+ever for a node that hangs (check_timeout in its io.c; tried with 3.5.0, 2026-11-22). A healthy node sends something
+twice within that time.
 
     python -m clusterctl.copying.silence FIRST_S SILENCE_S COMMAND…
 """
@@ -18,17 +18,20 @@ from collections.abc import Sequence
 
 CHUNK_BYTES = 256 * 1024
 TOLD = "clusterctl: nothing has come for too long"
-"""What it says then, for `rsync.py` to find."""
+"""What this program then writes to stderr, where `rsync.py` looks for it."""
 
 
 def shell_argv(ssh: Sequence[str], *, connect_s: float, silence_s: float) -> list[str]:
-    """The argv that runs `ssh` so. rsync counts in whole seconds, so a second more is left to it."""
+    """The argv that runs `ssh` through this program. rsync counts in whole seconds, so it gets a second more."""
     module = [sys.executable, "-P", "-m", "clusterctl.copying.silence"]
     return [*module, f"{connect_s + silence_s + 1:g}", f"{silence_s + 1:g}", *ssh]
 
 
 def pass_on(command: Sequence[str], *, first_s: float, silence_s: float) -> int:
-    """The command's exit code; what rsync writes goes to it directly, what it says goes through here."""
+    """Runs the command and returns its exit code, or 1 if it was silent for too long.
+
+    Its stdin is rsync's own pipe; its stdout is passed on from here. `first_s`: how long its first bytes may take.
+    """
     with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         source, patience_s = child.stdout.fileno(), first_s
@@ -46,7 +49,7 @@ def pass_on(command: Sequence[str], *, first_s: float, silence_s: float) -> int:
 
 
 def _written(chunk: bytes) -> bool:
-    """Whether it went to stdout, which rsync has made one that does not wait; False when rsync has gone."""
+    """Writes the chunk to stdout, which rsync has made non-blocking; returns False if rsync is gone."""
     stdout = sys.stdout.fileno()
     while chunk:
         select.select([], [stdout], [])

@@ -1,4 +1,4 @@
-"""Folders to nodes and back by rsync, over the same settings as every other connection."""
+"""Copies folders to nodes and back by rsync, with the same SSH settings as every other connection."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ ASK_S = 10.0
 HINT = "clusterctl sync --help"
 CP_HINT = "clusterctl cp --help"
 UNPRIVILEGED = ("--no-owner", "--no-group", "--no-D", "--chmod=ug-s")
-"""Root here would else make what a node says: setuid programs, files of any owner, devices (rsync(1), --archive)."""
+"""Without these, an rsync that runs as root here would make whatever a node sends: setuid programs, files of any owner,
+devices (rsync(1), --archive)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TreeSync:
-    """One node's folder made like another."""
+    """One rsync: the folder `target` is made like the folder `source`; one of them is on the node."""
 
     node: InventoryNode
     source: str
@@ -46,12 +47,13 @@ class TreeSync:
 
 @dataclass(frozen=True, kw_only=True)
 class RsyncWay:
-    """What all nodes of one command share."""
+    """The options of a command that hold for all its nodes."""
 
     is_up: bool
+    """Whether folders go from this computer to nodes."""
     is_deleting: bool = False
     is_preserving: bool = False
-    """What comes from nodes keeps its owner and its setuid bits, and devices come, as far as this person may."""
+    """Whether files that come from nodes keep owners and setuid bits, and devices are made, as far as this user may."""
     excluded: Sequence[str] = ()
     silence_s: float = 60.0
     """rsync gives up when nothing at all has moved for this long."""
@@ -59,7 +61,7 @@ class RsyncWay:
 
 
 def tree_syncs(source: str, target: str, inventory: Inventory) -> tuple[bool, tuple[TreeSync, ...]]:
-    """Whether it goes up, and what to do for each node. Raises UsageError, NothingMatched."""
+    """(whether folders go to nodes, the rsync of each node). Raises UsageError, NothingMatched."""
     to, come = remote_place(target, inventory), remote_place(source, inventory)
     if to is None and come is None:
         raise UsageError("neither side is a node: write one as 2:/path, train-2:/path or all:/path", hint=HINT)
@@ -81,10 +83,10 @@ def tree_syncs(source: str, target: str, inventory: Inventory) -> tuple[bool, tu
 
 
 def folder_copies(words: Sequence[str], inventory: Inventory) -> tuple[bool, tuple[TreeSync, ...]]:
-    """What `cp -r SOURCE… TARGET` asks for, as `tree_syncs` tells it. Raises UsageError, NothingMatched.
+    """What `cp -r SOURCE… TARGET` asks for, in the form of `tree_syncs`. Raises UsageError, NothingMatched.
 
-    Each folder comes into the target under its own name, whether the target is there or not: the same command again
-    does the same.
+    Each folder goes into the target under its own name, whether or not the target exists, so that the same command
+    always does the same.
     """
     if len(words) < 2:
         raise UsageError("a source and a target are needed", hint=CP_HINT)
@@ -109,21 +111,21 @@ def folder_copies(words: Sequence[str], inventory: Inventory) -> tuple[bool, tup
 
 
 def refuse_emptied_home(syncs: Sequence[TreeSync], user: str) -> None:
-    """Raises UsageError where `--delete` would take from a login user's home all that is not in the source."""
+    """Raises UsageError if `--delete` would remove from a login user's home all that is not in the source."""
     home = "/root" if user == "root" else f"/home/{user}"
     for sync in syncs:
-        is_of_what_is_inside = posixpath.basename(sync.source) in {"", ".", ".."}
+        copies_contents = posixpath.basename(sync.source) in {"", ".", ".."}
         there = "/" + posixpath.normpath(posixpath.join(home, sync.target)).lstrip("/")
-        if is_of_what_is_inside and posixpath.commonpath([home, there]) == there:
+        if copies_contents and posixpath.commonpath([home, there]) == there:
             told = f"--delete would empty {user}'s home on {sync.node.name}, with the keys that let you in"
             raise UsageError(f"{told}: name a folder below it", hint=HINT)
 
 
 def rsync_argv(way: RsyncWay, sync: TreeSync, ssh: Sequence[str]) -> list[str]:
-    """The argv of rsync; `ssh` is that of a login, its last word the place."""
+    """The argv of rsync; `ssh` is the argv of a login, with USER@HOST as its last word."""
     *shell, place = ssh
     user, _, host = place.rpartition("@")
-    place = f"{user}@[{host}]" if ":" in host else place  # as rsync tells an IPv6 address from what follows it
+    place = f"{user}@[{host}]" if ":" in host else place  # rsync takes an IPv6 address only in brackets
     if not way.is_up:
         shell = shell_argv(shell, connect_s=way.connect_timeout_s, silence_s=way.silence_s)
     argv = ["rsync", "--archive", "--partial-dir=.clusterctl-partial", "--mkpath", "--stats", "--human-readable"]
@@ -139,7 +141,7 @@ def rsync_argv(way: RsyncWay, sync: TreeSync, ssh: Sequence[str]) -> list[str]:
 
 
 def sync_all(syncs: Sequence[TreeSync], inventory: Inventory, way: RsyncWay, *, home: Home, output: Output) -> int:
-    """0, or 4 when some of several failed. Raises the failure of a single one."""
+    """Runs all rsyncs and returns 0, or 4 if some of several failed. Raises the error of one that is the only one."""
     known_hosts, key_file = write_known_hosts(inventory, home), login_key_file(inventory, home)
     own = identities_for_ssh(inventory, home, Path.home() / ".ssh")
     unfit = _unfit(syncs, inventory, way, home)
@@ -171,7 +173,7 @@ def sync_all(syncs: Sequence[TreeSync], inventory: Inventory, way: RsyncWay, *, 
 
 
 def _told(ended: Iterable[Future[tuple[TreeSync, ClusterctlError | None, str]]], count: int, output: Output) -> int:
-    """0, or 4 when some of several failed, each told as it ends. Raises the failure of a single one."""
+    """Tells how each rsync ended, as it ends; returns and raises what `sync_all` does."""
     failed = 0
     for number, done in enumerate(ended, 1):
         sync, error, told = done.result()
@@ -184,7 +186,10 @@ def _told(ended: Iterable[Future[tuple[TreeSync, ClusterctlError | None, str]]],
 
 
 def _unfit(syncs: Sequence[TreeSync], inventory: Inventory, way: RsyncWay, home: Home) -> Mapping[int, ClusterctlError]:
-    """The nodes that are not to be reached, or have no rsync: asked before rsync goes there, which has other words."""
+    """Slot → why rsync cannot run there: the node was not reached, or has no rsync.
+
+    Asked beforehand, since rsync's own messages would not say it clearly.
+    """
     results = run_on_nodes(
         inventory,
         tuple({sync.node.slot: sync.node for sync in syncs}.values()),
@@ -211,7 +216,7 @@ def _row(error: ClusterctlError, sync: TreeSync) -> str:
 
 
 def _run(rsyncs: Rsyncs, argv: Sequence[str], sync: TreeSync, way: RsyncWay) -> str:
-    """What was done. Raises SyncFailed."""
+    """Runs one rsync and returns a summary of what it did. Raises SyncFailed."""
     try:
         if not way.is_up:
             Path(sync.target).parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Functions under `@app.function`: called on a cluster's nodes as a job, or here."""
+"""Functions decorated with `@app.function`, which are called on a cluster's nodes as a job, or in this process."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ YES, REHEARSE = "CLUSTERCTL_YES", "CLUSTERCTL_REHEARSE"
 
 
 class App:
-    """Functions that belong together, and the cluster of their own, where they have one."""
+    """Functions that belong together, and the cluster of their own that they run on unless they name another one."""
 
     def __init__(
         self,
@@ -57,10 +57,12 @@ class App:
         idle: str = "15m",
         **others: object,
     ) -> None:
-        """`region`, `access` (`"private"`, or what cluster.yaml has) and the rest are of a cluster of the app's own.
+        """Describes the app's own cluster, which is made when a function first needs it. Raises UsageError.
 
-        It is called `name`. `idle`: how long nothing runs on it before it ends. `rehearse`: all on this computer, and
-        nothing is paid; left out, `CLUSTERCTL_REHEARSE=1` says so. Raises UsageError.
+        `name`: the cluster's name, too. `region` and `access` (`"private"`, or a mapping as in cluster.yaml): what the
+        app's own cluster needs. `rehearse`: everything runs on this computer and costs nothing; left out,
+        `CLUSTERCTL_REHEARSE=1` decides. `terminate_on_exit`: the cluster ends with `with app.run():`, or after a call.
+        `idle`: how long nothing may run on the cluster before it ends.
         """
         refuse_others(list(others), not_built=(), built=("name", *OF_APP))
         self.name = name
@@ -78,18 +80,19 @@ class App:
 
     @property
     def stack(self) -> Path:
-        """The stack folder of the app's own cluster, as `clusterctl plan`, `up` and `down` take it; written if need be.
+        """The stack folder of the app's own cluster, which `clusterctl plan`, `up` and `down` accept.
 
-        Nothing is made. Raises ConfigError with all that `plan` refuses.
+        It is written if it is missing or has changed; no cluster is made. Raises ConfigError with all that `plan`
+        refuses.
         """
         with notes_on_errors():
             folder: Path = _own_cluster().stack_folder(self._cluster(), merged(self._needs))
         return folder
 
     def run(self, *, yes: bool = False) -> AppRun:
-        """For `with app.run():`, at whose end tasks are waited for, and `terminate_on_exit` ends the cluster.
+        """For `with app.run():`: its end waits for all tasks, and with `terminate_on_exit` ends the cluster.
 
-        `yes` agrees to the price at once, as `CLUSTERCTL_YES=1` does, also without `with`.
+        `yes` agrees to the price, as `CLUSTERCTL_YES=1` does; that holds without `with`, too.
         """
         self._is_agreed = self._is_agreed or yes
         return AppRun(self)
@@ -108,16 +111,16 @@ class App:
         return lambda function: RemoteFunction(function, settings, self)
 
     def add(self, function: str, settings: FunctionSettings) -> None:
-        """Takes a function's needs into account. Raises UsageError where they contradict another one's."""
+        """Adds a function's needs to those of the app's own cluster. Raises UsageError if they contradict another's."""
         if settings.cluster is None:
             needs = {**self._needs, function: settings.needs}
             merged(needs)
             self._needs = needs
 
     def inventory(self, settings: FunctionSettings, *, is_fresh: bool = True) -> Inventory:
-        """The cluster that a function runs on; the app's own is brought up where it is not.
+        """The cluster that a function runs on; the app's own is brought up if need be. Raises ClusterctlError.
 
-        `is_fresh` False: it is not believed to be up. Raises ClusterctlError.
+        `is_fresh` False: what this computer knows of the app's own cluster is not trusted, and `up` looks.
         """
         if settings.cluster is not None:
             is_suffixed = settings.cluster.endswith(REHEARSAL_SUFFIX) or not self._is_rehearsal
@@ -132,7 +135,10 @@ class App:
         return inventory
 
     def _brought_up(self, cluster: AppCluster, needs: ClusterNeeds) -> Inventory:
-        """Whatever stops it half-way, what it has made by then is used, and `terminate_on_exit` ends it."""
+        """Brings the app's own cluster up.
+
+        If that fails or is stopped half-way, what was made by then counts as used, so `terminate_on_exit` ends it.
+        """
         is_agreed = self._is_agreed or is_set(YES, os.environ)
         with noting_half_made(cluster, home_directory(os.environ), self._note_own):
             made: Inventory = _own_cluster().brought_up(cluster, needs, is_agreed=is_agreed)
@@ -142,30 +148,30 @@ class App:
         self._has_used_own = True
 
     def refuse_spawn(self, function: str) -> None:
-        """Raises UsageError where nobody would be there to end the cluster."""
+        """Raises UsageError if `terminate_on_exit` is set and no `with app.run():` is there to end the cluster."""
         if self._ends_cluster and self._tasks is None:
             told = "with terminate_on_exit=True nobody would end the cluster after a task that outlives the program"
             raise UsageError(f"{function}.spawn(): {told}: call it within `with app.run():`", hint=HINT)
 
     def has_begun(self, task: Task) -> None:
-        """Notes a task that the end of `with app.run():` waits for."""
+        """Remembers a task, so that the end of `with app.run():` waits for it."""
         if self._tasks is not None:
             self._tasks.append(task)
 
     def call_is_over(self) -> None:
-        """Ends the cluster that calls have used, where `terminate_on_exit` says so and no `with app.run():` will."""
+        """Ends the app's own cluster after a call if `terminate_on_exit` is set and no `with app.run():` will do it."""
         if self._ends_cluster and self._tasks is None and self._has_used_own:
             self._has_used_own = False
             _own_cluster().end(self._cluster())
 
     def begin_run(self) -> None:
-        """From here on tasks are remembered. Raises UsageError where that is so already."""
+        """Begins to remember tasks. Raises UsageError within another `with app.run():`."""
         if self._tasks is not None:
             raise UsageError(f"with app.run() is within another one of {self.name}", hint=HINT)
         self._tasks = []
 
     def end_run(self, *, has_failed: bool) -> None:
-        """Waits for the tasks; `has_failed`: does not. Ends the cluster where `terminate_on_exit` says so."""
+        """Waits for the tasks, unless the block has failed, and ends the cluster if `terminate_on_exit` is set."""
         tasks, self._tasks = self._tasks or [], None
         try:
             for task in () if has_failed else tasks:
@@ -174,7 +180,7 @@ class App:
             self.call_is_over()
 
     def _cluster(self) -> AppCluster:
-        """Raises UsageError for what is missing."""
+        """The app's own cluster, as the App describes it. Raises UsageError if the region or the access is missing."""
         missing = [f"{name}=" for name, value in (("region", self._region), ("access", self._access)) if value is None]
         if self._region is None or self._access is None:
             told = f"App({self.name!r}) has no {' and no '.join(missing)}, which a cluster of its own needs"
@@ -189,7 +195,7 @@ class App:
 
 
 class AppRun:
-    """`with app.run():`."""
+    """The context manager of `with app.run():`."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -222,15 +228,15 @@ class RemoteFunction(Generic[P, R]):
         return in_job.Function, (self._function,)
 
     def local(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """What the function gives, in this process."""
+        """Calls the function in this process and returns what it returns."""
         return self._function(*args, **kwargs)
 
     @notes_on_errors()
     def remote(self, *args: Any, all_ranks: bool = False, **kwargs: Any) -> Any:
-        """What the function gives on rank 0, or with `all_ranks` a list of what it gives on each rank.
+        """Runs the function on nodes; returns rank 0's result, or with `all_ranks` a list of all ranks' results.
 
-        Its output is shown as it comes. Ctrl-C cancels the task. Raises RemoteError where the function does on a node,
-        with the node, the rank and the traceback; ClusterctlError where nothing was started.
+        Its output is shown as it comes. Ctrl-C cancels the task. Raises RemoteError, with the node, the rank and the
+        traceback, if the function raises on a node; ClusterctlError if the task could not be started, or has no result.
         """
         content = self._content(args, kwargs)
         try:
@@ -241,7 +247,10 @@ class RemoteFunction(Generic[P, R]):
 
     @notes_on_errors()
     def spawn(self, *args: Any, **kwargs: Any) -> Task:
-        """The task, which goes on when this program ends. Raises ClusterctlError where nothing was started."""
+        """Starts the function on nodes and returns the task, which goes on after this program has ended.
+
+        Raises ClusterctlError if nothing could be started.
+        """
         content = self._content(args, kwargs)
         if self._settings.cluster is None:
             self._app.refuse_spawn(self.__name__)
@@ -250,18 +259,24 @@ class RemoteFunction(Generic[P, R]):
         return task
 
     def map(self, *args: Any, **kwargs: Any) -> Any:
-        """Raises UsageError."""
+        """Not built yet: always raises UsageError."""
         raise UsageError("map() is not built yet: call spawn() for each input", hint=HINT)
 
     def with_mounts(self, mounts: Mapping[str, str]) -> RemoteFunction[P, R]:
-        """This function where these buckets are mounted, too: path → `s3://bucket/prefix`. Raises UsageError."""
+        """The same function, on a cluster that mounts these buckets as well: path → `s3://bucket/prefix`.
+
+        Raises UsageError.
+        """
         if self._settings.cluster is not None:
             raise UsageError("mounts= would describe a cluster of the app's own, and cluster= names one", hint=HINT)
         needs = replace(self._settings.needs, mounts=(*self._settings.needs.mounts, *mounts_of(mounts)))
         return RemoteFunction(self._function, replace(self._settings, needs=needs), self._app)
 
     def _build_task_config(self, command: str) -> TaskConfig:
-        """The name that `clusterctl.flow` has for a function without its arguments. Raises UsageError for a command."""
+        """This function, called without arguments, for `clusterctl.flow`, whose programs call the method by this name.
+
+        Raises UsageError for a command.
+        """
         if command:
             raise UsageError("_build_task_config: a command is not built yet: the function is what runs", hint=HINT)
         return TaskConfig(self)
@@ -297,13 +312,13 @@ class TaskConfig:
 
 
 def refuse_within_a_job(environ: Mapping[str, str], function: str) -> None:
-    """Raises UsageError where this process is part of a job: what a job imports must not start another one."""
+    """Raises UsageError if this process is part of a job: a module that a job imports must not start another job."""
     if job := environ.get(JOB_VARIABLE):
         raise UsageError(f"{function}.remote() was called within the job {job}; {in_job.GUARD}", hint=HINT)
 
 
 def _calling() -> Any:
-    """The module that starts jobs: loaded on use, for SSH takes longer to load than all else here."""
+    """The module that starts jobs, loaded on use: SSH takes longer to load than everything else here."""
     return importlib.import_module("clusterctl.functions.calling")
 
 

@@ -40,13 +40,13 @@ LOOK = (
     "print(json.dumps({'python': '%d.%d' % sys.version_info[:2], 'has_torch': u.find_spec('torch') is not None}))"
 )
 JOB_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""Where jobs find their programs."""
+"""The PATH of jobs."""
 
 
 def started(function: Callable[..., Any], settings: FunctionSettings, content: bytes, inventory: Inventory) -> Task:
-    """The task that calls it, which is under way.
+    """Starts the job that calls the function, and returns its task. `content`: the call, from `pickled_call`.
 
-    Raises NotReached where a node does not answer, ClusterctlError otherwise; then nothing was started.
+    Raises NotReached if a node does not answer, ClusterctlError for anything else; then nothing was started.
     """
     login = registry_login(settings)
     members = chosen_members(inventory, settings.num_instances)
@@ -95,7 +95,7 @@ def registry_login(settings: FunctionSettings) -> str:
 
 
 def chosen_members(inventory: Inventory, num_instances: int | None) -> tuple[InventoryNode, ...]:
-    """The first so many nodes, ascending. Raises NothingMatched."""
+    """The first `num_instances` nodes by slot; None: all of them. Raises NothingMatched if there are fewer."""
     nodes = sorted(inventory.nodes, key=lambda node: node.slot)
     if num_instances is not None and num_instances > len(nodes):
         told = f"num_instances={num_instances}, and {inventory.cluster} has {len(nodes)} nodes"
@@ -104,7 +104,7 @@ def chosen_members(inventory: Inventory, num_instances: int | None) -> tuple[Inv
 
 
 def held_gpus(inventory: Inventory, wanted: GpuSpec | None) -> int | None:
-    """How many GPUs of each node are meant; None: whole nodes. Raises ConfigError for nodes without them."""
+    """How many GPUs of each node the job takes; None: whole nodes. Raises ConfigError if the nodes lack them."""
     if wanted is None:
         return None
     row = load_catalog().types.get(inventory.instance_type)
@@ -121,8 +121,8 @@ def chosen_start(
 ) -> tuple[Launch, str]:
     """How the ranks are started, and how many on each node. `found`: node's name → what its python3 is.
 
-    In a container nobody knows that yet, and the function's own main program looks.
-    Raises ConfigError where an interpreter could not read what is sent, or torch is on some of the nodes alone.
+    For containers `found` is empty, since nobody knows yet; there the function's own main program looks.
+    Raises ConfigError if an interpreter could not read what is sent, or only some of the nodes have torch.
     """
     own = call.python_version()
     problems = [f"{name}: python3 is {row['python']}" for name, row in found.items() if row["python"] != own]
@@ -134,22 +134,22 @@ def chosen_start(
     if settings.is_manual:
         return Launch(launcher=PLAIN, command=command), "1"
     if settings.requirements:
-        without = list(found)  # torch, too, is there only where they name it
+        without = list(found)  # the job gets an environment of its own, which has torch only if they name it
     if not without:
         return Launch(launcher=TORCHRUN, command=command), NPROC_AUTO
     if len(without) < len(found):
         told = f"{function}(): only some of the nodes have torch; nothing was started"
         raise ConfigError(told, problems=[f"{name}: no torch" for name in without], hint="clusterctl status")
-    # No launcher is needed for what has no torch: every rank gets the same variables.
+    # Without torch no launcher is needed: plain gives every rank the same variables.
     return Launch(launcher=PLAIN, command=command), str(max(1, gpus))
 
 
 def _interpreters(
     nodes: JobNodes, members: Sequence[InventoryNode], environment: Mapping[str, str]
 ) -> dict[str, Mapping[str, object]]:
-    """Node's name → the version of the python3 that its job would have, and whether that has torch.
+    """Node's name → the version of the python3 that a job would find there, and whether it has torch.
 
-    Raises ConfigError where one does not say, NotReached.
+    Raises ConfigError if a node's answer cannot be read, NotReached.
     """
     variables = {
         "PATH": JOB_PATH,

@@ -1,4 +1,4 @@
-"""The cluster.yaml of an app's own cluster, what is said of it, and its problems in the words of arguments. Pure."""
+"""Writes the cluster.yaml of an app's own cluster, and words its problems in terms of the app's arguments. Pure."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from clusterctl.text.quantities import count
 
 GIB, GB = 2**30, 10**9
 FSX_FROM_GB = 1200
-"""What is smaller is on EFS, which bills what is stored; the least of FSx for Lustre is 1200 GiB."""
+"""A smaller volume is put on EFS, which bills what is stored: FSx for Lustre begins at 1200 GiB."""
 FSX_STEP_GIB, FSX_LEAST_GIB = 2400, 1200
 SXM: Mapping[str, str] = {"V100": "sxm2", "A100": "sxm4", "H100": "sxm5", "H200": "sxm5", "B200": "sxm", "B300": "sxm"}
-"""The form of the GPUs that have NVLink (NVIDIA's data sheets of V100, A100, H100, H200; 2026-11); others have PCIe."""
+"""GPU with NVLink → its form (NVIDIA's data sheets of V100, A100, H100, H200; 2026-11); other GPUs are on PCIe."""
 ARGUMENTS: Mapping[str, str] = {
     "name": "the name of the App",
     "region": "region",
@@ -46,7 +46,7 @@ class AppCluster:
     name: str
     region: str
     access: Mapping[str, Any] = field(default_factory=dict)
-    """As cluster.yaml has it."""
+    """The value of `access` in cluster.yaml."""
     idle: str = "15m"
     is_rehearsal: bool = False
 
@@ -75,7 +75,7 @@ def cluster_text(cluster: AppCluster, needs: ClusterNeeds) -> str:
 
 
 def lustre_gib(size_gb: int) -> int | None:
-    """The smallest file system of FSx for Lustre that holds as much; None: EFS is meant."""
+    """The size of the smallest file system of FSx for Lustre that holds `size_gb`; None if EFS is used instead."""
     if size_gb < FSX_FROM_GB:
         return None
     wanted = math.ceil(size_gb * GB / GIB)
@@ -83,7 +83,7 @@ def lustre_gib(size_gb: int) -> int | None:
 
 
 def told_of(needs: ClusterNeeds) -> Iterator[str]:
-    """What becomes of arguments that AWS has no such thing for, a line each."""
+    """A line for each argument that AWS has no exact match for, which says what is used instead."""
     for volume in needs.volumes:
         yield f"{volume.path}: {_told_of_volume(volume)}"
     for mount in needs.mounts:
@@ -100,7 +100,7 @@ def told_of(needs: ClusterNeeds) -> Iterator[str]:
 
 
 def link_problem(link: str, row: InstanceType) -> str | None:
-    """Why a node of this type does not have that between its GPUs; None: it has."""
+    """Why a node of this type does not have this link between its GPUs; None if it has."""
     form = SXM.get(row.gpu_api_name or "", "pcie")
     has_nvlink = form != "pcie"
     if link in (form, "nvlink" if has_nvlink else "pcie") or (link == "sxm" and has_nvlink):
@@ -110,7 +110,7 @@ def link_problem(link: str, row: InstanceType) -> str | None:
 
 
 def by_arguments(error: ConfigError) -> ConfigError:
-    """The problems of a cluster.yaml that a person has not written, each by the argument that it comes from."""
+    """The same error with each problem named by the argument it comes from: no person has written this cluster.yaml."""
     problems = [f"  {_argument(problem)}" for problem in error.problems] or [f"  {error.message}"]
     found = f"{count(len(problems), 'problem')}, nothing was started"
     return ConfigError(found, problems=problems, hint="docs/python.md")

@@ -1,4 +1,4 @@
-"""Errors as a Python program sees them: a traceback shows the problems and the command that helps, too."""
+"""Adds notes to errors, so that a Python traceback also shows the problems and the command that helps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from clusterctl_infra.errors import ClusterctlError, ConfigError
 
 @contextmanager
 def notes_on_errors() -> Iterator[None]:
-    """Adds to an error what the command line prints beside its sentence. Raises it."""
+    """Adds to a ClusterctlError what the command line prints below its message, and lets it pass."""
     try:
         yield
     except ClusterctlError as e:

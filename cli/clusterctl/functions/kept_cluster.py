@@ -1,4 +1,4 @@
-"""An app's own cluster as it was kept for the next call: looked at without anything that makes one. Loaded by App."""
+"""An app's own cluster as this computer knows it from an earlier call; no module that makes clusters is loaded here."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from clusterctl.text.quantities import clock, duration
 
 
 def kept_cluster(cluster: AppCluster, needs: ClusterNeeds) -> Inventory | None:
-    """The cluster, where it is as these needs describe it and its time is not over. No file but two is read."""
+    """The app's cluster, if it is up as these needs describe it and its deadline is not over; None otherwise.
+
+    Only two files are read, its inventory and its cluster.yaml; nobody is asked.
+    """
     home = home_directory(os.environ)
     known = known_here(cluster, home)
     if known is None or text_of(folder_of(cluster, home) / CLUSTER_FILE) != cluster_text(cluster, needs):
@@ -35,7 +38,7 @@ def kept_cluster(cluster: AppCluster, needs: ClusterNeeds) -> Inventory | None:
 
 
 def known_here(cluster: AppCluster, home: Home) -> Inventory | None:
-    """What this computer knows of it, if it is this app's and not ended."""
+    """The cluster's inventory, if this computer has one, it is of this app's folder, and its nodes have not ended."""
     try:
         inventory = read_inventory(inventory_file(cluster, home))
     except (ClusterctlError, OSError):
@@ -46,7 +49,7 @@ def known_here(cluster: AppCluster, home: Home) -> Inventory | None:
 
 @contextlib.contextmanager
 def noting_half_made(cluster: AppCluster, home: Home, note: Callable[[], None]) -> Iterator[None]:
-    """While it is brought up: `note` is called where that fails, or is stopped, and the cluster is there by then."""
+    """For the block that brings the cluster up: calls `note` if the block fails and a new cluster exists by then."""
     is_new = known_here(cluster, home) is None
     try:
         yield
@@ -57,12 +60,12 @@ def noting_half_made(cluster: AppCluster, home: Home, note: Callable[[], None]) 
 
 
 def folder_of(cluster: AppCluster, home: Home) -> Path:
-    """Its stack folder, which need not be there."""
+    """The stack folder of an app's cluster, whether it exists or not."""
     return home.apps_dir / cluster.name
 
 
 def inventory_file(cluster: AppCluster, home: Home) -> Path:
-    """What this computer knows of it, if anything."""
+    """The inventory file of an app's cluster, whether it exists or not."""
     return home.inventory_file(cluster.name + (REHEARSAL_SUFFIX if cluster.is_rehearsal else ""))
 
 
@@ -75,7 +78,8 @@ def text_of(file: Path) -> str | None:
 
 
 def is_set(name: str, environ: Mapping[str, str]) -> bool:
-    """Whether a variable is 1. Raises UsageError for a word that may be meant so: money may hang on it."""
+    """Whether a variable is 1. Raises UsageError for any other value but 0: somebody may mean yes, and it may cost
+    money."""
     value = environ.get(name, "")
     if value not in ("", "0", "1"):
         raise UsageError(f"{name}={value}: 1, or 0, or not set", hint=f"export {name}=1")
@@ -83,7 +87,7 @@ def is_set(name: str, environ: Mapping[str, str]) -> bool:
 
 
 def checked_access(access: object) -> dict[str, object]:
-    """cluster.yaml's `access` for what was given. Raises UsageError."""
+    """The value of `access` in cluster.yaml for what App was given. Raises UsageError."""
     if access == "private":
         return {"mode": "private"}
     if isinstance(access, Mapping) and all(isinstance(value, str | Sequence) for value in access.values()):

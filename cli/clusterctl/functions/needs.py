@@ -1,4 +1,4 @@
-"""What functions ask of a cluster of their app's own, as their arguments say it. Pure."""
+"""What functions need of their app's own cluster, as their arguments say. Pure."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ FILE, BLOCK = "file", "block"
 VOLUME_KEYS = ("name", "size_gb", "interface")
 BUCKET = re.compile(r"s3://([^/]+)(?:/(.*))?")
 FABRICS: Mapping[str, str] = {"infiniband": "required", "efa": "required", "ethernet": "none", "tcp": "none"}
-"""A word for what lies between nodes → cluster.yaml's `fabric`."""
+"""A word for the network between nodes → the value of `fabric` in cluster.yaml."""
 LINKS = ("sxm", "sxm4", "sxm5", "nvlink", "pcie")
 PRIORITIES = ("med", "high")
-"""Both are on-demand machines: on AWS nobody pays more to come first."""
+"""Both mean on-demand machines: AWS sells no priority."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Volume:
-    """A file system that all nodes see, by a person's name for it."""
+    """A file system that all nodes see, and the name that a person gave it."""
 
     path: str
     name: str
@@ -51,15 +51,15 @@ class ClusterNeeds:
     image: str | None = None
     """A name from the catalog, or an AMI's id."""
     left_out_image: str | None = None
-    """A container's image, where functions run on the nodes themselves."""
+    """A container's image that was asked for and is not used, because functions run on the nodes themselves."""
     fabric: str | None = None
     fabric_word: str | None = None
-    """How the fabric was asked for, as it was written."""
+    """The word with which the fabric was asked for."""
     link: str | None = None
     """The link that is asked for between the GPUs of a node, in lower case."""
     priority: str | None = None
     max_price_per_hour: float | None = None
-    """Of one node, in US dollars."""
+    """US dollars for one node."""
     max_run_time_hours: float | None = None
     budget_usd: float | None = None
     volumes: tuple[Volume, ...] = ()
@@ -69,12 +69,12 @@ class ClusterNeeds:
 MOST_WINS = ("num_instances", "max_run_time_hours")
 COLLECTED = ("volumes", "mounts")
 WORDS = ("fabric_word", "left_out_image")
-"""Said to people alone: the first function's will do."""
+"""Only shown to people, so the first function's value is enough."""
 ARGUMENT = {"fabric": "internode_interconnect", "link": "intranode_interconnect"}
 
 
 def merged(needs: Mapping[str, ClusterNeeds]) -> ClusterNeeds:
-    """What the cluster of these functions needs. `needs`: function's name → its own.
+    """What the cluster of all these functions needs. `needs`: function's name → what it needs.
 
     Raises UsageError where two of them contradict each other.
     """
@@ -109,7 +109,7 @@ def _means_the_same(field: str, mine: Any, others: Any) -> bool:
 
 
 def _joined(others: tuple[Any, ...], mine: tuple[Any, ...], function: str) -> tuple[Any, ...]:
-    """Both, each path once. Raises UsageError where a path has two meanings."""
+    """The volumes or mounts of both, each path once. Raises UsageError if they use a path for different things."""
     found = {each.path: each for each in others}
     for each in mine:
         if found.setdefault(each.path, each) != each:
@@ -119,7 +119,7 @@ def _joined(others: tuple[Any, ...], mine: tuple[Any, ...], function: str) -> tu
 
 
 def gpu_spec(text: str) -> GpuSpec:
-    """The GPUs of a node. Raises UsageError."""
+    """The GPUs of a node that `h100:8` means. Raises UsageError."""
     try:
         return parse_gpus(text)
     except GpuSpecUnreadable as e:
@@ -127,7 +127,7 @@ def gpu_spec(text: str) -> GpuSpec:
 
 
 def volumes_of(volumes: Mapping[str, Mapping[str, Any]], *, num_instances: int) -> tuple[Volume, ...]:
-    """Raises UsageError for what is unknown, not built, or cannot be."""
+    """The volumes of `volumes=`. Raises UsageError for what is unknown, not built yet, or impossible."""
     return tuple(_volume(str(path), words, num_instances=num_instances) for path, words in volumes.items())
 
 
@@ -155,7 +155,7 @@ def _volume(path: str, words: Mapping[str, Any], *, num_instances: int) -> Volum
 
 
 def mounts_of(mounts: Mapping[str, str]) -> tuple[Mount, ...]:
-    """Raises UsageError for what is not in S3."""
+    """The buckets of `mounts=`. Raises UsageError for anything that is not an S3 URL."""
     found = []
     for path, source in mounts.items():
         match = BUCKET.fullmatch(source) if isinstance(source, str) else None
@@ -167,7 +167,7 @@ def mounts_of(mounts: Mapping[str, str]) -> tuple[Mount, ...]:
 
 
 def fabric_of(word: str) -> str:
-    """cluster.yaml's `fabric` for a word. Raises UsageError."""
+    """The value of `fabric` in cluster.yaml for a word such as `efa`. Raises UsageError."""
     fabric = FABRICS.get(word.lower())
     if fabric is None:
         raise UsageError(f"internode_interconnect={word!r}: EFA, InfiniBand (on AWS: EFA), or Ethernet", hint=HINT)
@@ -175,7 +175,7 @@ def fabric_of(word: str) -> str:
 
 
 def link_of(word: str) -> str:
-    """What lies between a node's GPUs, in lower case. Raises UsageError."""
+    """The link between a node's GPUs, such as `nvlink`, in lower case. Raises UsageError."""
     if word.lower() not in LINKS:
         raise UsageError(f"intranode_interconnect={word!r}: SXM4, SXM5, NVLink or PCIe", hint=HINT)
     return word.lower()

@@ -1,4 +1,7 @@
-"""An app's own cluster: its stack folder, brought up as `clusterctl up` does, ended as `down` does. Loaded on use."""
+"""An app's own cluster: writes its stack folder, brings it up as `clusterctl up` does, ends it as `down` does.
+
+Loaded on use.
+"""
 
 from __future__ import annotations
 
@@ -43,9 +46,9 @@ AGREED_BY = "app.run(yes=True), or CLUSTERCTL_YES=1,"
 
 
 def stack_folder(cluster: AppCluster, needs: ClusterNeeds) -> Path:
-    """The folder with the app's cluster.yaml, written anew where that has changed.
+    """The folder with the app's cluster.yaml, which is written anew if the arguments have changed.
 
-    Raises ConfigError with all that `clusterctl plan` would refuse, by the arguments; then nothing is written.
+    Raises ConfigError with all that `clusterctl plan` would refuse, named by the arguments; then nothing is written.
     """
     home = home_directory(os.environ)
     folder, text = folder_of(cluster, home), cluster_text(cluster, needs)
@@ -60,7 +63,7 @@ def stack_folder(cluster: AppCluster, needs: ClusterNeeds) -> Path:
 
 
 def brought_up(cluster: AppCluster, needs: ClusterNeeds, *, is_agreed: bool) -> Inventory:
-    """The app's cluster, up as by `clusterctl up`. Raises ClusterctlError."""
+    """Brings the app's cluster up as `clusterctl up` does, and returns its inventory. Raises ClusterctlError."""
     home = home_directory(os.environ)
     if threading.current_thread() is not threading.main_thread():
         raise UsageError("only a program's main thread can bring up a cluster: make the first call there", hint=HINT)
@@ -86,7 +89,7 @@ def brought_up(cluster: AppCluster, needs: ClusterNeeds, *, is_agreed: bool) -> 
 
 
 def end(cluster: AppCluster) -> None:
-    """Takes the app's cluster down as `clusterctl down` does, which says what stays and bills.
+    """Takes the app's cluster down as `clusterctl down` does; that also says what stays and goes on billing.
 
     Raises ClusterctlError.
     """
@@ -98,7 +101,7 @@ def end(cluster: AppCluster) -> None:
 
 
 def refuse_without_caps(needs: ClusterNeeds) -> None:
-    """Raises UsageError where a program would agree to any price, or to one that nothing ends."""
+    """Raises UsageError if nothing limits the price that a program agrees to, or how long it is paid."""
     missing = [] if needs.max_price_per_hour is not None else ["max_price_per_hour="]
     if needs.max_run_time_hours is None and needs.budget_usd is None:
         missing.append("max_run_time_hours= or budget_usd=")
@@ -108,7 +111,7 @@ def refuse_without_caps(needs: ClusterNeeds) -> None:
 
 
 def stderr_output() -> Output:
-    """What `up` and `down` say goes to this program's stderr, a notebook's too; data of theirs to nobody."""
+    """An output for `up` and `down` that writes to this program's `sys.stderr`, also a notebook's, and drops stdout."""
     is_terminal = sys.stderr.isatty()
     return Output(
         stdout=io.BytesIO(),
@@ -122,7 +125,7 @@ class _Stderr(io.BytesIO):
     """Bytes for `sys.stderr`, whatever a program or a notebook has put there."""
 
     def write(self, content: Buffer, /) -> int:
-        """Writes them through."""
+        """Writes the bytes at once, as text."""
         text = bytes(content).decode("utf-8", "replace")
         encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
         sys.stderr.write(text.encode(encoding, "replace").decode(encoding))
@@ -131,7 +134,10 @@ class _Stderr(io.BytesIO):
 
 
 def _is_over(cluster: AppCluster, *, home: Home) -> bool:
-    """Whether a cluster was there whose machines its deadline or its idle rule has ended: a new run begins then."""
+    """Whether this computer knows the app's cluster, but its deadline or idle rule has ended its machines.
+
+    Then what is left of it has to be taken down before a new run begins.
+    """
     known = known_here(cluster, home)
     if known is None:
         return False
@@ -142,7 +148,7 @@ def _is_over(cluster: AppCluster, *, home: Home) -> bool:
 
 
 def _refuse_renamed_volumes(cluster: AppCluster, needs: ClusterNeeds, *, home: Home) -> None:
-    """Raises UsageError where a path would show a file system that was made for another volume."""
+    """Raises UsageError if the cluster already has the file system of another volume at one of these paths."""
     folder = folder_of(cluster, home)
     try:
         before: Mapping[str, str] = json.loads(text_of(folder / VOLUMES_FILE) or "{}")
@@ -160,7 +166,10 @@ def _refuse_renamed_volumes(cluster: AppCluster, needs: ClusterNeeds, *, home: H
 
 
 def _refuse_unfit(cluster: AppCluster, needs: ClusterNeeds, text: str, *, home: Home) -> None:
-    """Raises ConfigError with all that speaks against such a cluster, by arguments."""
+    """Raises ConfigError with all problems of such a cluster, named by the arguments.
+
+    Raises UsageError if neither GPUs nor an instance type are given.
+    """
     if needs.gpu is None and needs.instance_type is None:
         raise UsageError("gpu= is missing (or instance_type=, or cluster= for one that exists)", hint=HINT)
     catalog = load_catalog(home.prices_file)

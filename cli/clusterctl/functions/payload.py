@@ -1,4 +1,5 @@
-"""What goes to the nodes for one call: the pickled function with its arguments, what reads it, the module's folder."""
+"""What is sent to the nodes for one call: the pickled function with its arguments, the program that runs it, and the
+folder of the function's module."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from clusterctl.jobs.snapshot import ASK_BYTES, Snapshot, take_snapshot
 from clusterctl.on_node.function import call
 
 STAND_IN = "from clusterctl.on_node.function.in_job import App, Function, StartedWithinAJob, get_task\n"
-"""`clusterctl` on the nodes, beside a function."""
+"""The module `clusterctl` that a function finds on the nodes, in place of the real one."""
 FLOW_STAND_IN = "from clusterctl.on_node.function.in_job import App as FlowApp, Flow\n"
 MAIN = """\
 import sys
@@ -36,9 +37,9 @@ MIB = 1024 * 1024
 
 
 def pickled_call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
-    """A line of JSON and the pickle behind it.
+    """The call as bytes: a line of JSON, then the pickle of (function, args, kwargs).
 
-    Raises TypeError for arguments that the function does not take, UsageError that names what cannot be pickled.
+    Raises TypeError for arguments that the function does not take, and UsageError, naming what cannot be pickled.
     """
     inspect.signature(function).bind(*args, **kwargs)
     words = {"python": call.python_version(), "function": function.__name__}
@@ -54,7 +55,7 @@ def pickled_call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapp
 
 
 def module_folder(function: Callable[..., Any]) -> Path | None:
-    """The folder from which the function's module is imported; None where it has no file of a person's own."""
+    """The folder from which the function's module is imported; None if it has no file, or is an installed package."""
     module = sys.modules.get(function.__module__)
     file = getattr(module, "__file__", None)
     if file is None:
@@ -68,7 +69,10 @@ def module_folder(function: Callable[..., Any]) -> Path | None:
 
 @contextmanager
 def staged(folder: Path | None, own: Mapping[str, bytes], *, including: Sequence[str]) -> Iterator[Snapshot]:
-    """A copy of the folder's chosen files, with the call's own (`own_files`) beside them. Raises UsageError."""
+    """A snapshot of a temporary folder: the chosen files of `folder`, and the call's own files (`own_files`).
+
+    Raises UsageError.
+    """
     with TemporaryDirectory(prefix="clusterctl-function-") as name:
         target = Path(name)
         chosen = None if folder is None else _chosen(folder, including)
@@ -94,7 +98,7 @@ def _chosen(folder: Path, including: Sequence[str]) -> Snapshot:
 
 
 def _copy(chosen: Snapshot, target: Path) -> None:
-    """Raises UsageError for a file that cannot be read."""
+    """Copies the chosen files to `target`. Raises UsageError for a file that cannot be read."""
     for file in chosen.files:
         (target / file).parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -105,7 +109,7 @@ def _copy(chosen: Snapshot, target: Path) -> None:
 
 
 def own_files(content: bytes, requirements: Sequence[str]) -> dict[str, bytes]:
-    """The call's own files, by path. Nodes may reach no registry: cloudpickle is sent along."""
+    """Path → content of the call's own files. cloudpickle is among them, as nodes may not reach a package index."""
     found = {f"{call.FOLDER}/{path}": text for path, text in _in_own_folder(content).items()}
     if requirements:
         found[f"{call.FOLDER}/{REQUIREMENTS}"] = "".join(f"{line}\n" for line in requirements).encode()
@@ -133,7 +137,8 @@ def _in_own_folder(content: bytes) -> dict[str, bytes]:
 def _unpicklable(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[str, Exception] | None:
-    """The first of the arguments, and of what the function refers to, that cannot be pickled, and why."""
+    """(what, why): the first argument, or the first thing that the function uses, that cannot be pickled; None if each
+    of them can."""
     name = function.__name__
     parts = [(f"argument {place + 1} of {name}()", value) for place, value in enumerate(args)]
     parts += [(f"argument {key} of {name}()", value) for key, value in kwargs.items()]

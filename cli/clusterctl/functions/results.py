@@ -1,7 +1,7 @@
 """The return values of a function's ranks: fetched from the nodes, within a limit, and unpickled.
 
-A value is unpickled, and unpickling runs what the pickle says: whoever can write as the login user on a node of the
-task can run code here. So it is read only for those who ask for it, and after the version of Python was compared.
+Unpickling runs code that the pickle chooses, so whoever can write as the login user on a node of the task can run code
+on this computer. A value is unpickled only if the program asks for it, and after its Python version was compared.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ FETCH_S = 600.0
 def fetched(
     nodes: JobNodes, members: Sequence[InventoryNode], spec: Mapping[str, Any], *, local_rank: int
 ) -> dict[int, bytes]:
-    """Each slot's file for this rank of its node; empty where there is none. Raises ClusterctlError, NotReached."""
+    """Slot → the file with the result of the rank `local_rank` there; empty if there is none.
+
+    Raises ClusterctlError if a node does not give it.
+    """
     found = {node.slot: bytearray() for node in members}
 
     def take(node: InventoryNode, chunk: bytes) -> None:
@@ -56,9 +59,9 @@ def fetched(
 
 
 def value_of(content: bytes, where: str) -> Any:
-    """The value that a rank's function gave. `where` names the rank.
+    """The value that the function returned on a rank. `content`: the rank's file; `where` names the rank in messages.
 
-    Raises ClusterctlError where there is none, or it cannot be read here.
+    Raises ClusterctlError if there is none, or it cannot be read here.
     """
     words, body = words_of(content, where)
     if words.get("kind") == call.NOT_KEPT:
@@ -77,7 +80,7 @@ def value_of(content: bytes, where: str) -> Any:
 
 
 def remote_error(content: bytes, where: str, *, node: str, rank: int) -> RemoteError | None:
-    """What the function raised there; None where it left nothing that says so."""
+    """The exception that the function raised on a rank; None if the rank's file does not have one."""
     try:
         words, _ = words_of(content, where)
     except ClusterctlError:
@@ -89,7 +92,7 @@ def remote_error(content: bytes, where: str, *, node: str, rank: int) -> RemoteE
 
 
 def words_of(content: bytes, where: str) -> tuple[Mapping[str, Any], bytes]:
-    """The words before a rank's value, and its pickle. Raises ClusterctlError."""
+    """(the JSON of the first line, the pickle behind it) of a rank's file. Raises ClusterctlError."""
     if not content:
         raise ClusterctlError(f"{where} left no result: its process ended before the function did")
     line, _, body = content.partition(b"\n")

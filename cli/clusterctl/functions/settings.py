@@ -1,4 +1,4 @@
-"""What `@app.function` takes; what nobody has built yet is refused by name. Pure."""
+"""The arguments of `@app.function`, checked; those that are not built yet are refused by name."""
 
 from __future__ import annotations
 
@@ -48,62 +48,62 @@ class FunctionSettings:
     """What the arguments of one function mean."""
 
     cluster: str | None
-    """None: the app's own."""
+    """The name of the cluster that the function runs on; None: the app's own."""
     needs: ClusterNeeds
-    """Of the app's own cluster."""
+    """What the function needs of the app's own cluster."""
     num_instances: int | None
-    """The nodes; None: all."""
+    """How many nodes it runs on; None: all."""
     gpus: GpuSpec | None
-    """Of each node; None: whole nodes, whatever they have."""
+    """The GPUs of each node; None: whole nodes, whatever they have."""
     is_manual: bool
-    """Once on each node, instead of once for each GPU."""
+    """Whether it runs once on each node, instead of once for each GPU."""
     container: str | None
-    """The image in whose containers it runs; None: on the nodes themselves."""
+    """The image in whose containers it runs; None: it runs on the nodes themselves."""
     registry_secret: str | None = None
-    """The variable of this computer that has USER:PASSWORD for the image's registry."""
+    """The name of a variable on this computer that holds USER:PASSWORD for the image's registry."""
     requirements: tuple[str, ...]
-    """Lines for pip."""
+    """The lines of a requirements.txt for pip."""
     environment: Mapping[str, str] = field(default_factory=dict)
     timeout_s: float | None
     name: str | None
-    """Of its tasks; None: the function's, and the time."""
+    """The name of its tasks' jobs; None: the function's name and the time."""
     workdir: Path | None
-    """The folder that goes along; None: the one of the function's module."""
+    """The folder that is sent along; None: the folder of the function's module."""
     include: tuple[str, ...]
-    """Files that look like secrets and are meant."""
+    """Files that are sent although they look like secrets."""
 
 
 class FunctionArguments(TypedDict, total=False):
-    """What `@app.function` takes; docs/python.md says more of each."""
+    """The arguments of `@app.function`; docs/python.md says more of each."""
 
     cluster: str | None
-    """A cluster that exists; left out: one of the app's own."""
+    """The name of a cluster that exists; left out: the app's own cluster."""
     num_instances: int | None
-    """Nodes, from 1."""
+    """How many nodes the function runs on, at least 1."""
     gpu: str | None
-    """Of each node, as `h100:8`."""
+    """The GPUs of each node, such as `h100:8`."""
     instance_type: str | None
-    """Instead of `gpu`: an EC2 type."""
+    """An EC2 instance type, instead of `gpu`."""
     distributed_mode: str
-    """`auto`: a rank for each GPU; `manual`: one for each node."""
+    """`auto`: one rank for each GPU; `manual`: one for each node."""
     image: str | None
-    """Of the machines: a name from the catalog, or `ami-…`; else of containers, in which the function runs."""
+    """The machines' image, a name from the catalog or `ami-…`; or a container's image, in which the function runs."""
     volumes: Mapping[str, Mapping[str, Any]] | None
     """Path → `name`, `size_gb` (10⁹ bytes), `interface` (`file`)."""
     mounts: Mapping[str, str] | None
-    """Path → `s3://bucket/prefix`, read-only."""
+    """Path → `s3://bucket/prefix`, mounted read-only."""
     environment: Mapping[str, str] | None
-    """Of the ranks."""
+    """Variables for the ranks."""
     registry_secret: str | None
-    """A variable of this computer, whose value is USER:PASSWORD for the registry of a container's image."""
+    """The name of a variable on this computer that holds USER:PASSWORD for the registry of a container's image."""
     requirements: Sequence[str]
-    """What pip installs for it beforehand, as in a requirements.txt."""
+    """What pip installs beforehand, as in a requirements.txt."""
     max_price_per_hour: float | None
-    """US dollars, of one node."""
+    """The most that one node may cost per hour, in US dollars."""
     max_run_time_hours: float | None
-    """Of the task, and of a cluster of the app's own."""
+    """How long a task may run, and the app's own cluster."""
     budget_usd: float | None
-    """US dollars, of the whole cluster."""
+    """The most that the whole cluster may cost, in US dollars."""
     priority: str | None
     """`med` or `high`."""
     internode_interconnect: str | None
@@ -111,11 +111,11 @@ class FunctionArguments(TypedDict, total=False):
     intranode_interconnect: str | None
     """`SXM4`, `SXM5`, `NVLink` or `PCIe`."""
     name: str | None
-    """Of its tasks."""
+    """The name of the function's tasks."""
     workdir: str | os.PathLike[str] | None
-    """The folder that goes along."""
+    """The folder that is sent along; left out: the folder of the function's module."""
     include: Sequence[str]
-    """Files of it that look like secrets and are meant."""
+    """Files in it that are sent although they look like secrets."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +145,7 @@ class Arguments:
 
 
 def function_settings(given: Arguments, *, is_on_host: bool) -> FunctionSettings:
-    """The settings, checked. `is_on_host`: containers' images are left out. Raises UsageError."""
+    """What the arguments mean. `is_on_host`: a container's image is ignored. Raises UsageError."""
     if given.cluster == "":
         raise UsageError("cluster='' is no name of a cluster", hint="clusterctl status")
     if given.num_instances is not None and (isinstance(given.num_instances, bool) or given.num_instances < 1):
@@ -185,12 +185,13 @@ def function_settings(given: Arguments, *, is_on_host: bool) -> FunctionSettings
 
 
 def is_machine_image(image: str | None) -> bool:
-    """Whether machines can start from it; also where none is named. Else it is an image of containers."""
+    """Whether it is an image for machines, as it also is if none is named; if not, it is a container's."""
     return image is None or image.startswith("ami-") or image in load_catalog().images
 
 
 def _checked_container(image: str) -> str:
-    """Raises UsageError for what has neither a colon nor a slash: it may well be a misspelt machine image."""
+    """The container's image itself. Raises UsageError for a name with neither colon nor slash: it may be a misspelt
+    machine image."""
     if IMAGE.fullmatch(image) is None or not (":" in image or "/" in image):
         machines = tuple(load_catalog().images)
         nearest = did_you_mean(image, machines)
@@ -200,7 +201,7 @@ def _checked_container(image: str) -> str:
 
 
 def _requirements(lines: Sequence[str]) -> tuple[str, ...]:
-    """Raises UsageError for what is no list of lines."""
+    """The lines for pip. Raises UsageError for anything that is not a list of single lines."""
     if isinstance(lines, str) or not all(isinstance(each, str) and each.strip() for each in lines):
         raise UsageError(f"requirements={lines!r}: write a list, as ['numpy==2.1', 'einops']", hint=HINT)
     if odd := [each for each in lines if len(each.splitlines()) > 1]:
@@ -235,7 +236,7 @@ def _needs(given: Arguments, *, has_container: bool) -> ClusterNeeds:
 def refuse_others(
     names: Sequence[str], *, not_built: tuple[str, ...], built: tuple[str, ...], elsewhere: tuple[str, ...] = ()
 ) -> None:
-    """Raises UsageError for an argument that is not built, or is one of App, TypeError for one that nobody knows."""
+    """Raises UsageError for an argument that is not built yet or belongs to App, TypeError for an unknown one."""
     for name in names:
         if name in elsewhere:
             raise UsageError(f"{name}= is an argument of App", hint=HINT)
@@ -245,7 +246,7 @@ def refuse_others(
 
 
 def _environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Raises UsageError for a name that is none, and for a value that no process could be given."""
+    """The variables. Raises UsageError for an invalid name, and for a value that no variable can hold."""
     for name, value in environment.items():
         if VARIABLE.fullmatch(name) is None:
             raise UsageError(f"environment has {name!r}, which is no name of a variable", hint=HINT)

@@ -1,4 +1,4 @@
-"""One call of a function, which goes on on its nodes."""
+"""One call of a function: a job that runs on its nodes, whether or not this program does."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Task:
 
     @property
     def num_instances(self) -> int:
-        """Its nodes."""
+        """The number of its nodes."""
         return len(self._spec["members"])
 
     @property
@@ -63,16 +63,19 @@ class Task:
 
     @property
     def estimated_cost(self) -> float:
-        """US dollars until now, or until it ended: list prices of its nodes and their share of all else that bills.
+        """Its cost until now, or until it ended: its nodes' share of the cluster's list price, in US dollars.
 
-        NaN where a price or its start is not known. Raises NotReached.
+        NaN if a price or its start is not known. Raises NotReached.
         """
         state = self._state()
         return cost_usd(self._nodes.inventory, self._spec, until_s=state.since_s if state.is_over else time.time())
 
     @property
     def max_price_per_hour(self) -> float | None:
-        """US dollars of one node: the cap in the cluster's cluster.yaml; None where it has none, or is not here."""
+        """The cap for one node in US dollars, from the cluster's cluster.yaml.
+
+        None if there is no cap, or the file is not on this computer.
+        """
         folder = self._nodes.inventory.stack_dir
         if folder is None:
             return None
@@ -83,9 +86,9 @@ class Task:
             return None
 
     def exec(self, command: str, *, node: int = 0, timeout_s: float = 600.0) -> str:
-        """What a line for the shell prints on one of its nodes, as the login user. `node` is a slot.
+        """Runs a shell line as the login user on one of its nodes (`node` is a slot), and returns its stdout.
 
-        Raises RemoteError with what it said where its exit code is not 0, NotReached, UsageError.
+        Raises RemoteError with its stderr if its exit code is not 0, NotReached, UsageError.
         """
         members = tuple(each for each in self._members() if each.slot == node)
         if not members:
@@ -111,7 +114,7 @@ class Task:
     def logs(self, *, node: int | None = None, rank: int | None = None, follow: Literal[True]) -> Iterator[str]: ...
 
     def logs(self, *, node: int | None = None, rank: int | None = None, follow: bool = False) -> str | Iterator[str]:
-        """`[Node 0] [10:30:15] …` lines as one text; with `follow` one by one, until the task has ended.
+        """Its output as one text of lines like `[Node 0] [10:30:15] …`; with `follow` one by one, until it has ended.
 
         `node` is a slot, `rank` a global rank. Raises UsageError for a node that the task is not on.
         """
@@ -122,19 +125,22 @@ class Task:
         return lines if follow else "".join(f"{line}\n" for line in lines)
 
     def cancel(self) -> str:
-        """Stops it: SIGTERM, 30 s, SIGKILL. Returns the state that it ended in, once nothing of it is left."""
+        """Stops the task: SIGTERM, and SIGKILL after its grace period, which is 30 s for a function's call.
+
+        Returns the state in which it ended, once nothing of it is left.
+        """
         self._nodes.ask(self._members(), "cancel", self.name)
         return self.wait()
 
     def wait(self) -> str:
-        """The state that it ended in, once it has."""
+        """Waits until the task has ended, and returns the state in which it did. Ctrl-C only ends the waiting."""
         return self.watched(_show_nothing).state
 
     def result(self, *, all_ranks: bool = False) -> Any:
-        """What the function gave on rank 0, or a list of what it gave on each rank, in their order. Waits for the end.
+        """Waits for the end, and returns what the function returned on rank 0, or a list of all ranks' values by rank.
 
-        The value is unpickled here, so the task's nodes are trusted. Raises RemoteError with the traceback where the
-        function raised, or the task ended otherwise; ClusterctlError for a result that was not kept.
+        The value is unpickled here, so the task's nodes have to be trusted. Raises RemoteError, with the traceback if
+        the function raised, unless the task succeeded; ClusterctlError for a result that was not kept.
         """
         return self.result_of(self._ended(), all_ranks=all_ranks)
 
@@ -159,9 +165,10 @@ class Task:
         ]
 
     def watched(self, show: Shown) -> JobState:
-        """How it ended, once it has; `show` gets its output from the start.
+        """Waits until the task has ended, and returns how it did; `show` gets its output from the start.
 
-        Ctrl-C cancels it, shows what it still says, and is raised once it has ended; a second one is raised at once.
+        Ctrl-C cancels the task, goes on showing its output, and is raised once it has ended; a second one is raised at
+        once. If no output is shown (`_show_nothing`), Ctrl-C is raised at once and the task goes on.
         """
         following = JobFollowing(self._nodes, self._members(), job=self.name, attempt=int(self._spec["attempt"]))
         items = following.items()
@@ -176,7 +183,7 @@ class Task:
                 if interrupt is not None or show is _show_nothing:
                     raise
                 interrupt = e
-                # A generator that was interrupted has ended: what it has is asked for anew.
+                # An interrupted generator has ended, so a new one takes what is still in the queue.
                 items = following.next_items()
                 sys.stderr.write(f"{self.name}: cancelling\n")
                 self._nodes.ask(self._members(), "cancel", self.name)
@@ -185,7 +192,7 @@ class Task:
         return merged(self._spec, following.last_states)
 
     def shown(self, item: OutputLine | Notice) -> None:
-        """Writes a line to stdout, what there is to tell beside it to stderr."""
+        """Writes an output line to stdout, and a notice to stderr."""
         if isinstance(item, Notice):
             sys.stderr.write(visible(f"[Node {item.slot}] {item.text}\n"))
             return
@@ -226,7 +233,7 @@ class Task:
         return f"{self.name}: Node {node.slot} ({node.name}) rank {rank}"
 
     def _failure(self, state: JobState) -> RemoteError:
-        """The exception of the rank that failed first, else how the task ended."""
+        """The exception that the function raised on the rank that failed first; without one, how the task ended."""
         told = RemoteError(ended_text(state), node=None, rank=None, type_name=None, traceback="")
         failure = (state.outcome or {}).get("failure") or {}
         members = [node for node in self._members() if node.slot == failure.get("slot")]
@@ -239,10 +246,10 @@ class Task:
 
 
 def get_task(name: str, *, cluster: str | None = None) -> Task:
-    """The task of this name on `cluster`, else where this computer started it, else on the cluster that is meant here.
+    """The task of this name on `cluster`; without `cluster`, on the one where this computer started the task.
 
-    That is `$CLUSTERCTL_CLUSTER`, or the only one that is known. From any computer that has the cluster. Raises
-    NothingMatched, NotReached.
+    If this computer did not start it: on `$CLUSTERCTL_CLUSTER`, or the only cluster that is known here. So it works on
+    any computer that knows the cluster. Raises NothingMatched, NotReached, and UsageError if its nodes are gone.
     """
     secure_own_home()
     inventory = chosen_cluster(cluster or cluster_of_job(name, home_directory(os.environ)))
@@ -254,7 +261,7 @@ def get_task(name: str, *, cluster: str | None = None) -> Task:
 
 
 def cost_usd(inventory: Inventory, spec: Mapping[str, Any], *, until_s: float) -> float:
-    """US dollars of a job from its start until then (Unix time); NaN where a price or its start is not known."""
+    """A job's cost in US dollars from its start until `until_s` (Unix time); NaN if a price or its start is unknown."""
     started_s = spec.get("started_s")
     if inventory.usd_per_hour is None or not isinstance(started_s, int | float) or not inventory.nodes:
         return math.nan
@@ -263,7 +270,7 @@ def cost_usd(inventory: Inventory, spec: Mapping[str, Any], *, until_s: float) -
 
 
 def secure_own_home() -> None:
-    """Closes a home that others can read, and warns of it, as every command does."""
+    """Makes clusterctl's home private if others can read it, and warns of that, as every command does."""
     if (changed := secure_home(os.environ)) is not None:
         warnings.warn(changed, stacklevel=3)
 

@@ -1,1 +1,1 @@
-"""Existing machines, which are somebody else's, as nodes of a cluster: made so over SSH, and given back."""
+"""Clusters of existing machines that somebody else owns: makes them nodes over SSH, and gives them back."""

@@ -1,4 +1,4 @@
-"""`clusterctl down` of `target: hosts`: all that was written on the hosts is removed, and nothing else."""
+"""`clusterctl down` of `target: hosts`: removes all that clusterctl wrote on the hosts, and nothing else."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ class HostsDown:
 
 
 def take_down_hosts(request: HostsDown, output: Output, home: Home) -> None:
-    """Cleans the hosts. Raises SomeNodesFailed for those that could not be cleaned, which stay known."""
+    """Asks, keeps the jobs' output, and cleans the hosts.
+
+    Raises SomeNodesFailed if hosts could not be cleaned, which stay known here, and UsageError.
+    """
     inventory = request.inventory
     with held(inventory.name, home, verb="down"):
         record = read_record(inventory.name, home)
@@ -55,7 +58,10 @@ def take_down_hosts(request: HostsDown, output: Output, home: Home) -> None:
 
 
 def forget_hosts(inventory: Inventory, home: Home, *, is_agreed: bool) -> None:
-    """Drops what this computer knows. Raises UsageError while hosts may be nodes of it, unless that is agreed to."""
+    """Removes what this computer knows of the cluster.
+
+    Raises UsageError while hosts may be nodes of it, unless a person agreed to that.
+    """
     if read_record(inventory.name, home) is not None and not is_agreed:
         told_nodes = f"{inventory.cluster}: its hosts have the agent and its keys, which only down removes"
         raise UsageError(f"{told_nodes}; --yes forgets it all the same", hint=down_again(inventory))
@@ -63,7 +69,7 @@ def forget_hosts(inventory: Inventory, home: Home, *, is_agreed: bool) -> None:
 
 
 def _tell_and_ask(request: HostsDown, output: Output, home: Home) -> None:
-    """Returns when the person agrees. Raises UsageError."""
+    """Shows what is removed and what stays, and asks. Raises UsageError unless the person agrees."""
     inventory = request.inventory
     named = ", ".join(f"{node.name} ({node.public_ip})" for node in inventory.nodes)
     output.note(
@@ -84,7 +90,7 @@ def _tell_and_ask(request: HostsDown, output: Output, home: Home) -> None:
 
 
 def _clean(inventory: Inventory, record: HostsRecord, output: Output, home: Home) -> list[str]:
-    """Where the hosts are that could not be cleaned: they stay in the record and in the inventory."""
+    """Cleans all hosts; returns the places of those that could not be cleaned, which stay in record and inventory."""
     hosts = (*record.hosts, *record.leaving)
     there = replace(inventory, nodes=nodes_of(inventory.name, hosts))
     requests = {node.slot: remove_request(record.cluster_id) for node in there.nodes}

@@ -1,4 +1,4 @@
-"""An InfiniBand subnet as ibnetdiscover prints it, and below which switches each host is. Pure.
+"""Reads an InfiniBand subnet from ibnetdiscover's output, and finds the switches that each host hangs on. Pure.
 
 The format: rdma-core, infiniband-diags/ibnetdiscover.c (out_switch, out_switch_port, out_ca, out_ca_port) and
 man/ibnetdiscover.8.in.rst, "Topology file format" (2026-11-26).
@@ -17,8 +17,8 @@ from clusterctl.probes.probe import ProbeUnreadable, first_words
 _NODE = re.compile(r'(?:Switch|Ca|Rt)\s+\d+\s+"([SHR]-[0-9a-f]{16})"', re.ASCII)
 """`Switch  36 "S-ec0d9a0300ec8240"`: a node and how many ports it has; then come its links, one on each line."""
 _LINK = re.compile(r'\[\d+\](?:\[ext \d+\])?\s*(?:\((?:0x)?[0-9a-f]+\))?\s*"([SHR]-[0-9a-f]{16})"\[\d+\]', re.ASCII)
-"""`[1] "H-506b4b03003fa9b6"[1](506b4b03003fa9b6)` of a switch, `[1](8f10403960985) "S-0008f10400410015"[6]` of an
-adapter; external ports of a chassis only with --grouping."""
+"""A link: `[1] "H-506b4b03003fa9b6"[1](506b4b03003fa9b6)` below a switch, `[1](8f10403960985) "S-0008f10400410015"[6]`
+below an adapter. `[ext N]`, an external port of a chassis, is printed only with --grouping."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,7 @@ class Fabric:
     """Which nodes of a subnet are linked, as S-GUID (a switch), H-GUID (an adapter) or R-GUID (a router)."""
 
     links: frozenset[tuple[str, str]]
-    """Each in both directions."""
+    """(node, node) for each link, in both directions."""
 
 
 def parse_fabric(text: str) -> Fabric:
@@ -43,11 +43,12 @@ def parse_fabric(text: str) -> Fabric:
 
 
 def switch_paths(fabric: Fabric, adapters: Sequence[Collection[str]]) -> tuple[NetworkPath, ...]:
-    """Where each host is, from the top down; empty if the fabric does not show it. `adapters`: each host's node GUIDs.
+    """Each host's path in the network, from the top down; empty if the fabric does not show the host.
 
-    Three levels: hosts whose leaf switches have a switch above them in common (a pod of a fat tree); hosts that share a
-    leaf switch, like those of a rail-optimised group; hosts with exactly the same leaf switches. So a host with a
-    broken link stays with its neighbours.
+    `adapters`: for each host the node GUIDs of its adapters. A path has three levels: hosts whose leaf switches share a
+    switch above them (a pod of a fat tree); hosts that share a leaf switch, like those of a rail-optimised group; hosts
+    with exactly the same leaf switches. Since sharing one is enough, a host with a broken link stays with its
+    neighbours.
     """
     switches: dict[str, set[str]] = {}
     for node, other in fabric.links:

@@ -42,7 +42,7 @@ class HostsFolder:
 
 
 def hosts_folder(directory: Path) -> HostsFolder | None:
-    """The folder, where its cluster.yaml says `target: hosts`; None for any other."""
+    """The folder, if its cluster.yaml says `target: hosts`; None otherwise."""
     path = directory.expanduser().absolute()
     if not (path / CLUSTER_FILE).is_file() or not is_for_hosts(path / CLUSTER_FILE):
         return None
@@ -50,7 +50,7 @@ def hosts_folder(directory: Path) -> HostsFolder | None:
 
 
 def folder_of(inventory: Inventory) -> HostsFolder:
-    """The folder from which a cluster of hosts was made. Raises UsageError where it is not there any more."""
+    """The folder from which a cluster of hosts was made. Raises UsageError if it is gone, or for something else now."""
     found = None if inventory.stack_dir is None else hosts_folder(Path(inventory.stack_dir))
     if found is None:
         told = f"{inventory.stack_dir} has no {CLUSTER_FILE} with target: hosts any more; put it back"
@@ -59,7 +59,10 @@ def folder_of(inventory: Inventory) -> HostsFolder:
 
 
 def hosts_folder_of(directory: Path | None, cluster: str | None) -> HostsFolder | None:
-    """What `up` and `down` are asked for, where that is hosts; None for anything else, both together too."""
+    """The folder of hosts that `up` is asked to bring up, by its folder or its cluster's name.
+
+    None for anything else, also if both are given.
+    """
     if cluster is None:
         return hosts_folder(Path() if directory is None else directory)
     if directory is not None:
@@ -69,9 +72,10 @@ def hosts_folder_of(directory: Path | None, cluster: str | None) -> HostsFolder 
 
 
 def recorded_cluster(directory: Path | None, cluster: str | None, home: Home) -> Inventory | None:
-    """The cluster of hosts that `down` is asked to end; None for anything else. Its file may be broken by now.
+    """The inventory of the cluster of hosts that `down` is asked to end; None for anything else.
 
-    Raises NothingMatched for a folder of hosts none of which is a node.
+    The folder's cluster.yaml is not needed, so it may be broken or gone. Raises NothingMatched if the folder is for
+    hosts, but this computer knows no node among them.
     """
     if directory is None:
         wanted = find_cluster(home, name=cluster, environ=os.environ) if _is_known(cluster, home) else None
@@ -89,7 +93,7 @@ def recorded_cluster(directory: Path | None, cluster: str | None, home: Home) ->
 
 
 def _is_known(cluster: str | None, home: Home) -> bool:
-    """Whether the name, or the only cluster there is, has an inventory here: else the stack's state is asked."""
+    """Whether an inventory here has this name, or there is only one if no name is given; if not, the state is asked."""
     names = home.cluster_names
     wanted = cluster or os.environ.get(VARIABLE)
     return len(names) == 1 if wanted is None else wanted in names or wanted + HOSTS_SUFFIX in names

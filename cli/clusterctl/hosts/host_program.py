@@ -7,7 +7,7 @@ from importlib.resources import files
 
 PACKAGE = "clusterctl.on_node.host"
 MODULES = ("commands", "mounts")
-"""In the order in which they import each other."""
+"""In an order in which each imports only earlier ones."""
 LOADER = """\
 import sys, types
 for name, text in {texts!r}:
@@ -22,7 +22,7 @@ for name, text in {texts!r}:
 
 @cache
 def host_program() -> str:
-    """For `python3 -c`, with a verb behind it."""
+    """The program's text, for `python3 -c TEXT VERB`."""
     parts = PACKAGE.split(".")
     packages = [(".".join(parts[: depth + 1]), "") for depth in range(len(parts))]
     modules = [(f"{PACKAGE}.{name}", _text(name)) for name in MODULES]

@@ -17,7 +17,7 @@ LOOK_S = 30
 LEAST_ROOM_KIB = 512 * 1024
 """The agent needs less than a MiB; jobs keep their output and the folder that they were started from beside it."""
 MOST_CLOCK_S = 30
-"""Of what this computer says: people compare times of logs, and jobs of deadlines, from several machines."""
+"""How far a host's clock may be from this computer's: people compare times in logs, and jobs compare deadlines."""
 LEAST_PYTHON = (3, 9)
 NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "smb", "smb2", "smb3", "cifs", "lustre", "gpfs", "ceph", "afs", "k-afs", "coda", "panfs", "fhgfs", "v9fs"}
@@ -81,33 +81,36 @@ say end yes
 
 @dataclass(frozen=True, kw_only=True)
 class HostLook:
-    """The answers of one host."""
+    """What one host answered."""
 
     clock_s: int
     """Seconds since 1970."""
     kernel: str
     python: tuple[int, int] | None
-    """Of /usr/bin/python3; None: there is none."""
+    """The version of /usr/bin/python3; None: there is none."""
     sudo_refusal: str | None
-    """Why root's rights are not given without a password; None: they are."""
+    """What sudo says if it does not work without a password; None: it works."""
     has_local_bin: bool
-    """sudo finds programs in /usr/local/bin."""
+    """Whether sudo finds programs in /usr/local/bin."""
     has_systemd: bool
     room_kib: int | None
-    """Free below /var/lib."""
+    """The free space below /var/lib."""
     takes_sshd_files: bool
+    """Whether sshd_config includes the files of sshd_config.d."""
     takes_ssh_files: bool
+    """Whether ssh_config includes the files of ssh_config.d."""
     cluster_id: str | None
-    """Of the cluster whose node it is; None: of none."""
+    """The id of the cluster whose node it is; None: it is no node."""
     has_own_environment: bool
-    """The login user has a ~/.ssh/environment that is not clusterctl's."""
+    """Whether the login user has a ~/.ssh/environment that is not clusterctl's."""
     takes_variables: bool
-    """No file of sshd's says `PermitUserEnvironment no`: what merely holds by default may be changed."""
+    """Whether no file of sshd says `PermitUserEnvironment no`. If none says anything, `no` is the default and can be
+    changed."""
     home_type: str
-    """Of the file system that the login user's home is on, as stat names it; empty where that is not known."""
+    """The type of the file system with the login user's home, as stat names it; empty if it is not known."""
     addresses: tuple[str, ...]
     gpus: int | None
-    """As nvidia-smi lists them; None: a command over SSH finds no nvidia-smi."""
+    """How many GPUs nvidia-smi lists; None: a command over SSH finds no nvidia-smi."""
     active_infiniband: tuple[str, ...]
     """`mlx5_0:1`: ports whose link layer is InfiniBand and whose state is ACTIVE."""
     infiniband: tuple[str, ...]
@@ -117,13 +120,13 @@ class HostLook:
     has_ibnetdiscover: bool
     """Whether root finds the program that lists an InfiniBand subnet's switches."""
     lacking_clients: tuple[str, ...] = ()
-    """Kinds of storage, `nfs` and `lustre`, without a /sbin/mount.KIND."""
+    """The kinds of storage, `nfs` or `lustre`, for which there is no /sbin/mount.KIND."""
     places: Mapping[str, str] = field(default_factory=dict)
     """Path → what is there now: `free`, `ours`, `mounted`, `unit` (of systemd, or in fstab), `link` or `files`."""
 
 
 def parse_look(text: str) -> HostLook:
-    """The look that COMMAND printed. Raises ProbeUnreadable."""
+    """What `COMMAND` printed, parsed. Raises ProbeUnreadable."""
     rows = [line.partition(" ")[::2] for line in text.splitlines() if line.strip()]
     said: Mapping[str, str] = dict(rows)
     if said.get("end") != "yes":
@@ -159,7 +162,7 @@ def parse_look(text: str) -> HostLook:
 
 
 def _version(text: str) -> tuple[int, int] | None:
-    """Raises ValueError."""
+    """`3.11` as (3, 11); None for an empty text. Raises ValueError."""
     if not text:
         return None
     major, minor = text.split(".")
@@ -172,9 +175,9 @@ LOOK = Probe(name="host", meaning="what a node needs of a host", command=COMMAND
 def hindrances(
     look: HostLook, config: HostsConfig, slot: int, *, cluster_id: str, began_s: float, ended_s: float
 ) -> list[str]:
-    """Why this host cannot be node `slot`, each with what was seen and what helps; empty when it can. Pure.
+    """Why this host cannot be node `slot`, a sentence for each reason; empty if it can. Pure.
 
-    `began_s` and `ended_s`: between them, by this computer's clock, the host was looked at.
+    `began_s`, `ended_s`: the Unix times, by this computer's clock, between which the host was looked at.
     """
     return [
         *_without_our_needs(look),
@@ -186,7 +189,7 @@ def hindrances(
 
 
 def look_command(config: HostsConfig) -> str:
-    """The command line of the look; each mount is looked at as well."""
+    """The command line of the look, which also looks at each mount that cluster.yaml has."""
     storage = [word for row in config.storage for word in (row.mount, row.kind)]
     return f"exec {shlex.join(['sh', '-c', COMMAND, 'look', *storage])}"
 
@@ -227,7 +230,7 @@ def _taken(look: HostLook, cluster_id: str) -> list[str]:
 
 
 def _wrong_clock(clock_s: int, began_s: float, ended_s: float) -> list[str]:
-    # Hosts are looked at side by side: when one answered is known no closer than from the first to the last.
+    # Hosts are looked at in parallel: all that is known of when one answered is that it was between these two times.
     wrong_by = clock_s - min(max(clock_s, began_s), ended_s)
     if abs(wrong_by) <= MOST_CLOCK_S:
         return []

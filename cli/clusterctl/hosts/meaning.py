@@ -1,4 +1,7 @@
-"""What a cluster of hosts comes to: its inventory, and each node's plan and files. Pure."""
+"""Works out from the configuration and the record of a cluster of hosts its inventory and each node's plan and files.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +25,12 @@ from clusterctl.hosts.record import HostsRecord, RecordedHost
 NO_END = datetime(2099, 12, 31, 23, 59, 59, tzinfo=UTC)
 """Every node and inventory has a deadline; for hosts it is one that never comes, so that nobody is warned."""
 TYPES = {"nfs": ("nfs", "nfs4"), "lustre": ("lustre", "lustre")}
-"""What mount(8) calls each kind, and what the kernel may show instead (nfs(5): version 4 is a type of its own)."""
+"""Kind → (its type for mount(8), the type that the kernel may show instead); nfs(5): version 4 is a type of its own."""
 NO_END_REASON = "nothing ends hosts"
 
 
 def hosts_inventory(config: HostsConfig, record: HostsRecord, *, folder: Path) -> Inventory:
-    """The cluster as every verb sees it."""
+    """The cluster's inventory, from which every verb learns of it."""
     price = config.price_usd_per_hour
     return Inventory(
         name=record.name,
@@ -57,13 +60,13 @@ def hosts_inventory(config: HostsConfig, record: HostsRecord, *, folder: Path) -
 
 
 def nodes_of(name: str, hosts: Sequence[RecordedHost], ranks: Sequence[int] = ()) -> tuple[InventoryNode, ...]:
-    """The rows of the inventory for these machines; without `ranks` a rank is its slot."""
+    """The inventory's rows for these machines, by slot. `ranks`: the rank of each slot; empty: its number."""
     ranks = ranks or range(len(hosts))
     return tuple(_node(name, slot, ranks[slot], host) for slot, host in enumerate(hosts))
 
 
 def node_plans(config: HostsConfig, record: HostsRecord) -> tuple[NodePlan, ...]:
-    """The facts that each host gets, by slot; the order of ranks comes with the membership."""
+    """The plan that each host gets, by slot. Its rank is only provisional: the ranks come with the membership."""
     return tuple(
         NodePlan(
             cluster=record.name,
@@ -92,7 +95,7 @@ def node_plans(config: HostsConfig, record: HostsRecord) -> tuple[NodePlan, ...]
 
 
 def mounts_of(config: HostsConfig) -> tuple[MountPlan, ...]:
-    """What every host mounts, as the agent takes it."""
+    """What every host mounts, in the form that the agent reads."""
     return tuple(
         MountPlan(
             path=row.mount,
@@ -107,7 +110,7 @@ def mounts_of(config: HostsConfig) -> tuple[MountPlan, ...]:
 
 
 def install_request(config: HostsConfig, record: HostsRecord, slot: int) -> bytes:
-    """What `on_node/host` is given to make the slot's machine a node."""
+    """The JSON that `on_node/host` gets to make the machine of this slot a node."""
     plan = node_plans(config, record)[slot]
     seed = bytes.fromhex(record.seed)
     key = node_key(seed)
@@ -132,7 +135,7 @@ def install_request(config: HostsConfig, record: HostsRecord, slot: int) -> byte
 
 
 def with_membership(config: HostsConfig, record: HostsRecord) -> HostsRecord:
-    """The record with a generation more where its nodes are to be told something new."""
+    """The record, with the next generation if there is something new to tell its nodes."""
     content: dict[str, object] = {
         "addresses": addresses(record.hosts),
         "env": dict(config.env),
@@ -147,7 +150,7 @@ def with_membership(config: HostsConfig, record: HostsRecord) -> HostsRecord:
 
 
 def addresses(hosts: Sequence[RecordedHost]) -> str:
-    """The addresses of all slots as the agent takes them (node/environment.py, `address`)."""
+    """The addresses of all slots, in the form that the agent reads (node/environment.py, `address`)."""
     if len(hosts) > 1:
         return ",".join(host.private_ip for host in hosts)
     return hosts[0].private_ip + ("/128" if ":" in hosts[0].private_ip else "/32")

@@ -1,4 +1,4 @@
-"""`clusterctl plan` of `target: hosts`: what the file means, as a person and as a program reads it. Nobody is asked."""
+"""`clusterctl plan` of `target: hosts`: shows what the file means, as text or JSON. No host is asked."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def plan_hosts(folder: HostsFolder, output: Output, home: Home, *, as_json: bool
 
 
 def hosts_plan_text(config: HostsConfig, inventory: Inventory, *, now: datetime) -> str:
-    """The whole plan: nodes, their machines, what is done on them, the price, and that caps are advice here. Pure."""
+    """The whole plan as text: nodes, their machines, what is done on them, the price, and when use should end. Pure."""
     rows = [
         [node.name, str(node.rank), _place(node), node.private_ip, _key(node.host_public_key)]
         for node in inventory.nodes
@@ -43,7 +43,7 @@ def hosts_plan_text(config: HostsConfig, inventory: Inventory, *, now: datetime)
 
 
 def plan_lines(inventory: Inventory) -> list[str]:
-    """`lab@hosts · 2 × host · 16 × H100 · $12.00/h`."""
+    """The plan's first line: `lab@hosts · 2 × host · 16 × H100 · $12.00/h · nothing ends these hosts`."""
     price = "cost unknown" if inventory.usd_per_hour is None else f"{usd(inventory.usd_per_hour)}/h"
     return [f"{inventory.cluster} · {hardware(inventory)} · {price} · nothing ends these hosts"]
 
@@ -68,7 +68,7 @@ def warnings(config: HostsConfig) -> list[str]:
 
 
 def advice_lines(inventory: Inventory, now: datetime) -> list[str]:
-    """That nothing ends the hosts, and until when their use is meant to last, below the plan's lines."""
+    """The lines below the plan's: until when the hosts are meant to be used, since nothing ends them."""
     return [f"  {line}" for line in advice(inventory, now)]
 
 
@@ -112,6 +112,6 @@ def _read_only(row: HostStorageConfig) -> str:
 
 
 def _key(line: str) -> str:
-    """`ssh-ed25519 …x4Qk`: enough to tell two apart."""
+    """A host key shortened to `ssh-ed25519 …` and its last eight characters, enough to tell two keys apart."""
     kind, _, text = line.partition(" ")
     return f"{kind} …{text[-8:]}"

@@ -1,4 +1,4 @@
-"""`ranks: topology` of hosts: the InfiniBand subnet is discovered once, and the order is kept in the record."""
+"""`ranks: topology` of hosts: has a host discover the InfiniBand subnet, and orders the ranks by its switches."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from clusterctl.text.quantities import count
 FABRIC_S = 120.0
 """How long a host may take to discover its subnet; ten thousand ports take tens of seconds."""
 MOST_TRIES = 3
-"""How many hosts are asked before the order stays as it is: the first may have a broken adapter."""
+"""How many hosts are asked, since the first may have a broken adapter; if all fail, the order stays as it is."""
 PACKAGE = "infiniband-diags"
-"""On Debian and Ubuntu as on Red Hat's systems (packages.debian.org, rdma-core.spec; 2026-11-26)."""
+"""It has this name on Debian and Ubuntu and on Red Hat's systems (packages.debian.org, rdma-core.spec; 2026-11-26)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Discovered:
-    """The subnet as a host sees it."""
+    """The subnet, as one host discovered it."""
 
     name: str
     """The node that discovered it."""
@@ -44,12 +44,12 @@ class Discovered:
 
 
 def is_order_wanted(config: HostsConfig, record: HostsRecord, *, is_asked: bool) -> bool:
-    """Whether the ranks have to be ordered now: once, and whenever a person asks."""
+    """Whether to order the ranks now, with `ranks: topology`: if that was never done, or a person asks for it."""
     return config.ranks == "topology" and (is_asked or not record.ranks)
 
 
 def refuse_host_reorder(config: HostsConfig, folder: HostsFolder, *, is_asked: bool) -> None:
-    """Raises UsageError when an order is asked for and there is none to be made anew."""
+    """Raises UsageError for --reorder-ranks if cluster.yaml does not say `ranks: topology`."""
     if is_asked and config.ranks != "topology":
         source = f"{folder.typed}/cluster.yaml"
         told = f"--reorder-ranks: a rank is its slot's number here; write ranks: topology in {source} for another order"
@@ -59,7 +59,7 @@ def refuse_host_reorder(config: HostsConfig, folder: HostsFolder, *, is_asked: b
 def ordered_hosts(
     inventory: Inventory, looks: Mapping[int, HostLook], keys: LoginKeys, folder: HostsFolder
 ) -> RankOrder:
-    """The order by switches, or the present one and why it stays. Asks the first hosts that have ibnetdiscover."""
+    """The order of ranks by switches; if no host can show the subnet, the present order and why it stays."""
     before = tuple(node.rank for node in inventory.nodes)
     names = [node.name for node in inventory.nodes]
     adapters = [looks[node.slot].adapters for node in inventory.nodes]
@@ -78,7 +78,7 @@ def order_by_switch(
     *,
     folder: HostsFolder,
 ) -> RankOrder:
-    """The order of ranks in which hosts of one leaf switch are neighbours. Pure."""
+    """The order of ranks in which hosts that share leaf switches are neighbours; else the present one and why. Pure."""
     paths = switch_paths(found.fabric, adapters)
     if not all(paths):
         why = f"ibnetdiscover on {found.name} shows no switch at the adapters of {names[paths.index(())]}"
@@ -95,7 +95,7 @@ def _as_they_were(why: str, folder: HostsFolder) -> str:
 
 
 def _discovered(inventory: Inventory, looks: Mapping[int, HostLook], keys: LoginKeys) -> Discovered | str:
-    """The subnet, or why no host can show it."""
+    """The subnet, from the first host that can discover it; or why none can."""
     able = [node for node in inventory.nodes if looks[node.slot].has_ibnetdiscover]
     if not able:
         return f"no host has ibnetdiscover, which is in the package {PACKAGE}"
@@ -119,7 +119,7 @@ def _discovered(inventory: Inventory, looks: Mapping[int, HostLook], keys: Login
 
 
 def no_subnet(result: NodeResult) -> str:
-    """Why a host's answer is no subnet."""
+    """Why a host did not give a subnet, for a result that failed or was cut short."""
     if result.failure is not None:
         return result.failure.told_under(result.name)
     if result.is_ok:
@@ -129,7 +129,10 @@ def no_subnet(result: NodeResult) -> str:
 
 
 def discovery_line(look: HostLook) -> str:
-    """The command, whose output has no comments: by a port that carries data, as root, who alone may open umad*."""
+    """The line that prints the subnet without comments.
+
+    It uses an active port if there is one, and runs as root, because only root may open the umad devices.
+    """
     device, _, port = (look.active_infiniband or look.infiniband)[0].partition(":")
     discover = shlex.join(["sudo", "-n", "ibnetdiscover", "-C", device, "-P", port])
     return f"said=$({discover}) || exit; printf '%s\\n' \"$said\" | sed 's/[[:space:]]*#.*//'"

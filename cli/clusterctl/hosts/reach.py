@@ -1,4 +1,7 @@
-"""Looks at hosts, makes them nodes, and takes that back: each over SSH, by the declared host key, all at once."""
+"""Looks at hosts, makes them nodes, and takes that back, on all of them in parallel.
+
+All of it goes over SSH, and each host has to have the host key that was declared.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +26,12 @@ from clusterctl.ssh.results import NodeResult
 
 CONNECT_S = 15.0
 CHANGE_S = 120.0
-"""Some files and a unit; stopping jobs takes longest."""
+"""How long a change may take: it writes some files and a unit; stopping jobs takes longest."""
 MOST_AT_A_TIME = 16
 
 
 def look_at_hosts(inventory: Inventory, config: HostsConfig, keys: LoginKeys) -> Mapping[int, HostLook | str]:
-    """Slot → what the host is like, or why that is not known. Nothing is changed on any."""
+    """Slot → what the look at the host found, or why it failed. Nothing is changed on the hosts."""
     results = run_on_nodes(
         inventory,
         inventory.nodes,
@@ -40,7 +43,10 @@ def look_at_hosts(inventory: Inventory, config: HostsConfig, keys: LoginKeys) ->
 
 
 def change_hosts(verb: str, inventory: Inventory, requests: Mapping[int, bytes], keys: LoginKeys) -> dict[int, str]:
-    """Slot → why `install` or `remove` did not succeed there; empty when all did. `requests`: what each is given."""
+    """Runs `install` or `remove` on the hosts; returns slot → why it failed there, empty if all succeeded.
+
+    `requests`: slot → what the program there gets on stdin; other slots are left alone.
+    """
     line = shlex.join(["sudo", "-n", "/usr/bin/python3", "-ISc", host_program(), verb])
 
     def change(node: InventoryNode) -> str | None:
@@ -56,14 +62,14 @@ def change_hosts(verb: str, inventory: Inventory, requests: Mapping[int, bytes],
 
     nodes = [node for node in inventory.nodes if node.slot in requests]
     load()  # before there are threads
-    # Each is given something else, and a fan-out gives all the same: so there is one for each host.
+    # Each host gets another stdin, and a fan-out sends the same to all, so each host has a fan-out of its own.
     with ThreadPoolExecutor(max_workers=MOST_AT_A_TIME) as pool:
         answers = dict(zip((node.slot for node in nodes), pool.map(change, nodes), strict=True))
     return {slot: why for slot, why in answers.items() if why is not None}
 
 
 def remove_request(cluster_id: str) -> bytes:
-    """What `on_node/host` is given to take back all that it wrote."""
+    """The JSON that `on_node/host` gets to remove all that it wrote."""
     return json.dumps({"cluster_id": cluster_id}).encode()
 
 

@@ -1,7 +1,7 @@
-"""What this computer keeps of a cluster of hosts, beside its inventory: who it is, and whose machines are its nodes.
+"""What this computer keeps of a cluster of hosts, besides its inventory: its identity, and its nodes' machines.
 
-There is no state of Pulumi's: nothing is made that a provider could make. The seed is a secret, so the file is its
-owner's alone. Without the file the hosts can be cleaned by hand only (docs/hosts.md).
+There is no Pulumi state, since nothing is made that a provider could make. The seed is a secret, so only its owner can
+read the file. Without the file, hosts can only be cleaned by hand (docs/hosts.md).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from clusterctl_infra.strict_json import Fields, NotAsExpected, parsed_object, s
 from clusterctl.home import Home
 
 VERSION = 1
-"""Of the file; another one is refused."""
+"""The version of the file's format; any other is refused."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,13 +41,13 @@ class RecordedHost:
     private_ip: str
     host_key: str
     port: int = SSH_PORT
-    """Of its SSH server, for this computer."""
+    """The port of its SSH server, for this computer."""
     private_port: int = SSH_PORT
-    """Of its SSH server, for the other hosts."""
+    """The port of its SSH server, for the other hosts."""
 
     @property
     def place(self) -> str:
-        """`10.1.0.5`, and `10.1.0.5:2222` at another port than the usual one."""
+        """`10.1.0.5`, or `10.1.0.5:2222` if its port is not the usual one."""
         return place(self.address, self.port)
 
 
@@ -61,11 +61,11 @@ class HostsRecord:
     """64 hex digits; from it the nodes' key and the barrier's secret derive."""
     started_at: str
     generation: int
-    """Of the membership that was last handed out; 0 before the first."""
+    """The generation of the membership that nodes were told last; 0 before the first."""
     content: str
-    """A hash of what that membership says but for its generation; the same content needs no new one."""
+    """A hash of what that membership says, without its generation: if it stays the same, no new one is needed."""
     hosts: tuple[RecordedHost, ...]
-    """By slot: every machine on which something of this cluster may be."""
+    """By slot: the machines that are nodes, or on which something of this cluster may still be."""
     leaving: tuple[RecordedHost, ...] = ()
     """Machines that were taken out of the list and have not been cleaned yet."""
     ranks: tuple[int, ...] = ()
@@ -88,7 +88,7 @@ class HostsRecord:
 
 
 def new_record(config: HostsConfig, *, now: datetime) -> HostsRecord:
-    """The record of a cluster that is yet to be made."""
+    """The record of a new cluster without hosts, with an id and a seed of its own."""
     return HostsRecord(
         name=config.name,
         cluster_id=secrets.token_hex(6),
@@ -113,7 +113,7 @@ def recorded_host(config: HostsConfig, slot: int) -> RecordedHost:
 
 
 def wanted_record(config: HostsConfig, before: HostsRecord) -> HostsRecord:
-    """The record with the hosts that cluster.yaml has now; who was one before and is none now, leaves."""
+    """The record with the hosts that cluster.yaml has now; those that are in it no longer become `leaving`."""
     hosts = tuple(recorded_host(config, slot) for slot in range(len(config.hosts)))
     left = {host.host_key: host for host in (*before.leaving, *before.hosts)}
     for host in hosts:
@@ -123,13 +123,13 @@ def wanted_record(config: HostsConfig, before: HostsRecord) -> HostsRecord:
 
 
 def new_slots(before: HostsRecord | None, after: HostsRecord) -> tuple[int, ...]:
-    """The slots whose hosts were no nodes before, by their host keys: one with a new address is not new."""
+    """The slots whose hosts were no nodes before. A host is known by its host key, so it may get a new address."""
     known = set() if before is None else {host.host_key for host in before.hosts}
     return tuple(slot for slot, host in enumerate(after.hosts) if host.host_key not in known)
 
 
 def read_record(name: str, home: Home) -> HostsRecord | None:
-    """The record of the cluster called so; None without one. Raises ClusterctlError for one that cannot be read."""
+    """The record of the cluster with this name; None without one. Raises ClusterctlError if it cannot be read."""
     path = _file(name, home)
     try:
         row = parsed_object(path.read_bytes())
@@ -152,14 +152,14 @@ def read_record(name: str, home: Home) -> HostsRecord | None:
 
 
 def write_record(record: HostsRecord, home: Home) -> None:
-    """Keeps the record, on the disk when this returns."""
+    """Writes the record; it is safely on the disk when this returns."""
     path = _file(record.name, home)
     make_private_folder(path.parent)
     put_in_place(path, json.dumps({"version": VERSION, **dataclasses.asdict(record)}, indent=1) + "\n")
 
 
 def keep_inventory(inventory: Inventory, home: Home) -> None:
-    """The file that every verb reads."""
+    """Writes the inventory, which every verb reads."""
     make_private_folder(home.inventory_dir)
     text = json.dumps(inventory_to_json(inventory), indent=1) + "\n"
     put_in_place(home.inventory_file(inventory.cluster), text)
@@ -176,7 +176,10 @@ def forget_record(name: str, home: Home) -> None:
 
 @contextlib.contextmanager
 def held(name: str, home: Home, *, verb: str) -> Iterator[None]:
-    """Nobody else changes the cluster from this computer meanwhile. Raises UsageError where somebody does."""
+    """Holds the cluster's lock, so that no other command on this computer changes it within the block.
+
+    Raises UsageError if another command holds it.
+    """
     path = _file(name, home).with_suffix(".lock")
     make_private_folder(path.parent)
     with open(path, "a", opener=private_opener, encoding="utf-8") as lock:
@@ -212,12 +215,12 @@ def _hosts_in(rows: Iterable[Fields]) -> tuple[RecordedHost, ...]:
 
 
 def _port_in(row: Fields, key: str) -> int:
-    """SSH's usual one in a record that was written before there were other ports."""
+    """The port in a row of the record; SSH's usual one if the record is from before ports could be chosen."""
     return row.whole(key, low=1, high=HIGHEST_PORT) if row.has(key) else SSH_PORT
 
 
 def _ranks_in(row: Fields) -> tuple[int, ...]:
-    """Empty in a record that was written before ranks could be ordered."""
+    """The ranks in the record; empty if it is from before ranks could be ordered. Raises NotAsExpected."""
     found = row.row.get("ranks") or []
     if not isinstance(found, list) or not is_rank_order(found):
         raise NotAsExpected(f"ranks is {shortened(found)}, which is not one rank for each slot, 0 for slot 0")

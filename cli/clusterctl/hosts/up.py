@@ -1,4 +1,4 @@
-"""`clusterctl up` of `target: hosts`: existing machines become nodes, once all of them can."""
+"""`clusterctl up` of `target: hosts`: makes existing machines nodes, if all of them can be nodes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from clusterctl.text.next_commands import down_again, up_again
 from clusterctl.text.quantities import count
 
 READY_S = 120.0
-"""An agent's start on a machine that runs takes seconds."""
+"""How long nodes may take without mounts and hooks: the agent starts within seconds, as the machine runs already."""
 MOUNT_S = 240.0
 """How long the agent tries to mount (`MOUNTED_TIMEOUT_S` of node/mounts.py)."""
 PHASE_S = 60.0
@@ -61,12 +61,16 @@ class HostsUp:
     is_forced: bool
     as_json: bool
     reorders_ranks: bool
-    """`--reorder-ranks`: the order that was made once is made anew."""
+    """`--reorder-ranks`: whether the ranks are ordered again."""
     ready_timeout_s: float | None
 
 
 def bring_up_hosts(request: HostsUp, output: Output, home: Home) -> None:
-    """Makes the hosts nodes, and tells them of each other. Raises HostsUnfit before anything is changed."""
+    """Makes the hosts nodes, tells them of each other, and waits until they are ready.
+
+    Raises HostsUnfit before anything is changed if a host cannot be a node, and later if the agent could not be
+    installed; SomeNodesFailed if nodes are not ready in time; UsageError.
+    """
     config = request.folder.config()
     refuse_host_reorder(config, request.folder, is_asked=request.reorders_ranks)
     with held(config.name, home, verb="up"):
@@ -96,7 +100,7 @@ def bring_up_hosts(request: HostsUp, output: Output, home: Home) -> None:
 
 
 def _refuse_other_folder(folder: HostsFolder, name: str, home: Home) -> None:
-    """Raises UsageError where another folder has a cluster of this name: its hosts would leave."""
+    """Raises UsageError if another folder has a cluster of this name, whose hosts would have to leave it."""
     known = inventory_here(home, name + HOSTS_SUFFIX)
     if known is None or known.stack_dir in (None, str(folder.path)):
         return
@@ -106,7 +110,7 @@ def _refuse_other_folder(folder: HostsFolder, name: str, home: Home) -> None:
 
 
 def _fit_hosts(config: HostsConfig, record: HostsRecord, inventory: Inventory, keys: LoginKeys) -> dict[int, HostLook]:
-    """What each host is like. Raises HostsUnfit with everything that keeps any from being a node."""
+    """Looks at all hosts: slot → what was found. Raises HostsUnfit with every reason why a host cannot be a node."""
     began_s = time.time()
     seen = look_at_hosts(inventory, config, keys)
     ended_s = time.time()
@@ -131,7 +135,7 @@ def _fit_hosts(config: HostsConfig, record: HostsRecord, inventory: Inventory, k
 def _refuse_lost_jobs(
     request: HostsUp, config: HostsConfig, before: HostsRecord | None, after: HostsRecord, home: Home
 ) -> None:
-    """Raises UsageError where a job runs on a host that leaves, or gets another slot or another `private_ip`."""
+    """Raises UsageError if a job runs on a host that leaves, or gets another slot or `private_ip`; not with --force."""
     if before is None or request.is_forced:
         return
     stays = [(host.host_key, host.private_ip) for host in after.hosts]
@@ -146,7 +150,7 @@ def _refuse_lost_jobs(
 
 
 def _agree(request: HostsUp, before: HostsRecord | None, record: HostsRecord, output: Output) -> None:
-    """Returns when the person agrees to the changes on these hosts. Raises UsageError."""
+    """Asks, if there are changes on the hosts to agree to. Raises UsageError unless the person agrees."""
     new = new_slots(before, record)
     is_other_work = before is not None and record.work not in ("", before.work)
     if request.is_agreed or not (new or record.leaving or is_other_work):
@@ -163,7 +167,7 @@ def _agree(request: HostsUp, before: HostsRecord | None, record: HostsRecord, ou
 
 
 def _keep(record: HostsRecord, inventory: Inventory, home: Home) -> None:
-    """Record and inventory, before any host is touched: a half-made cluster can be reached and ended."""
+    """Writes record and inventory; before any host is changed, so that a half-made cluster can be reached and ended."""
     write_record(record, home)
     keep_inventory(inventory, home)
 
@@ -186,7 +190,10 @@ def _keep_output(
 def _without_leaving(
     config: HostsConfig, request: HostsUp, record: HostsRecord, keys: LoginKeys, output: Output
 ) -> HostsRecord:
-    """The record without the hosts that left and are clean; the others stay in it, and the next command tries again."""
+    """Cleans the hosts that leave, and returns the record without them.
+
+    Those that could not be cleaned stay in it, and the next command tries again.
+    """
     if not record.leaving:
         return record
     there = hosts_inventory(config, replace(record, hosts=record.leaving), folder=request.folder.path)
@@ -205,7 +212,10 @@ def _install(
     keys: LoginKeys,
     home: Home,
 ) -> None:
-    """The agent and its files on all hosts; where one fails, none that was none before is left a node."""
+    """Installs the agent and its files on all hosts. Raises HostsUnfit if that fails on one of them.
+
+    Then it is removed again from all hosts that were no nodes before.
+    """
     write_record(record, home)
     inventory = hosts_inventory(config, record, folder=request.folder.path)
     failed = change_hosts(
@@ -228,7 +238,7 @@ def _install(
 
 
 def _after_failure(config: HostsConfig, request: HostsUp, record: HostsRecord, home: Home) -> None:
-    """Only what has something of the cluster stays known."""
+    """Writes record and inventory with the hosts that are still in `record`; if there are none, removes both."""
     if not record.hosts and not record.leaving:
         forget_record(record.name, home)
         return
@@ -239,12 +249,12 @@ def _after_failure(config: HostsConfig, request: HostsUp, record: HostsRecord, h
 def _wait(
     request: HostsUp, config: HostsConfig, record: HostsRecord, inventory: Inventory, home: Home, output: Output
 ) -> None:
-    """Returns when all nodes are ready and have the membership. Raises SomeNodesFailed."""
+    """Waits until all nodes are ready and have the membership. Raises SomeNodesFailed if some are not in time."""
     watch = ReadyWatch(home.inventory_file(inventory.cluster), changed=_teller(output))
     try:
         for node in inventory.nodes:
             watch.start(node.slot, node.name)
-        # Who may log in is the owner's matter, so the membership says nothing of that.
+        # Who may log in is decided by the hosts' owner, so the membership says nothing of it.
         where = addresses(record.hosts)
         watch.settle(membership_file(inventory, slot_cidr=where, env=config.env, authorized_keys=None))
         patience = patience_of_hosts(config, timeout_s=request.ready_timeout_s)
@@ -271,9 +281,9 @@ def _wait(
 
 
 def patience_of_hosts(config: HostsConfig, *, timeout_s: float | None) -> Patience:
-    """How long nodes may take: their start, mounts, and each hook before they are ready up to the hook's own limit.
+    """How long nodes may take until they are ready: for their start, for mounts, and for each hook up to its own limit.
 
-    `timeout_s`: a person's own instead; None: there is none.
+    `timeout_s`: the time that a person allowed instead; None: none was given.
     """
     if timeout_s is not None:
         return Patience(usual_s=timeout_s)

@@ -1,4 +1,4 @@
-"""A job that somebody watches: its output shown as it comes, its end told, and what Ctrl-C means meanwhile."""
+"""A job that somebody watches: shows its output as it comes, says how it ended, and decides what Ctrl-C does."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from clusterctl.output import Output
 
 DETACHED = 0
 HUNG_UP = 128 + signal.SIGHUP
-"""Nobody was told how the job ended: a script that goes on after a success does not."""
+"""Not 0: nobody was told how the job ended, so a script that goes on only after a success must stop."""
 
 
 class HungUp(Exception):
-    """SIGHUP: the terminal or the session is gone, the job is not."""
+    """Raised on SIGHUP: the terminal or the session is gone, and the job goes on without it."""
 
 
 class Attached:
-    """One job on the screen."""
+    """Shows one job on the screen until it has ended."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Attached:
         *,
         keep: Callable[[JobState], None],
     ) -> None:
-        """`keep` brings the job's files here once it has ended."""
+        """`keep` is called with the job's last state once it has ended, to bring its files to this computer."""
         self._keep = keep
         self._nodes = nodes
         self._members = members
@@ -47,7 +47,10 @@ class Attached:
         self._name = str(spec["job"])
 
     def watch(self, output: Output, *, as_json: bool, is_shown: bool = True, has_names: bool = False) -> int:
-        """Until the job has ended: its exit code; 0 where the person goes and the job goes on, 129 after SIGHUP."""
+        """Shows the job until it has ended, and returns its exit code.
+
+        Returns 0 when the person leaves and the job goes on, and 129 after SIGHUP. `is_shown` False: no output lines.
+        """
         following = JobFollowing(self._nodes, self._members, job=self._name, attempt=int(self._spec["attempt"]))
         items = following.items()
         with signals_as_exceptions(is_at_terminal=output.can_ask):
@@ -59,7 +62,7 @@ class Attached:
                 except HungUp:
                     return HUNG_UP
                 except KeyboardInterrupt:
-                    # A generator that was interrupted has ended: what it has is asked for anew.
+                    # An interrupted generator has ended, so a new one takes what is still in the queue.
                     items = following.next_items()
                     if not self._cancels(output):
                         output.note(f"{self._name} goes on\n  next: clusterctl job attach {self._name}")
@@ -76,7 +79,10 @@ class Attached:
         return 255 if state.exit_code is None else state.exit_code
 
     def _cancels(self, output: Output) -> bool:
-        """Whether Ctrl-C, or SIGTERM where nobody is at a terminal, is to cancel the job; then it is on its way."""
+        """After Ctrl-C (or SIGTERM without a terminal): asks, and unless the person says no, cancels the job.
+
+        Returns whether the nodes were told to cancel it.
+        """
         if output.can_ask:
             try:
                 if not output.confirm(f"\n{self._name}: cancel the job? No leaves it running."):
@@ -109,7 +115,7 @@ class Attached:
 def kept_attached(
     nodes: JobNodes, members: tuple[InventoryNode, ...], spec: Mapping[str, Any], output: Output
 ) -> Attached:
-    """A job on the screen whose output is kept on this computer when it has ended; where that fails it is said."""
+    """An `Attached` that keeps the job's output on this computer when it has ended, and says so if that fails."""
 
     def keep(state: JobState) -> None:
         try:
@@ -123,15 +129,15 @@ def kept_attached(
 
 
 def has_ranks(spec: Mapping[str, Any]) -> bool:
-    """Whether a node has several ranks, so that lines say which one's they are."""
+    """Whether a node has several ranks, so that each line has to name its rank."""
     return any(int(member["nproc"]) > 1 for member in spec["members"])
 
 
 @contextmanager
 def signals_as_exceptions(*, is_at_terminal: bool) -> Iterator[None]:
-    """SIGHUP leaves the job; SIGTERM is Ctrl-C where nobody is at a terminal.
+    """Within this block SIGHUP raises HungUp; without a terminal SIGTERM and SIGINT raise KeyboardInterrupt.
 
-    What this process was started to ignore it ignores: SIGHUP under nohup, SIGINT in a script's background.
+    A signal that this process was started to ignore stays ignored: SIGHUP under nohup, SIGINT in a script's background.
     """
 
     def hang_up(number: int, frame: FrameType | None) -> None:

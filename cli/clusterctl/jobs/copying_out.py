@@ -1,4 +1,7 @@
-"""`clusterctl job cp`: files out of a job's own folder; all that was asked for of a node comes here, or nothing."""
+"""`clusterctl job cp`: copies files out of a job's own folder.
+
+What a node sends is put in place only after all of it has arrived and was unpacked.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ NOT_IN_PLACE = "not all was put in place"
 
 @dataclass(frozen=True, kw_only=True)
 class CopyRequest:
-    """Which files, from where to where."""
+    """Which files to copy, and the folder here that they go to."""
 
     job: JobState
     members: tuple[InventoryNode, ...]
@@ -31,11 +34,14 @@ class CopyRequest:
     """Below the job's own folder."""
     target: Path
     most_bytes: int
-    """Of one node."""
+    """The most to take from one node."""
 
 
 def copy_out(request: CopyRequest, nodes: JobNodes, output: Output) -> int:
-    """0, or the exit code of failure; of several nodes each gets a folder with its name. Raises ClusterctlError."""
+    """Copies the files and returns 0, or the exit code of a failure. Raises ClusterctlError.
+
+    When several nodes are asked, each gets a folder with its name below the target.
+    """
     try:
         told = _copied(request, nodes)
     except OSError as e:
@@ -45,7 +51,7 @@ def copy_out(request: CopyRequest, nodes: JobNodes, output: Output) -> int:
 
 
 def _copied(request: CopyRequest, nodes: JobNodes) -> list[Fetched]:
-    """What came of each node. Raises OSError where there is no place for it here."""
+    """What came from each node. Raises OSError where it cannot be written here."""
     job, target = request.job, request.target
     members = request.members[:1] if job.spec.get("shared") else request.members
     with staging_folder(target) as staging:
@@ -61,7 +67,10 @@ def _copied(request: CopyRequest, nodes: JobNodes) -> list[Fetched]:
 
 
 def placed(each: Fetched, staging: Path, target: Path) -> Fetched:
-    """What came of a node, which is in its target now if all of it came; with what was left out on the way there."""
+    """Moves a node's files from `staging` into the target, if all of them came.
+
+    Returns what came from the node, with the names that were left out while moving, or the error that stopped it.
+    """
     if each.error is not None:
         return each
     try:

@@ -1,4 +1,7 @@
-"""Before a cluster's nodes end: the output of their jobs comes to this computer. Never a reason to keep what bills."""
+"""Brings the output of jobs to this computer before their nodes are ended.
+
+A failure here never keeps a node running: the node costs money.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ KEEP_S = 60.0
 
 
 def keep_all(inventory: Inventory, home: Home) -> list[str]:
-    """Fetches the output of jobs that is not here yet; returns the lines to show."""
+    """Fetches the jobs' output that is not here yet, and returns the lines to show. Raises nothing."""
     began_s = time.monotonic()
     try:
         nodes = JobNodes(inventory=inventory, keys=usable_keys(inventory, home), deadlines=Deadlines.within(CONNECT_S))
@@ -45,7 +48,7 @@ def keep_all(inventory: Inventory, home: Home) -> list[str]:
 
 
 def is_here(job: JobState, inventory: Inventory, home: Home) -> bool:
-    """Whether the job's output came here after the job had ended, from all of its nodes."""
+    """Whether the job has ended, its files were kept after that, and each of its nodes has a folder here."""
     here = kept_job(home, inventory.cluster, job.name)
     if here is None or here.state.spec.get("cluster_id") != inventory.cluster_id or not job.is_over:
         return False

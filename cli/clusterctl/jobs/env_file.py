@@ -10,12 +10,13 @@ from clusterctl_infra.errors import ConfigError, UsageError
 HINT = "clusterctl run --help"
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 SECRET = re.compile(r"(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS|KEY)(?:_|$)", re.IGNORECASE)
-"""A part of a name: what it names is treated as a secret. `HF_TOKEN`, `AWS_SECRET_ACCESS_KEY`, not `TOKENIZERS`."""
+"""Finds the part of a variable's name that makes it a secret: in `HF_TOKEN` and `AWS_SECRET_ACCESS_KEY`, not in
+`TOKENIZERS`."""
 MOST_BYTES = 256 * 1024
 
 
 def read_env_file(path: Path | None) -> tuple[dict[str, str], dict[str, str]]:
-    """The variables, and beside them those whose names say that they are secrets. Raises UsageError, ConfigError."""
+    """(variables, secrets): the secrets are those whose names say so. Raises UsageError, ConfigError."""
     if path is None:
         return {}, {}
     try:
@@ -35,7 +36,10 @@ def read_env_file(path: Path | None) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def parse_env_file(text: str) -> tuple[dict[str, str], list[str]]:
-    """The variables, and what is wrong, by line. Nothing is expanded; quotes around a value are left out. Pure."""
+    """The variables, and a sentence for each line that is wrong. Pure.
+
+    `$NAME` in a value is not expanded; quotes around a value are removed.
+    """
     found: dict[str, str] = {}
     problems = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -44,7 +48,7 @@ def parse_env_file(text: str) -> tuple[dict[str, str], list[str]]:
             continue
         name, equals, value = stripped.partition("=")
         if not equals or VARIABLE.fullmatch(name) is None:
-            # Nothing of it is shown: it may be a secret, also before an =, as in a line of a key.
+            # No part of the line is shown: it may be a secret, and the text before an = too, as in a line of a key.
             problems.append(f"  line {number:<3} write NAME=VALUE")
             continue
         value = value.strip()

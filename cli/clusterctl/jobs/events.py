@@ -48,13 +48,13 @@ def merged_events(by_slot: Mapping[int, Iterable[Any]]) -> list[JobEvent]:
 
 
 def event_row(event: JobEvent) -> Sequence[str]:
-    """Under `HEADER`."""
+    """The event's row in the table whose columns are `HEADER`."""
     at = datetime.fromtimestamp(event.at_s, UTC)
     return (f"{at:%Y-%m-%d %H:%M:%S}", str(event.slot), str(event.words.get("attempt", "")), event.text)
 
 
 def event_json(event: JobEvent) -> dict[str, object]:
-    """One line of NDJSON."""
+    """The event as one line of NDJSON."""
     at = datetime.fromtimestamp(event.at_s, UTC).isoformat()
-    # Which node said it is not for the node to say.
+    # `slot` comes last, so that a node cannot claim to be another one.
     return {**event.words, "time": at, "slot": event.slot, "event": event.event}

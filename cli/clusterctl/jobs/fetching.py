@@ -1,4 +1,4 @@
-"""Files of a job from its nodes to a folder here: one archive from each node."""
+"""Fetches files of a job from its nodes to folders here: one archive from each node."""
 
 from __future__ import annotations
 
@@ -55,9 +55,10 @@ def fetch(
     most_bytes: int = NO_LIMIT,
     archives_dir: Path | None = None,
 ) -> list[Fetched]:
-    """What each node packs for `words` (job, what, path), unpacked into its `target`; `most_bytes` of it at most.
+    """Has each node pack the files that `words` (job, what, path) name, and unpacks them into `target(node)`.
 
-    Raises OSError where there is no room here for the archives.
+    `most_bytes`: the most to take from one node. Returns what came from each. Raises OSError where there is no room
+    here for the archives.
     """
     said: dict[int, bytes] = {node.slot: b"" for node in members}
     with ExitStack() as stack:
@@ -92,7 +93,7 @@ def fetch(
 
 
 def write_within(archive: IO[bytes], chunk: bytes, most_bytes: int) -> None:
-    """Writes of the chunk what the archive has room for: a node that sends without end fills no disk here."""
+    """Writes as much of the chunk as keeps the archive within `most_bytes`: a node that never stops fills no disk."""
     archive.write(chunk[: max(0, most_bytes - archive.tell())])
 
 

@@ -1,4 +1,4 @@
-"""A job's output and states from all its nodes as they come, over lost connections too."""
+"""A job's output and states, from all its nodes as they come; a lost connection is made again."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from clusterctl.ssh.fanout.kept_running import KeptCommand, keep_running
 MOST_ITEMS = 5000
 LOOK_S = 0.2
 GIVE_UP_S = 30.0
-"""How long a node that cannot be reached is tried again when others have told how it ended."""
+"""How long to keep trying a node that cannot be reached, once another node has said how the job ended."""
 UNHEARD_S = 120.0
-"""How long it is tried again where no node has told that yet."""
+"""How long to keep trying it while no node has said that yet."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutputLine:
-    """One line of one rank; `rank` is - for the launcher's own."""
+    """One line of one rank's output; `rank` is `-` for a line of the launcher itself."""
 
     slot: int
     at_s: float
@@ -38,7 +38,7 @@ class OutputLine:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeState:
-    """A node says how the job goes there."""
+    """What one node says of the job's state there."""
 
     slot: int
     words: Mapping[str, Any]
@@ -47,7 +47,7 @@ class NodeState:
 
 @dataclass(frozen=True, kw_only=True)
 class Notice:
-    """Something to tell beside the output."""
+    """A sentence for the person that is not part of the job's output."""
 
     slot: int
     text: str
@@ -57,7 +57,7 @@ Item = OutputLine | NodeState | Notice
 
 
 def output_line(slot: int, line: str) -> OutputLine:
-    """From `SECONDS RANK TEXT`, as nodes keep output. Raises ValueError for anything else, such as a torn line."""
+    """Parses `SECONDS RANK TEXT`, the form in which nodes keep output. Raises ValueError, as for a torn line."""
     at_s, rank, text = line.split(" ", 2)
     return OutputLine(slot=slot, at_s=checked_time(at_s), rank=checked_rank(rank), text=text)
 
@@ -76,17 +76,21 @@ class JobFollowing:
         self._places = {node.slot: (1, 0) for node in members}
         self._over: dict[int, Mapping[str, Any]] = {}
         self._without: set[int] = set()
-        """Slots whose nodes say that they have no such job, as one that was replaced."""
+        """Slots that will not say how the job ended: the node has no such job (it was replaced), or odd answers."""
         self._lost_s: dict[int, float] = {}
 
     def items(self) -> Iterator[Item]:
-        """Until the job has ended on all nodes, or on all that can be reached; the threads end with the process."""
+        """Yields what the nodes send until the job has ended on all of them, or on all that can be reached.
+
+        With `is_followed` False it ends when each node has sent what it has now. The threads that read the nodes end
+        with the process.
+        """
         kept = KeptCommand(command=self._command, on_begin=self._begin, on_output=self._hear, on_lost=self._lost_on)
         keep_running(kept, self._nodes.inventory, self._members, keys=self._nodes.keys, deadlines=self._nodes.deadlines)
         yield from self.next_items()
 
     def next_items(self) -> Iterator[Item]:
-        """What comes from now on, of a following that `items` began."""
+        """Goes on where the generator of `items`, which was interrupted, stopped."""
         while True:
             try:
                 yield self._arrived.get(timeout=LOOK_S)
@@ -96,7 +100,7 @@ class JobFollowing:
 
     @property
     def last_states(self) -> dict[int, Mapping[str, Any]]:
-        """Slot → how the job ended there, of the nodes that have said so."""
+        """Slot → the last state that the node there reported, for the nodes that have reported one."""
         return dict(self._over)
 
     def _is_done(self, now_s: float) -> bool:
@@ -116,7 +120,7 @@ class JobFollowing:
 
     def _hear(self, node: InventoryNode, chunk: bytes) -> None:
         *rows, rest = (self._rest[node.slot] + chunk).split(b"\n")
-        # Longer than any line: neither this nor its rest is a line.
+        # Longer than any row: "-" stands for it, so that neither it nor what still comes of it is read as a row.
         self._rest[node.slot] = rest if len(rest) <= MOST_ROW_BYTES else b"-"
         for row in rows:
             try:
@@ -155,16 +159,16 @@ class JobFollowing:
             self._give_up(node, f"its answer cannot be read: {e}")
 
     def _give_up(self, node: InventoryNode, why: str) -> None:
-        """The node does not say how the job went."""
+        """Stops waiting for this node, which does not say how the job went, and tells the person why, once."""
         if node.slot not in self._without:
             self._without.add(node.slot)
             self._arrived.put(Notice(slot=node.slot, text=why))
 
     def _lost_on(self, node: InventoryNode, why: NodeFailure, tries: int) -> bool:
-        """Whether the node is tried again."""
+        """Whether to try the node again; the person is told of the first failure in a row."""
         if node.slot in self._over or node.slot in self._without:
             return False
-        is_told = node.slot in self._lost_s  # it was reached since, and said nothing of the job
+        is_told = node.slot in self._lost_s  # still so if a later connection brought no word of the job
         self._lost_s.setdefault(node.slot, time.monotonic())
         if tries <= 1 and not is_told:
             told = told_in_a_row(why, self._nodes.inventory, node)

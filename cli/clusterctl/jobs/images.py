@@ -1,4 +1,4 @@
-"""A job's image on its nodes before the job has them: fetched where it is not there, and the same one everywhere."""
+"""Fetches a job's image to its nodes before the job holds them, and checks that all have the same one."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from clusterctl.text.node_set import fold_numbers
 
 HINT = "clusterctl run --help"
 PULL_S = image_pull.PULL_S + 100.0
-"""A little longer than a node takes before it gives an image up."""
+"""A little longer than the node's own limit for fetching an image."""
 
 
 def registry_login(name: str | None, image: str | None) -> str:
-    """USER:PASSWORD from the variable of this name; empty where none is named. Raises UsageError, without the value."""
+    """USER:PASSWORD from the variable called `name`; empty if `name` is None.
+
+    Raises UsageError, which never shows the value.
+    """
     if name is None:
         return ""
     if image is None:
@@ -29,7 +32,7 @@ def registry_login(name: str | None, image: str | None) -> str:
 
 
 def login_in(name: str, environ: Mapping[str, str], *, option: str = "--registry-secret ") -> str:
-    """USER:PASSWORD from the variable of this name. Raises UsageError, without the value."""
+    """USER:PASSWORD from the variable called `name`. Raises UsageError, which never shows the value."""
     if name not in environ:
         told = f"{option}{name}: not in this computer's environment"
         raise UsageError(told, hint=f"export {name}=USER:PASSWORD")
@@ -49,10 +52,10 @@ def fetch_image(
     tell: Callable[[str], None],
     login: str = "",
 ) -> str:
-    """The image's id, the same on all of these nodes. `name` is the job's, or the workflow's.
+    """Fetches the image where a node lacks it, and returns its id, which is the same on all of these nodes.
 
-    `login`: USER:PASSWORD for the image's registry, which no argument and no file of this computer shows.
-    Raises NotReached, ClusterctlError.
+    `name`: the job's or the workflow's, for messages. `login`: USER:PASSWORD for the image's registry; nodes get it
+    on stdin, so no argument list and no named file shows it. Raises NotReached, ClusterctlError.
     """
     tell(f"{name}: fetches {image} where a node does not have it")
     if login:
@@ -68,7 +71,7 @@ def fetch_image(
 
 
 def same_image(image: str, ids: Mapping[int, str]) -> str:
-    """The id that all slots have. Raises ClusterctlError where an older image of the name is on some nodes."""
+    """The id that all slots have. Raises ClusterctlError where nodes have different images under this name."""
     slots_by_id = {found: [slot for slot in sorted(ids) if ids[slot] == found] for found in ids.values()}
     if len(slots_by_id) == 1:
         return next(iter(slots_by_id))

@@ -29,13 +29,13 @@ HINT = "clusterctl job --help"
 
 @dataclass(frozen=True, kw_only=True)
 class InsideRequest:
-    """The command of `job exec`, and the nodes or the rank that it runs beside."""
+    """The command of `job exec`, and the nodes or the rank on whose node it runs."""
 
     job: JobState
     members: tuple[InventoryNode, ...]
     """Those of the job's nodes that were chosen."""
     is_choice: bool
-    """Whether `--node` chose them; else they are all of the job's."""
+    """Whether `--node` chose `members`; if not, they are all of the job's nodes."""
     rank: int | None
     words: tuple[str, ...]
     as_json: bool
@@ -46,9 +46,9 @@ class InsideRequest:
 def run_inside(
     request: InsideRequest, nodes: JobNodes, output: Output, log_in: Callable[..., NoReturn], *, is_at_terminal: bool
 ) -> int:
-    """The command's exit code on one node, 4 where one of several failed. Raises ClusterctlError.
+    """Runs the command; returns its exit code on one node, on several 0 or 4. Raises ClusterctlError.
 
-    `log_in` opens a terminal and never returns.
+    At a terminal, for one node, `log_in` takes this process over and never returns.
     """
     job = request.job
     if job.state not in (RUNNING, STOPPING):
@@ -76,7 +76,10 @@ def run_inside(
 
 
 def chosen_members(request: InsideRequest) -> tuple[InventoryNode, ...]:
-    """The rank's node, else those that were chosen, else the job's first. Raises UsageError, NothingMatched."""
+    """The node of the wanted rank; without one the nodes of `--node`; without that the job's first node.
+
+    Raises UsageError, NothingMatched.
+    """
     job, members = request.job, request.members
     if not members:
         raise NothingMatched(f"{job.name} is not on these nodes", hint=f"clusterctl job show {job.name}")
@@ -91,7 +94,7 @@ def chosen_members(request: InsideRequest) -> tuple[InventoryNode, ...]:
 
 
 def slot_of_rank(spec: Mapping[str, Any], rank: int) -> int:
-    """The node on which this rank runs. Raises NothingMatched."""
+    """The slot of the node on which this rank runs. Raises NothingMatched."""
     members: Sequence[Mapping[str, Any]] = spec["members"]
     for node_rank, member in enumerate(members):
         if first_rank(spec, node_rank) <= rank < first_rank(spec, node_rank) + int(member["nproc"]):

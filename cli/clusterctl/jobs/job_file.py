@@ -31,9 +31,9 @@ FLAG_OF = {
     "include": "including",
     "command": "words",
 }
-"""Key → the name that the flags' record has for it, where that is another."""
+"""Key of job.yaml → field of `RunFlags`, where their names differ."""
 IN_THE_FOLDER = ("workdir", "env_file")
-"""Paths that begin where the file lies."""
+"""Paths that are relative to the folder of job.yaml."""
 
 
 def _text(value: object) -> object:
@@ -161,7 +161,7 @@ class JobFile(BaseModel):
 
 
 def read_job_file(path: Path) -> dict[str, Any]:
-    """What the file says, by the names that the flags' record has. Raises ConfigError with all problems, UsageError."""
+    """Field of `RunFlags` → what the file says. Raises ConfigError with all problems, UsageError."""
     try:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)

@@ -1,4 +1,4 @@
-"""What `clusterctl job` was asked for, and how it is done."""
+"""`clusterctl job`: what was asked for, and how each of its verbs is carried out."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ HINT = "clusterctl job --help"
 
 @dataclass(frozen=True, kw_only=True)
 class JobFlags:
-    """The flags, read."""
+    """The flags and words of `clusterctl job`, parsed."""
 
     cluster: str | None
     node: str | None
     """The text of `--node`; None: all nodes of the job."""
     rank: int | None
     attempt: int | None = None
-    """Whose output `logs` shows; None: the latest attempt's."""
+    """The attempt whose output `logs` shows; None: the latest."""
     is_followed: bool
     names: bool | None = None
     """Whether lines begin with [train-0] or with [Node 0]; None: as is usual for the verb."""
@@ -51,18 +51,21 @@ class JobFlags:
     verb: str
     name: str
     words: tuple[str, ...] = ()
-    """What stands behind the job's name: of cp and exec."""
+    """What stands behind the job's name; only cp and exec take such words."""
     limit_gib: int
-    """What cp takes of one node at most."""
+    """The most that cp takes from one node."""
 
     @property
     def has_names(self) -> bool:
-        """exec is like ssh."""
+        """Whether lines begin with [train-0]. Unless a flag says, only those of exec do, like those of `ssh`."""
         return self.verb == EXEC if self.names is None else self.names
 
 
 def carry_out(flags: JobFlags, output: Output) -> int:
-    """The exit code. Raises ClusterctlError."""
+    """Carries the verb out and returns the exit code. Raises ClusterctlError.
+
+    show, logs and events take what is kept on this computer if the cluster or its nodes are gone.
+    """
     _refuse_words(flags)
     if flags.verb not in (SHOW, LOGS, EVENTS):
         return _carry_out_there(flags, output)
@@ -78,7 +81,7 @@ def carry_out(flags: JobFlags, output: Output) -> int:
 
 
 def _carry_out_there(flags: JobFlags, output: Output) -> int:
-    """Carries the verb out with what the job's nodes say."""
+    """Carries the verb out by asking the job's nodes."""
     inventory = chosen_cluster(flags.cluster)
     nodes = job_nodes(inventory, connect_timeout_s=flags.connect_timeout_s)
     job = known_job(nodes, flags.name)
@@ -102,7 +105,7 @@ def _carry_out_there(flags: JobFlags, output: Output) -> int:
 
 
 def _refuse_words(flags: JobFlags) -> None:
-    """Raises UsageError for words where there are to be none, or too few, and for a flag of another verb."""
+    """Raises UsageError for too many or too few words behind the job's name, and for another verb's --attempt."""
     if flags.attempt is not None and flags.verb != LOGS:
         told = f"--attempt {flags.attempt}: {LOGS} alone shows one attempt, and this is {flags.verb}"
         raise UsageError(told, hint=f"clusterctl job logs {flags.name} --attempt {flags.attempt}")
@@ -149,7 +152,7 @@ def _show_events(flags: JobFlags, job: JobState, nodes: JobNodes, output: Output
 
 
 def _chosen(flags: JobFlags, job: JobState, nodes: JobNodes) -> tuple[InventoryNode, ...]:
-    """Those of the job's nodes that `--node` means."""
+    """The job's nodes that `--node` names. Raises NothingMatched if there are none."""
     chosen = {node.slot for node in chosen_rows(nodes.inventory, flags.node or ALL)}
     members = tuple(node for node in members_of(job, nodes.inventory) if node.slot in chosen)
     if not members:
@@ -170,7 +173,7 @@ def _show_logs(flags: JobFlags, job: JobState, nodes: JobNodes, output: Output) 
 
 
 def _cancel(attached: Attached, job: JobState, nodes: JobNodes, output: Output, *, as_json: bool) -> int:
-    """0 once it has ended, whatever had ended it."""
+    """Cancels the job, waits until it has ended, and returns 0, whatever ended it."""
     if job.is_over:
         attached.tell_end(job, output, as_json=as_json)
         return 0

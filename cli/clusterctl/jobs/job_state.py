@@ -1,4 +1,4 @@
-"""A job as all its nodes tell of it. Pure."""
+"""A job's state, put together from what all its nodes say of it. Pure."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from clusterctl_infra.errors import UsageError
 from clusterctl.on_node.job import judge
 
 ORDER = (judge.STOPPING, judge.RUNNING, judge.STARTING, judge.PREPARING, judge.WAITING)
-"""Where nodes are not at the same point: what one of them does already."""
+"""The states of a job that goes on, the furthest first: a job is as far as the furthest of its nodes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobState:
-    """One job."""
+    """One job, as its nodes describe it."""
 
     spec: Mapping[str, Any]
     state: str
@@ -46,12 +46,15 @@ class JobState:
 
     @property
     def exit_code(self) -> int | None:
-        """That of `clusterctl run`; None while it goes on."""
+        """The exit code with which `clusterctl run` ends; None while the job goes on."""
         return None if self.outcome is None else int(self.outcome["exit_code"])
 
 
 def job_states(answers: Mapping[int, Mapping[str, Any]]) -> list[JobState]:
-    """All jobs that these nodes know, the newest first. `answers`: what each slot's node says of all its jobs."""
+    """All jobs that these nodes know: those that go on first, then by their last change, the latest first.
+
+    `answers`: slot → what the node there answered to `list`.
+    """
     specs: dict[str, list[Mapping[str, Any]]] = {}
     states: dict[str, dict[int, Mapping[str, Any]]] = {}
     for slot, answer in answers.items():
@@ -59,7 +62,7 @@ def job_states(answers: Mapping[int, Mapping[str, Any]]) -> list[JobState]:
             name = str(row["spec"]["job"])
             specs.setdefault(name, []).append(row["spec"])
             states.setdefault(name, {})[slot] = row["state"]
-    # All nodes of a job have one spec: what most of them have is it, whatever one of them says.
+    # All nodes of a job have the same spec. So the majority's counts, and a node that says another is outvoted.
     found = [merged(_told_by_most(told), states[name]) for name, told in specs.items()]
     return sorted(found, key=lambda job: (job.is_over, -job.since_s))
 
@@ -71,7 +74,7 @@ def _told_by_most(specs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 
 def chosen_attempt(job: JobState, wanted: int | None) -> int:
-    """The number of the attempt, the latest where none is wanted. Raises UsageError for one that never was."""
+    """The number of the wanted attempt, or of the latest if None. Raises UsageError if there was no such attempt."""
     latest = int(job.spec["attempt"])
     if wanted is None:
         return latest
@@ -82,7 +85,10 @@ def chosen_attempt(job: JobState, wanted: int | None) -> int:
 
 
 def merged(spec: Mapping[str, Any], by_slot: Mapping[int, Mapping[str, Any]]) -> JobState:
-    """One state from those of its nodes: over when all that answer say so, with the coordinator's words first."""
+    """The job's state from those of its nodes. It is over when all nodes that answered say so.
+
+    `by_slot`: slot → the state that the node there reports. Without any answer the job is taken to be lost.
+    """
     slots = sorted(int(member["slot"]) for member in spec["members"])
     heard = [by_slot[slot] for slot in slots if slot in by_slot]
     going_on = [row for row in heard if row["state"] not in judge.FINAL]
@@ -103,7 +109,7 @@ def merged(spec: Mapping[str, Any], by_slot: Mapping[int, Mapping[str, Any]]) ->
 
 
 def _outcome(rows: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """What the coordinator decided, from whichever node has it; lost where none has."""
+    """The first of the nodes' outcomes that is not `lost`, which is the coordinator's decision; else `lost`."""
     found: list[Mapping[str, Any]] = [row["outcome"] for row in rows if row.get("outcome")]
     decided = [outcome for outcome in found if outcome["state"] != judge.LOST]
     return (decided or found or [judge.outcome(judge.LOST, "no node knows how it ended", ())])[0]

@@ -1,4 +1,4 @@
-"""What is kept here of jobs: their output and how they ended, which then outlives their nodes.
+"""Jobs kept on this computer: their output and how they ended, which outlive their nodes here.
 
 `$CLUSTERCTL_HOME/jobs/CLUSTER/JOB/` has `job.json` and a folder for each node, `node-0` and so on.
 """
@@ -31,9 +31,9 @@ from clusterctl.on_node.job.output_log import read_from
 from clusterctl.on_node.job.pack import LOGS
 
 MOST_JOBS = 100
-"""Of one cluster; the ones that ended first go."""
+"""How many jobs of a cluster are kept; beyond that the ones that were kept longest ago are removed."""
 NODE_BYTES = 1024 * 1024 * 1024
-"""Of one node: its output has 64 MiB at most, and each rank's own log 32."""
+"""The most to take from one node: its output has 64 MiB at most, and each rank's own log 32."""
 FETCH_S = 120.0
 NODE = re.compile(r"node-(\d{1,5})")
 
@@ -47,16 +47,16 @@ class KeptJob:
     kept_s: float
 
     def node_folder(self, slot: int) -> Path:
-        """The folder of what one node sent."""
+        """The folder that holds what the node in this slot sent."""
         return self.folder / f"node-{slot}"
 
 
 def keep_job(
     job: JobState, nodes: JobNodes, members: Sequence[InventoryNode], home: Home, *, timeout_s: float = FETCH_S
 ) -> list[Fetched]:
-    """Brings the job's files here; what each node gave. Raises OSError."""
+    """Copies the job's files from `members` to this computer; returns what came from each. Raises OSError."""
     if NAME.fullmatch(job.name) is None:
-        return []  # a node made it up: the name becomes a folder
+        return []  # only a faulty node says such a name, and it would become the path of a folder
     folder = kept_folder(home, nodes.inventory.cluster) / job.name
     _make_room(folder, str(job.spec["cluster_id"]))
     for node in members:
@@ -72,7 +72,7 @@ def keep_job(
     for each in fetched:
         fresh, place = folder / f"node-{each.node.slot}.new", folder / f"node-{each.node.slot}"
         if each.error is not None and place.exists():
-            shutil.rmtree(fresh, ignore_errors=True)  # what came before is more
+            shutil.rmtree(fresh, ignore_errors=True)  # an earlier copy is there, and this one is not whole
         elif fresh.exists():
             shutil.rmtree(place, ignore_errors=True)
             fresh.rename(place)
@@ -83,7 +83,7 @@ def keep_job(
 
 
 def kept_job(home: Home, cluster: str | None, name: str) -> KeptJob | None:
-    """The job of this name that is kept here, of this cluster or of any; None: there is none."""
+    """The job of this name that was kept last, of `cluster` or, if that is None, of any cluster; None without one."""
     if NAME.fullmatch(name) is None:
         return None
     if cluster is None:
@@ -100,7 +100,7 @@ def kept_folder(home: Home, cluster: str) -> Path:
 
 
 def kept_lines(kept: KeptJob, *, slots: Sequence[int], attempt: int) -> Iterator[OutputLine]:
-    """Its output, merged by time."""
+    """The job's output on these slots in this attempt, merged by time."""
     nodes = [_node_lines(kept.node_folder(slot) / f"attempt-{attempt}", slot) for slot in slots]
     yield from heapq.merge(*nodes, key=lambda row: row.at_s)
 
@@ -124,7 +124,7 @@ def _read(folder: Path) -> KeptJob | None:
 
 
 def _ended(words: Mapping[str, Any]) -> Mapping[str, Any]:
-    """How it went on a node that is gone: what ran when this was kept has ended with it."""
+    """A node's state, now that the node may be gone: a job that still ran when it was kept counts as lost."""
     if words["state"] in judge.FINAL:
         return words
     why = f"the cluster was ended while it was {words['state']}, or how it ended was not kept"
@@ -132,7 +132,7 @@ def _ended(words: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _make_room(folder: Path, cluster_id: str) -> None:
-    """A job of the same name of an earlier cluster of the same name goes to a name of its own."""
+    """Makes the job's folder; one that belongs to an earlier cluster of the same name is renamed to make way."""
     old = _read(folder)
     if old is not None and old.state.spec.get("cluster_id") != cluster_id:
         aside = folder.with_name(f"{folder.name}.{old.state.spec.get('cluster_id')}")

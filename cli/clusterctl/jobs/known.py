@@ -1,4 +1,4 @@
-"""The jobs that a cluster's nodes know; the truth is on the nodes, so any computer with the inventory sees the same."""
+"""The jobs that a cluster's nodes know. Jobs are recorded on the nodes, so every computer sees the same ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.remote_command import usable_keys
 
 LIST_S = 30.0
-"""How long nodes have to say which jobs they know."""
+"""How long a node may take to say which jobs it knows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,13 +25,13 @@ class KnownJobs:
     """The jobs that nodes reported, and the nodes that did not answer."""
 
     jobs: Sequence[JobState]
-    """Those that go on first, then the newest."""
+    """Those that go on first, then by their last change, the latest first."""
     unheard: Sequence[Answer]
-    """The nodes that did not say."""
+    """The answers that are errors, each with its node."""
 
 
 def job_nodes(inventory: Inventory, *, connect_timeout_s: float) -> JobNodes:
-    """The way to a cluster's nodes. Raises NotReached when this computer has no key."""
+    """What asks a cluster's nodes about jobs. Raises NotReached when this computer has no key for them."""
     keys = usable_keys(inventory, home_directory(os.environ))
     return JobNodes(inventory=inventory, keys=keys, deadlines=Deadlines.within(connect_timeout_s))
 

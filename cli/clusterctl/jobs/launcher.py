@@ -40,12 +40,12 @@ TYPED: Sequence[tuple[tuple[str, ...], str, Flags]] = (
     (("mpirun",), MPI, MPI_FLAGS),
     (("mpiexec",), MPI, MPI_FLAGS),
 )
-"""How launchers are typed by hand."""
+"""(the words that a person types, the launcher they mean, the flags that it knows)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Launch:
-    """What starts the ranks, with options of a person's own, and one rank's words."""
+    """The launcher that starts the ranks, the options that a person typed for it, and the command of one rank."""
 
     launcher: str
     options: tuple[str, ...] = ()
@@ -53,7 +53,10 @@ class Launch:
 
 
 def chosen_launch(words: Sequence[str], launcher: str | None) -> Launch:
-    """The launcher that was named, else the one that follows from the program. Raises UsageError."""
+    """What to start: by the typed launcher, else by --launcher, else torchrun for a .py and plain for the rest.
+
+    `words`: the program and its arguments; `launcher`: of --launcher. Raises UsageError.
+    """
     if not words or not words[0]:
         raise UsageError("no program was named: write it after --", hint=HINT)
     if launcher is not None and launcher not in LAUNCHERS:
@@ -73,7 +76,7 @@ def _typed(words: Sequence[str], launcher: str | None) -> Launch | None:
     for begin, meant, flags in TYPED:
         if tuple(words[: len(begin)]) != begin:
             continue
-        # DeepSpeed has two ways; who types `deepspeed` wants its own.
+        # There are two launchers for DeepSpeed; a typed `deepspeed` means DeepSpeed's own.
         if launcher not in (None, meant) and (launcher, meant) != (DEEPSPEED, DEEPSPEED_RUNNER):
             raise UsageError(f"--launcher {launcher} and {begin[-1]} do not go together: leave one out", hint=HINT)
         options, command = split_options(" ".join(begin), words[len(begin) :], flags)
@@ -84,7 +87,7 @@ def _typed(words: Sequence[str], launcher: str | None) -> Launch | None:
 
 
 def _refuse_impossible(launch: Launch) -> None:
-    """Raises UsageError for a program that its launcher would not start as it stands."""
+    """Raises UsageError for a command that its launcher could not start, or would take for something else."""
     is_python = launch.command[0].endswith(".py") or launch.command[0].rsplit("/", 1)[-1].startswith("python")
     if launch.launcher == JAX and not is_python:
         raise UsageError(f"{launch.command[0]}: --launcher jax starts a Python script, or python3 -m NAME", hint=HINT)

@@ -1,6 +1,6 @@
-"""The flags of launchers that a person may type: which are clusterctl's own, and which have a value behind them. Pure.
+"""The flags of launchers: which ones clusterctl sets itself, and which ones are followed by a value. Pure.
 
-torch 2.2 to 2.15, accelerate 1.15, DeepSpeed 0.19, Open MPI 4.1 and 5.0, each by its own `--help`, 2026-11.
+Read in the `--help` of torch 2.2 to 2.15, accelerate 1.15, DeepSpeed 0.19, Open MPI 4.1 and 5.0, 2026-11.
 """
 
 from __future__ import annotations
@@ -28,15 +28,19 @@ CHANNEL = "clusterctl starts what it needs on the other nodes"
 
 @dataclass(frozen=True, kw_only=True)
 class Flags:
-    """What one launcher understands; names without dashes in front, `-` for `_`."""
+    """The flags of one launcher; their names are written without leading dashes, and with - instead of _."""
 
     owned: Mapping[str, str]
-    """Those that clusterctl sets or has no use for, each with why."""
+    """Flag that clusterctl sets itself, or that makes no sense here → why."""
     switches: Sequence[str] = ()
-    """Those without a value behind them."""
+    """Flags without a value."""
     values: Mapping[str, int] = field(default_factory=dict)
-    """Those with so many; where there are any, one that is in no table is refused, else it is taken to have one."""
+    """Flag → how many values follow it.
+
+    If this is empty, a flag in no table is taken to have one value; if not, it is refused as unknown.
+    """
     short: Mapping[str, str] = field(default_factory=dict)
+    """`-m` → the long name of the flag."""
 
 
 def _module(launcher: str) -> str:
@@ -162,7 +166,7 @@ MPI_FLAGS = Flags(
 
 
 def split_options(tool: str, words: Sequence[str], flags: Flags) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """A person's options of the launcher, and the program behind them. Raises UsageError."""
+    """(the launcher's options, the program with its arguments): `words` split in two. Raises UsageError."""
     options: list[str] = []
     rest = list(words)
     while rest and rest[0].startswith("-"):
@@ -180,7 +184,8 @@ def split_options(tool: str, words: Sequence[str], flags: Flags) -> tuple[tuple[
 
 
 def refuse_owned(tool: str, word: str, name: str, flags: Flags) -> None:
-    """Raises UsageError for a flag that is clusterctl's own, short for one (argparse takes those), or not known."""
+    """Raises UsageError for a flag that clusterctl sets itself, for a beginning of one, which argparse would take for
+    it, and for an unknown flag of a launcher whose flags are all known."""
     known = name in flags.switches or name in flags.values
     meant = [
         owned for owned in flags.owned if owned == name or (not known and len(name) > 2 and owned.startswith(name))

@@ -14,9 +14,9 @@ FOLDER_MODE = 0o755
 
 
 def written_as(member: tarfile.TarInfo, folder: Path) -> tarfile.TarInfo | None:
-    """The entry as it is written below the folder: nobody's in particular, with plain permissions.
+    """The entry as it may be written below the folder: without its owner, and with plain permissions.
 
-    None for what would lie or lead outside, and for what is neither file, folder nor link.
+    None for an entry that would lie outside, a link that leads outside, and whatever is no file, folder or link.
     """
     if not hasattr(tarfile, "data_filter"):
         return without_data_filter(member, folder)
@@ -27,7 +27,7 @@ def written_as(member: tarfile.TarInfo, folder: Path) -> tarfile.TarInfo | None:
 
 
 def without_data_filter(member: tarfile.TarInfo, folder: Path) -> tarfile.TarInfo | None:
-    """What `tarfile.data_filter` gives, or None where it raises FilterError."""
+    """The same as `tarfile.data_filter`, for a Python that lacks it; None where that would raise FilterError."""
     root = os.path.realpath(folder)
     name = member.name.lstrip("/")
     is_known = member.isreg() or member.isdir() or member.issym() or member.islnk()
@@ -45,13 +45,14 @@ def without_data_filter(member: tarfile.TarInfo, folder: Path) -> tarfile.TarInf
 
 
 def _is_inside(root: str, *path: str) -> bool:
-    """Whether a path from there ends there, links followed; an absolute one is not from there."""
+    """Whether a relative path from `root` ends within `root`, links followed. False for an absolute path."""
     if os.path.isabs(path[-1]):
         return False
     return os.path.commonpath([os.path.realpath(os.path.join(root, *path)), root]) == root
 
 
 def _file_mode(mode: int) -> int:
-    """Its owner reads and writes it, others at most read it, and nobody runs what its owner may not."""
+    """`mode`, made harmless: the owner may read and write, nobody else may write, and a file that its owner may not run
+    is run by nobody."""
     kept = mode & 0o755
     return (kept if kept & 0o100 else kept & ~0o111) | 0o600

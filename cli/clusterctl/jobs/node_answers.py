@@ -1,4 +1,4 @@
-"""Questions to the nodes' part of a job: one verb on many nodes, each node's answer or why there is none."""
+"""Asks the job program on nodes: one verb on many nodes, and each node's answer, or why there is none."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Answer:
 
     @property
     def told(self) -> str:
-        """`Node 1 (train-1): …`, for a person."""
+        """The error for a person: `Node 1 (train-1): …`."""
         return f"Node {self.node.slot} ({self.node.name}): {self.error}"
 
 
@@ -55,7 +55,10 @@ class JobNodes:
         stdin: IO[bytes] | None = None,
         timeout_s: float = ANSWER_S,
     ) -> dict[int, Answer]:
-        """Each slot's answer; `stdin` goes to all of them."""
+        """Slot → the answer of its node to a verb of the job program, which is installed where a node lacks it.
+
+        `stdin` is sent to every node.
+        """
         if not nodes:
             return {}
         line = Command(line=command(verb, *arguments), timeout_s=timeout_s)
@@ -87,7 +90,7 @@ class JobNodes:
 
 
 def answer_of(verb: str, node: InventoryNode, result: NodeResult) -> Answer:
-    """The last line that the node's program printed, which is JSON; what it should not be is the node's failure."""
+    """The node's answer: the last line that its program printed, as JSON. If that is malformed, the node has failed."""
     if result.failure is not None:
         return Answer(node=node, words={}, error=result.failure.told_under(node.name), is_reached=False)
     line = result.stdout.strip().rpartition(b"\n")[2]
@@ -102,7 +105,10 @@ def answer_of(verb: str, node: InventoryNode, result: NodeResult) -> Answer:
 
 
 def refuse_errors(answers: Sequence[Answer], what: str, *, hint: str = "clusterctl status") -> None:
-    """Raises NotReached where a node was not reached, ClusterctlError where one could not do it."""
+    """Raises NotReached if a node was not reached, ClusterctlError if one answered with an error.
+
+    `what` begins the message.
+    """
     failed = [answer for answer in answers if answer.error is not None]
     if not failed:
         return

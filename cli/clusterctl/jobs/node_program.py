@@ -1,4 +1,4 @@
-"""The program that works on nodes for `run`, and the command line that runs it there."""
+"""The program that runs on nodes for jobs: its archive, how it is installed there, and the line that runs it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ PACKAGE = ("clusterctl", "on_node", "job")
 FOLDER = "/var/lib/clusterctl/jobs/programs"
 MAIN = "import sys\nfrom clusterctl.on_node.job.__main__ import main\nsys.exit(main(sys.argv[1], sys.argv[2:]))\n"
 OLDEST_TIME = (1980, 1, 1, 0, 0, 0)
-"""So that the same program is the same bytes wherever it is made."""
+"""The time of every file in the archive, so that the same program is the same bytes wherever it is made."""
 
 NOT_THERE = 94
-"""An exit code that neither a shell nor sudo nor the program itself gives."""
+"""The exit code of `command` on a node that lacks the program; no shell, nor sudo, nor the program itself gives it."""
 
 
 @cache
 def archive() -> bytes:
-    """A zip archive of all that the program is."""
+    """A zip archive of the whole program."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as zipped:
         for name, text in sorted(_sources().items()):
@@ -30,30 +30,31 @@ def archive() -> bytes:
 
 
 def path() -> str:
-    """Where it lies on a node: another place for each version, so a running job keeps the one it was started with.
+    """The program's folder on a node. Each version has its own, so a running job keeps the one it was started with.
 
-    A folder, not the archive: of that Python would compile every module anew at each of the starts that a job makes on
-    a node, half of their time (155 and 77 ms of the processor, Python 3.11, 2026-11-26).
+    A folder and not the archive: from an archive Python compiles every module anew at each start, and a job starts the
+    program several times on a node. That doubles a start (155 instead of 77 ms of CPU time, Python 3.11, 2026-11-26).
     """
     return f"{FOLDER}/{hashlib.sha256(archive()).hexdigest()[:16]}"
 
 
 def command(verb: str, *arguments: str) -> str:
-    """The line for a node's shell that runs it as root; `NOT_THERE` where it is not in place."""
+    """The line for a node's shell that runs the program as root; it exits with `NOT_THERE` if there is no program."""
     run = shlex.join(["sudo", "-n", "python3", "-I", path(), verb, *arguments])
     return "exec sh -c " + shlex.quote(f"[ -s {path()}/__main__.py ] || exit {NOT_THERE}; exec {run}")
 
 
 def install_command() -> str:
-    """The line that puts it in place, from stdin; whole, or not at all where the connection ends before.
+    """The line for a node's shell that installs the program from the archive on stdin.
 
-    By root, and before it is run: the login user, as which jobs run, must not be able to change it.
+    The program is there whole, or not at all if the connection ends too early. Root installs it: jobs run as the login
+    user, who must not be able to change it.
     """
     place, digest = path(), hashlib.sha256(archive()).hexdigest()
     fresh, packed = f"{place}.$$", f"{place}.$$.zip"
     check = f'[ "$(sha256sum < {packed})" = "{digest}  -" ]'
     unpack = f"python3 -I -m zipfile -e {packed} {fresh}"
-    # Of two commands that put it there at once one is later, and finds it whole.
+    # If two commands install it at the same time, the second one's mv fails, and it finds the program whole.
     move = f"{{ mv -T {fresh} {place} 2>/dev/null || [ -s {place}/__main__.py ]; }}"
     whole = f"mkdir -p {FOLDER} && cat > {packed} && {check} && {unpack} && {move}"
     put = f"umask 022; {whole}; code=$?; rm -rf {fresh} {packed}; exit $code"

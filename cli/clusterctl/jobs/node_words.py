@@ -1,6 +1,6 @@
-"""What nodes may say of jobs: each field of its kind and within bounds. One node's odd words are its own failure.
+"""Checks what nodes say of jobs: each field has its type and is within bounds. Odd words count as that node's failure.
 
-Pure. A field that nobody here reads is not looked at, so an older or a newer program on a node may say more.
+Pure. A field that nobody here reads is not checked, so an older or a newer program on a node may say more.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from clusterctl_infra.strict_json import Fields, NotAsExpected, parsed, shortene
 from clusterctl.on_node.job import judge
 
 MOST_ANSWER_BYTES = 64 * 1024 * 1024
-"""Of `list`: a node keeps some twenty jobs, each with an environment for all of its nodes."""
+"""The longest answer is that of `list`: a node keeps some twenty jobs, each with an environment for all its nodes."""
 MOST_ROW_BYTES = 1024 * 1024
-"""Of what `follow` prints in a line: 64 KiB of output, each byte as an escape."""
+"""The longest line that `follow` prints: 64 KiB of output, with each byte written as an escape."""
 MOST_WORD = 128 * 1024
 """Characters of one word of a command, or one variable: as many as Linux takes (MAX_ARG_STRLEN)."""
 MOST_WORDS = 10_000
 MOST_LOCK = 1024 * 1024
-"""Characters of a lock: of each package its name, version and hash."""
+"""Characters of a lock, which has the name, version and hashes of each package."""
 MOST_EVENTS = 100_000
 """More than there is room for in a node's file."""
 CLUSTER_ID = re.compile(r"[0-9a-f]{12}")
-"""It becomes a part of a folder's name where a job is kept."""
+"""Checked because it becomes a part of a folder's name where a job is kept."""
 MOST_SLOT, MOST_PROCESSES, MOST_GPUS, MOST_PORT = 100_000, 4096, 1024, 65_535
 LATEST_S = 4102444800.0
-"""2100-01-01: what is later is no time that a person can read."""
+"""2100-01-01: a later time is an error."""
 
 
 def checked_answer(verb: str, words: object) -> Mapping[str, Any]:
@@ -65,7 +65,7 @@ def checked_answer(verb: str, words: object) -> Mapping[str, Any]:
 
 
 def checked_state(words: object) -> Mapping[str, Any]:
-    """How a job goes on one node. Raises NotAsExpected."""
+    """A job's state on one node, checked. Raises NotAsExpected."""
     row = Fields.of(words, "state.")
     if row.text("state") not in judge.STATES:
         raise NotAsExpected(f"{row.row['state']!r} is no state of a job")
@@ -79,12 +79,12 @@ def checked_state(words: object) -> Mapping[str, Any]:
 
 
 def checked_row(text: bytes) -> object:
-    """What `follow` printed in one line. Raises NotAsExpected."""
+    """One line that `follow` printed, as JSON. Raises NotAsExpected."""
     return parsed(text, most_bytes=MOST_ROW_BYTES)
 
 
 def checked_time(text: str) -> float:
-    """When a line was written. Raises ValueError."""
+    """When a line was written, as Unix time. Raises ValueError."""
     at_s = float(text)
     if not 0 <= at_s <= LATEST_S:
         raise ValueError(f"{text} is no time")
@@ -92,7 +92,7 @@ def checked_time(text: str) -> float:
 
 
 def checked_rank(text: str) -> str:
-    """Whose line it is: a number, or - for the launcher's own. Raises ValueError."""
+    """The rank that wrote a line: a number, or `-` for the launcher. Raises ValueError."""
     if text != "-" and not (text.isascii() and text.isdigit() and len(text) <= len(str(MOST_SLOT * MOST_PROCESSES))):
         raise ValueError("no rank")
     return text
@@ -179,7 +179,7 @@ def _refuse_missing(row: Fields, name: str, *, may_be_null: bool = True) -> None
 
 
 def _check_indices(row: Fields, name: str) -> None:
-    """Of GPUs; null: all that the node has."""
+    """Checks a list of GPU indices; null stands for all that the node has."""
     if row.has(name):
         _check_numbers(row, name, MOST_GPUS)
 
@@ -198,7 +198,7 @@ def _check_texts(row: Fields, name: str) -> None:
 
 
 def _numbered(row: Fields, name: str) -> Fields:
-    """The values of a list by their places."""
+    """The list in the field `name`, as fields that are called by their index."""
     values = row.row.get(name)
     if not isinstance(values, Sequence) or isinstance(values, str) or len(values) > MOST_WORDS:
         raise NotAsExpected(f"{row.place}{name} is no list of at most {MOST_WORDS}")

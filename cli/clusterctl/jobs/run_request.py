@@ -1,4 +1,4 @@
-"""What `clusterctl run` was asked for, and how it is done."""
+"""`clusterctl run`: what was asked for, and how it is carried out."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from clusterctl.output import Output
 
 MIB = 1024 * 1024
 RANK_PARENT = ["RANK"]
-"""How `--dry-run` shows the program that runs one rank and says how it ended."""
+"""What `--dry-run` shows in place of the program that runs one rank and reports how it ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunFlags:
-    """The flags, read."""
+    """The flags and words of `clusterctl run`, parsed."""
 
     cluster: str | None
     node: str
@@ -52,7 +52,7 @@ class RunFlags:
     secrets: tuple[str, ...]
     image: str | None
     registry_secret: str | None
-    """A variable of this computer that has USER:PASSWORD for the image's registry."""
+    """The name of a variable on this computer that holds USER:PASSWORD for the image's registry."""
     workdir: Path
     including: tuple[str, ...]
     timeout_s: float | None
@@ -66,13 +66,16 @@ class RunFlags:
     connect_timeout_s: float
     words: tuple[str, ...]
     given: frozenset[str] = frozenset()
-    """The names of those that were typed: a job file's do not replace them."""
+    """The fields whose flags were typed: what a job file says does not replace them."""
     is_file_meant: bool = False
-    """The one word is a file, since it does not stand behind `--`."""
+    """Whether `words` may name a job file: they do not stand behind `--`."""
 
 
 def carry_out(flags: RunFlags, output: Output) -> int:
-    """The job's exit code; 0 where it was started detached. Raises ClusterctlError before anything is started."""
+    """Starts the job and watches it; returns its exit code, or 0 with --detach and --dry-run.
+
+    Raises ClusterctlError if it cannot be started; then nothing of it is left.
+    """
     if flags.is_file_meant and flags.words[-1:] and flags.words[0].endswith((".yaml", ".yml")):
         flags = with_job_file(flags)
     start = _start(flags, output)
@@ -135,7 +138,7 @@ def _start(flags: RunFlags, output: Output) -> JobStart:
 
 
 def with_job_file(flags: RunFlags) -> RunFlags:
-    """The flags with what the file says, but for those that were typed. Raises ConfigError, UsageError."""
+    """The flags, with what the job file says in place of those that were not typed. Raises ConfigError, UsageError."""
     path, *rest = flags.words
     if rest:
         told = f"{rest[0]!r} after {path}: a job file has its own command; to run a script of that name, write -- first"
@@ -147,7 +150,7 @@ def with_job_file(flags: RunFlags) -> RunFlags:
 
 
 def sent_file(path: Path, snapshot: Snapshot) -> str:
-    """The file by its place in the folder that is sent. Raises UsageError where it does not go along."""
+    """The file's path relative to the folder that is sent. Raises UsageError if the file is not sent with it."""
     try:
         name = (snapshot.folder / path).resolve().relative_to(snapshot.folder.resolve()).as_posix()
     except ValueError as e:
@@ -162,14 +165,14 @@ def sent_file(path: Path, snapshot: Snapshot) -> str:
 
 
 def locked_by_uv(requirements: str | None, snapshot: Snapshot) -> UvLock | None:
-    """What uv has locked; None for a requirements.txt, or none. Raises UsageError."""
+    """What uv has locked, if `requirements` is a pyproject.toml; None otherwise. Raises UsageError."""
     if requirements is None or PurePosixPath(requirements).name != PROJECT:
         return None
     return read_uv_lock(snapshot.folder / requirements)
 
 
 def refuse_missing_script(command: Sequence[str], snapshot: Snapshot) -> None:
-    """Raises UsageError for a script of the folder that would not be on the nodes."""
+    """Raises UsageError for a .py that is not among the files that are sent; an absolute path is not checked."""
     script = command[0]
     if not script.endswith(".py") or script.startswith("/"):
         return
@@ -199,7 +202,7 @@ def _secret_values(names: Sequence[str]) -> dict[str, str]:
 
 
 def _agree(snapshot: Snapshot, flags: RunFlags, output: Output) -> None:
-    """Raises UsageError where nobody wants so much to be sent."""
+    """Asks before more than `ASK_BYTES` are sent. Raises UsageError unless the person agrees."""
     if snapshot.size_bytes <= ASK_BYTES or flags.is_agreed:
         return
     size = f"{snapshot.folder}: {snapshot.size_bytes // MIB:,} MiB in {len(snapshot.files)} files"
@@ -208,7 +211,7 @@ def _agree(snapshot: Snapshot, flags: RunFlags, output: Output) -> None:
 
 
 def _show_plan(spec: Mapping[str, Any], output: Output, *, as_json: bool) -> None:
-    """Each node's argv and what the job sets in its environment."""
+    """Shows each node's argv and what the job sets in its environment."""
     for node_rank, member in enumerate(spec["members"]):
         folder = f"/var/lib/clusterctl/jobs/{spec['job']}"
         argv = launchers.argv(spec, node_rank, RANK_PARENT, folder)

@@ -1,4 +1,4 @@
-"""Jobs for people and for programs."""
+"""Jobs as text for people and as JSON for programs. Pure."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ COMMAND_WIDTH = 48
 
 
 def line_text(line: OutputLine, *, has_ranks: bool, cluster: str | None = None) -> str:
-    """`[Node 0] [10:30:15] …`, with the rank where a node has several; `[train-0] …` where `cluster` is given."""
+    """`[Node 0] [10:30:15] …`, with the rank if `has_ranks`; `[train-0] …` if `cluster` is given."""
     at = datetime.fromtimestamp(line.at_s, UTC)
     rank = f" [rank {line.rank}]" if has_ranks and line.rank != "-" else ""
     return f"[{node_called(line.slot, cluster)}] [{at:%H:%M:%S}]{rank} {line.text}"
 
 
 def node_called(slot: int, cluster: str | None) -> str:
-    """`Node 0`, or `train-0` where the cluster is given, `train` or `train@rehearsal`."""
+    """`Node 0`, or `train-0` if `cluster` is `train` or `train@rehearsal`."""
     return f"Node {slot}" if cluster is None else f"{cluster.removesuffix(REHEARSAL_SUFFIX)}-{slot}"
 
 
 def line_json(line: OutputLine) -> dict[str, object]:
-    """One line of NDJSON."""
+    """The line as one line of NDJSON."""
     at = datetime.fromtimestamp(line.at_s, UTC).isoformat()
     return {"slot": line.slot, "rank": None if line.rank == "-" else int(line.rank), "time": at, "line": line.text}
 
 
 def table_row(job: JobState) -> Sequence[str]:
-    """Under `HEADER`."""
+    """The job's row in the table whose columns are `HEADER`."""
     since = datetime.fromtimestamp(job.since_s, UTC)
     command = " ".join(job.spec["command"])
     short = command if len(command) <= COMMAND_WIDTH else command[: COMMAND_WIDTH - 1] + "…"
@@ -46,7 +46,7 @@ def table_row(job: JobState) -> Sequence[str]:
 
 
 def state_json(job: JobState) -> dict[str, object]:
-    """All that is known; values of secrets are not, but their names."""
+    """All that is known of the job, as JSON. Of its secrets only the names are known."""
     outcome = job.outcome or {}
     return {
         "job": job.name,
@@ -69,7 +69,7 @@ def state_json(job: JobState) -> dict[str, object]:
 
 
 def ended_text(job: JobState) -> str:
-    """`train: failed: Node 1 (train-1): rank 3 (local rank 1) exited with code 7`, and its last lines."""
+    """`train: failed: Node 1 (train-1): rank 3 (local rank 1) exited with code 7`, and that rank's last lines."""
     outcome = job.outcome or {}
     cause = f": {outcome['cause']}" if outcome.get("cause") else ""
     lines = [f"{job.name}: {job.state}{cause}"]
@@ -101,6 +101,6 @@ def state_text(job: JobState) -> str:
 
 
 def _gpus(member: Mapping[str, Any]) -> str:
-    """Which GPUs the job has there; nothing where it has the whole node."""
+    """The GPUs that the job has on this node; empty if it has the whole node."""
     indices = member.get("gpu_indices")
     return "" if not indices else f"  GPUs {fold_numbers(indices)}"

@@ -1,4 +1,4 @@
-"""A job on stdout: how it goes, its lines, what happened to it; from its nodes, or from what is kept here."""
+"""Prints a job: its state, its output, its events, either from its nodes or from what is kept on this computer."""
 
 from __future__ import annotations
 
@@ -52,13 +52,16 @@ class LinesWanted:
     """The text of `--node`; None: all nodes of the job."""
     rank: int | None
     attempt: int | None
-    """None: the latest."""
+    """None: the latest attempt."""
     has_names: bool = False
     """Lines begin with [train-0] instead of [Node 0]."""
 
 
 def show_kept(kept: KeptJob, verb: str, output: Output, wanted: LinesWanted, *, as_json: bool) -> int:
-    """`job show`, `logs` or `events` of what is kept here; the exit code. Raises NothingMatched, UsageError."""
+    """Carries `job show`, `logs` or `events` out with what is kept here, and returns 0.
+
+    Raises NothingMatched, also after showing the rest if a node's files were never kept, and UsageError.
+    """
     job = kept.state
     cluster = str(job.spec["cluster"]).removesuffix(REHEARSAL_SUFFIX)
     again = f"clusterctl job show {job.name}"
@@ -79,5 +82,5 @@ def show_kept(kept: KeptJob, verb: str, output: Output, wanted: LinesWanted, *, 
 
 
 def rank_of(line: OutputLine) -> int | None:
-    """The rank that said it; None: the launcher."""
+    """The rank that wrote the line; None: the launcher."""
     return int(line.rank) if line.rank.isdigit() else None

@@ -29,7 +29,7 @@ IGNORED = (
     ".pulumi",
     "*.pyc",
 )
-"""Where there is no git: what nobody means to send."""
+"""What is not sent from a folder that is in no git repository."""
 SECRET = (".env", ".env.*", "*.pem", "*.key", "id_rsa", "id_ed25519", "id_ecdsa", ".netrc", "credentials")
 """Patterns of files that usually contain secrets."""
 EXAMPLES = ("*.example", "*.sample", "*.template")
@@ -48,9 +48,10 @@ class Snapshot:
 
 
 def take_snapshot(folder: Path, *, including: Collection[str]) -> Snapshot:
-    """What git tracks and untracked files that it does not ignore; without git all but what is ignored.
+    """The files to send: what git tracks, and untracked files that git does not ignore.
 
-    `including`: untracked files that look like secrets and are meant. Raises UsageError.
+    In a folder without git: all files but those of `IGNORED` and of .clusterctlignore. `including`: untracked files
+    that look like secrets and are sent nevertheless. Raises UsageError for any others that look like secrets.
     """
     if not folder.is_dir():
         raise UsageError(f"--workdir {folder}: no such folder", hint=HINT)
@@ -68,9 +69,9 @@ def take_snapshot(folder: Path, *, including: Collection[str]) -> Snapshot:
 
 
 def sent_files(folder: Path, names: Iterable[str]) -> tuple[str, ...]:
-    """Of the names those of files and links; what lies behind a link is somewhere else, and the link alone is sent.
+    """Those of `names` that are files or links now, sorted; a name below a link to a folder is left out.
 
-    git names what it tracks, also where a folder of it has been replaced by a link.
+    Only the link itself is sent. (git still names the files of a tracked folder after a link has replaced the folder.)
     """
     found = set(names)
     above = {each for name in found for each in _folders_of(name)}
@@ -79,7 +80,7 @@ def sent_files(folder: Path, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def write_archive(snapshot: Snapshot, stream: IO[bytes]) -> str:
-    """Writes the archive; gives the hash of its content. Owners and times are left out.
+    """Writes the archive to `stream`, without owners and times, and returns the SHA-256 of its content in hex.
 
     Raises UsageError for a file that cannot be read.
     """
@@ -97,7 +98,7 @@ def write_archive(snapshot: Snapshot, stream: IO[bytes]) -> str:
 
 
 def _member(folder: Path, name: str) -> tuple[tarfile.TarInfo, bytes]:
-    """What stands in the archive for a file, and its content; for a link where it leads."""
+    """A file's entry in the archive, and its content; for a link the content is the link's target."""
     path, member = folder / name, tarfile.TarInfo(name)
     try:
         if path.is_symlink():
@@ -128,9 +129,9 @@ def _matches(name: str, patterns: Iterable[str]) -> bool:
 
 
 def _by_git(folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Tracked and untracked files; None where the folder is in no repository.
+    """(tracked files, untracked files); None if the folder is in no repository, or git is not installed.
 
-    Raises UsageError where git does not list those of one: else all would be sent that it is told to ignore.
+    Raises UsageError if git cannot list the files of a repository: without the list, ignored files would be sent too.
     """
     found = []
     for which in (("--cached",), ("--others", "--exclude-standard")):
@@ -171,11 +172,11 @@ def _own_patterns(folder: Path) -> list[str]:
 
 
 def _folders_of(name: str) -> Iterator[str]:
-    """`a/b` and `a` of `a/b/c`."""
+    """The folders above a name: `a/b` and `a` for `a/b/c`."""
     while name := name.rpartition("/")[0]:
         yield name
 
 
 def _is_sent(path: Path) -> bool:
-    """Files and links; a tracked file may be deleted here, a submodule is a folder."""
+    """Whether it is a file or a link: a tracked file may have been deleted here, and a submodule is a folder."""
     return path.is_symlink() or path.is_file()

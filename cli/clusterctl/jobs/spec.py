@@ -1,4 +1,4 @@
-"""What a job is, in the words that its nodes read: from what was asked for and what its nodes say. Pure."""
+"""A job's spec, which its nodes read: made from what was asked for and from what the nodes say of themselves. Pure."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 FIRST_PORT, PORTS = 28000, 1000
 AUTO = "auto"
 AS_ASKED = ("python", "requirements", "requires_python", "setup", "image", "has_own_tmp")
-"""The fields of a request that go to its nodes unchanged."""
+"""The fields of a `JobRequest` that go into the spec unchanged."""
 HINT = "clusterctl run --help"
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobRequest:
-    """What was typed, before any node was asked."""
+    """What a job is to be, before any node was asked: from `run`, a function's call or a workflow's task."""
 
     inventory: Inventory
     nodes: tuple[InventoryNode, ...]
@@ -42,59 +42,59 @@ class JobRequest:
     nproc: str
     """`auto`, or a number."""
     gpus: int | None = None
-    """So many on each node; None: whole nodes."""
+    """How many GPUs of each node the job takes; None: whole nodes."""
     environment: Mapping[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
     image: str | None = None
-    """Whose containers the ranks run in; None: on the nodes themselves."""
+    """The image in whose containers the ranks run; None: they run on the nodes themselves."""
     timeout_s: float | None = None
     grace_s: float
     is_sudo: bool = False
     python: str | None = None
-    """A path on the nodes, or `conda:ENV`."""
+    """The interpreter: a path on the nodes, or `conda:ENV`."""
     requirements: str | None = None
-    """A file of the folder that is sent."""
+    """The path of a requirements.txt or a pyproject.toml within the folder that is sent."""
     lock: str | None = None
     """What pip is to install, where uv has locked it; None: the job's first node resolves the requirements."""
     requires_python: str = ""
     """Which versions of Python the lock is for."""
     setup: str | None = None
-    """A line for a shell, once on each node."""
+    """A line for a shell, run once on each node before the job starts."""
     is_shared_wanted: bool = False
-    """Its own folder is on storage that its nodes share, where there is some."""
+    """Whether the job's own folder is to be on storage that its nodes share, if they have any."""
     volumes: tuple[tuple[str, str], ...] = ()
-    """Folders of a node that its containers have: where on the node, and where inside."""
+    """Folders of a node that are mounted in the job's containers: (path on the node, path in the container)."""
     has_own_tmp: bool = False
     """Whether /tmp is a folder of the job's own."""
     workflow: Mapping[str, Any] | None = None
-    """The workflow that it is a task of; nodes only store it."""
+    """What is remembered of the workflow whose task this job is; nodes only store it."""
     by: str
 
 
 def default_name(command: Sequence[str], now: datetime, token: str) -> str:
-    """`train-1123-101500-3f9a`: the program, when it was started, and four digits by chance for two of one second."""
+    """`train-1123-101500-3f9a`: the program, the time, and `token`, which tells two jobs of the same second apart."""
     base = re.sub(r"[^a-z0-9]+", "-", command[0].rsplit("/", 1)[-1].removesuffix(".py").lower()).strip("-")
     return f"{base[:22].strip('-') or 'job'}-{now:%m%d-%H%M%S}-{token}"
 
 
 def checked_name(name: str) -> str:
-    """The name. Raises UsageError for one that is none."""
+    """The name itself. Raises UsageError if it cannot be a job's name."""
     if NAME.fullmatch(name) is None:
         raise UsageError(f"--name {name!r}: write lower-case letters, digits and dashes, at most 40", hint=HINT)
     return name
 
 
 def checked_image(image: str) -> str:
-    """The image's name. Raises UsageError for one that no registry and no engine has."""
+    """The image's name itself. Raises UsageError for a text that cannot be one."""
     if IMAGE.fullmatch(image) is None:
         raise UsageError(f"--image {image!r}: write a name as docker pull takes it", hint=HINT)
     return image
 
 
 def problems(request: JobRequest, said: Mapping[int, Mapping[str, Any]], *, named: Sequence[int] = ()) -> list[str]:
-    """What speaks against starting the job on these nodes, but for other jobs (`in_use`).
+    """Why the job cannot be started on these nodes, one sentence each; other jobs that run there are `in_use`'s matter.
 
-    `said` is what each slot's node says of itself; `named` are the slots, of the whole cluster, that know its name.
+    `said`: slot → what its node says of itself; `named`: the slots of the whole cluster that know a job of this name.
     """
     found = []
     if named:
@@ -118,14 +118,14 @@ def problems(request: JobRequest, said: Mapping[int, Mapping[str, Any]], *, name
 
 
 def program_on_nodes(request: JobRequest) -> str:
-    """The program's path where it must be on the nodes beforehand; empty where the job may bring or make it itself."""
+    """The program's path, if it has to be on the nodes already; empty if the job may bring or make it itself."""
     program = request.launch.command[0]
     is_made = request.image is not None or request.setup is not None or request.has_own_tmp
     return program if program.startswith("/") and not is_made else ""
 
 
 def in_use(request: JobRequest, said: Mapping[int, Mapping[str, Any]]) -> list[str]:
-    """Which nodes other jobs hold, so that this one cannot start now."""
+    """A sentence for each node that other jobs hold, so that this job cannot start on it now."""
     found = []
     for node in request.nodes:
         others = said[node.slot]["holders"]
@@ -161,7 +161,10 @@ def _gpu_problems(request: JobRequest, gpus: Mapping[int, int]) -> list[str]:
 
 
 def _gpu_problem(request: JobRequest, gpus: int) -> str:
-    """Empty where it fits; a node without GPUs runs as many processes as are wanted."""
+    """What is wrong with --gpus or --nproc on a node with so many GPUs; empty if nothing is.
+
+    A node without GPUs runs as many processes as are wanted.
+    """
     if request.gpus is not None and request.gpus > gpus:
         helps = f"use --gpus {gpus} or fewer" if gpus else "leave --gpus out"
         return f"--gpus {request.gpus} is more than the {count(gpus, 'GPU')} of each: {helps}"
@@ -179,7 +182,11 @@ def _gpu_problem(request: JobRequest, gpus: int) -> str:
 def make_spec(
     request: JobRequest, said: Mapping[int, Mapping[str, Any]], snapshot: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The spec. Raises UsageError where a variable or the ports do not fit."""
+    """The job's spec. `said`: as of `problems`; `snapshot`: size and number of the files that are sent.
+
+    Raises UsageError for a variable that the job sets itself, for too few free ports, and for what the launcher or a
+    container cannot do.
+    """
     members = _members(request, said)
     ports = free_ports(
         request.name,
@@ -219,7 +226,7 @@ def make_spec(
 
 
 def shared_folder(request: JobRequest, said: Mapping[int, Mapping[str, Any]]) -> str | None:
-    """The job's own on storage that all of its nodes share; None where they share none, or it is not wanted."""
+    """The job's folder on storage that all its nodes share; None if they share none, or it is not wanted."""
     mounts = {said[node.slot].get("shared") for node in request.nodes}
     if not request.is_shared_wanted or len(mounts) != 1 or None in mounts:
         return None
@@ -228,7 +235,7 @@ def shared_folder(request: JobRequest, said: Mapping[int, Mapping[str, Any]]) ->
 
 
 def refuse_owned_names(spec: Mapping[str, Any]) -> None:
-    """Raises UsageError for a variable that the job sets itself, or launchers would read."""
+    """Raises UsageError for a variable that the job sets itself, or that torchrun would read as an option (PET_…)."""
     owned = owned_names(spec)
     for name in (*spec["environment"], *spec["secrets"]):
         if name in owned or name.startswith("PET_"):
@@ -236,7 +243,10 @@ def refuse_owned_names(spec: Mapping[str, Any]) -> None:
 
 
 def free_ports(job: str, in_use: Sequence[int], *, count: int) -> tuple[int, ...]:
-    """So many ports that nobody listens on, on any node. Raises UsageError."""
+    """`count` ports on which nobody listens on any node; where the search begins depends on the job's name.
+
+    Raises UsageError if too few are free.
+    """
     begin = zlib.crc32(job.encode()) % PORTS
     taken = set(in_use)
     order = (FIRST_PORT + (begin + step) % PORTS for step in range(PORTS))
@@ -248,7 +258,7 @@ def free_ports(job: str, in_use: Sequence[int], *, count: int) -> tuple[int, ...
 
 
 def _refuse_uneven(request: JobRequest, members: Sequence[Mapping[str, Any]]) -> None:
-    """Raises UsageError for nodes that the launcher cannot serve."""
+    """Raises UsageError if the launcher needs equally many processes on each node, or cannot start on so many nodes."""
     launcher = request.launch.launcher
     counts = {int(member["nproc"]) for member in members}
     if launcher in EVEN and len(counts) > 1:
@@ -260,7 +270,7 @@ def _refuse_uneven(request: JobRequest, members: Sequence[Mapping[str, Any]]) ->
 
 
 def _refuse_in_container(request: JobRequest) -> None:
-    """Raises UsageError for what does not work in containers."""
+    """Raises UsageError for options that do not work with --image."""
     if request.image is None:
         return
     if request.python is not None and not request.python.startswith("/"):
@@ -272,7 +282,10 @@ def _refuse_in_container(request: JobRequest) -> None:
 
 
 def _members(request: JobRequest, said: Mapping[int, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """In the order of their ranks. `gpu_indices` are those that are free now; which it gets, the taking says."""
+    """The job's nodes, in the order of their ranks.
+
+    `gpu_indices` are GPUs that are free now. Which ones the job really gets is known once its nodes are held.
+    """
     found = []
     for node in sorted(request.nodes, key=lambda node: node.rank):
         gpus, indices = int(said[node.slot]["gpus"]), None

@@ -1,4 +1,7 @@
-"""Starts a job: asks its nodes, holds them, puts all of it there, begins. What fails before that leaves nothing."""
+"""Starts a job: asks its nodes, takes a lease on each, sends its files, makes it ready, starts it.
+
+If one of these steps fails, nothing of the job is left on the nodes.
+"""
 
 from __future__ import annotations
 
@@ -29,29 +32,30 @@ from clusterctl.text.quantities import count, thousands
 
 PREPARE_S = 600.0
 READY_S = 1800.0
-"""For requirements and a setup command, on each node."""
+"""How long requirements and a setup command may take on a node."""
 AGAIN = "clusterctl jobs"
 CHUNK_BYTES = 1024 * 1024
 WAIT_POLL_S = 2.0
 MOST_TRIES = 5
-"""Of jobs that begin at one instant on the same nodes and reckon with the same ports."""
+"""How often a start is tried when other jobs, started at the same moment, were given its ports."""
 CROWD = 4
-"""So many processes to a processor still import torch within half a minute."""
+"""With up to this many processes for each processor, all of them import torch within half a minute."""
 GPU_BYTES = 8
 """Room in a header for the index of one GPU, which is not known before the nodes are held."""
 
 
 class NodesInUse(ConfigError):
-    """Other jobs have nodes of this one; what may end."""
+    """Other jobs hold nodes that this job needs. They will end, so waiting may help."""
 
 
 class PortsTaken(ConfigError):
-    """Another job that shares a node was given one of the ports of this one between the look and the taking."""
+    """Another job on one of the nodes was given a port of this job after the nodes were asked and before they were
+    held."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobStart:
-    """A job that is to be started."""
+    """Everything that is needed to start one job."""
 
     request: JobRequest
     nodes: JobNodes
@@ -63,11 +67,11 @@ class JobStart:
     tell: Callable[[str], None]
 
     def planned(self) -> dict[str, Any]:
-        """The spec, all nodes asked and nothing done. Raises ClusterctlError, NodesInUse."""
+        """The job's spec, after asking all nodes; nothing is changed. Raises ClusterctlError, NodesInUse."""
         request = self.request
         answers = self.nodes.ask(request.inventory.nodes, "facts", request.name, program_on_nodes(request))
         said = self._heard({node.slot: answers[node.slot] for node in request.nodes})
-        # Nodes beside the job are only asked whether they know its name; one that is away keeps nobody from starting.
+        # The cluster's other nodes are only asked whether they know its name, so it does not matter if one is away.
         named = [slot for slot, answer in answers.items() if answer.error is None and answer.words["is_name_taken"]]
         found = problems(request, said, named=named)
         if found:
@@ -79,9 +83,9 @@ class JobStart:
         return {**make_spec(request, said, size), "started_s": time.time()}
 
     def begin(self) -> dict[str, Any]:
-        """The spec of the job that is under way now. Raises ClusterctlError; then nothing of it is left.
+        """Starts the job and returns its spec. Raises ClusterctlError; then nothing of the job is left.
 
-        Where other jobs have its nodes it waits for `wait_s`.
+        While other jobs hold its nodes, it is tried again for up to `wait_s`.
         """
         until_s = time.monotonic() + self.wait_s
         told: tuple[str, ...] = ()
@@ -115,10 +119,10 @@ class JobStart:
             stays = "no shared storage: files in $CLUSTERCTL_JOB_DIR stay on each node, and are lost when it ends"
             self.tell(f"{name}: {stays}; clusterctl job cp {name} DIR fetches them")
         if self.request.image is not None:
-            # Before any node is held: it takes minutes, and disturbs no other job.
+            # Done before any node is held: it may take minutes, in which other jobs can use the nodes.
             spec = {**spec, "image_id": self._image_id(self.request.image)}
         with tempfile.TemporaryFile() as payload:
-            # Before any node is held: a large folder takes its time, and others may want the nodes.
+            # Also before that: packing a large folder takes time.
             header = self._write(spec, payload)
             held: list[InventoryNode] = []
             try:
@@ -128,7 +132,7 @@ class JobStart:
                 self._make_ready()
                 self._check(self.nodes.ask(self.request.nodes, "start", self.request.name))
             except BaseException:
-                # Supervisors that began already give up by themselves: they wait for the others in vain.
+                # Supervisors that began already would give up by themselves, once they have waited for the others.
                 self.nodes.ask(held, "cancel", self.request.name)
                 self.nodes.ask(held, "discard", self.request.name)
                 raise
@@ -140,9 +144,11 @@ class JobStart:
         return fetch_image(image, self.nodes, self.request.nodes, name=name, tell=self.tell, login=login)
 
     def _hold(self, spec: dict[str, Any], held: list[InventoryNode]) -> dict[str, Any]:
-        """The spec with the GPUs that the job has now; `held` says which nodes have to be given back.
+        """Takes a lease on each node and returns the spec with the GPUs that the job got.
 
-        In ascending order: of two jobs that want the same nodes one gets all of them, and the other none.
+        Nodes that were taken are appended to `held`: the caller gives them back if the start fails. They are taken in
+        ascending order, so of two jobs that want the same nodes one gets all of them, and the other none.
+        Raises NodesInUse, PortsTaken, ClusterctlError.
         """
         wanted = "all" if self.request.gpus is None else str(self.request.gpus)
         own_ports = ",".join(map(str, ports(spec)))
@@ -162,7 +168,10 @@ class JobStart:
         return {**spec, "members": members}
 
     def _write(self, spec: dict[str, Any], payload: IO[bytes]) -> dict[str, Any]:
-        """The header of what each node gets; `payload` has a place for it, and the folder's archive behind that."""
+        """Writes to `payload` what each node gets, a header and then the folder's archive, and returns the header.
+
+        In `payload` the header is followed by blanks, as it becomes longer when the GPUs are known.
+        """
         with tempfile.TemporaryFile() as archive:
             digest = write_archive(self.snapshot, archive)
             header = {
@@ -178,7 +187,7 @@ class JobStart:
         return header
 
     def _put(self, payload: IO[bytes]) -> None:
-        """The files to all nodes side by side."""
+        """Sends the payload to all nodes at the same time."""
         files, size = count(len(self.snapshot.files), "file"), thousands(payload.seek(0, os.SEEK_END))
         nodes = count(len(self.request.nodes), "node")
         payload.seek(0)
@@ -188,7 +197,8 @@ class JobStart:
         )
 
     def _make_ready(self) -> None:
-        """The interpreter, the requirements and the setup command on all nodes; says which interpreter it is."""
+        """Has all nodes prepare the interpreter, the requirements and the setup command; tells which interpreter each
+        has."""
         request = self.request
         if not (request.python or request.requirements or request.setup):
             return
@@ -217,7 +227,7 @@ class JobStart:
 
 
 def started_by() -> str:
-    """`ada@laptop (4711)`: the person, the computer and the process, as a job's nodes keep it."""
+    """`ada@laptop (4711)`: the user, the computer and the process that start a job, as its nodes keep it."""
     try:
         person = getpass.getuser()
     except (KeyError, OSError, ImportError):
@@ -226,7 +236,7 @@ def started_by() -> str:
 
 
 def by_interpreter(said: Mapping[int, Mapping[str, Any]]) -> dict[tuple[str, str], list[int]]:
-    """Interpreter and version → the slots that have it."""
+    """(interpreter, version) → the slots of the nodes that have it."""
     found: dict[tuple[str, str], list[int]] = {}
     for slot, words in said.items():
         found.setdefault((str(words["interpreter"]), str(words["version"])), []).append(slot)
@@ -234,7 +244,10 @@ def by_interpreter(said: Mapping[int, Mapping[str, Any]]) -> dict[tuple[str, str
 
 
 def write_header(payload: IO[bytes], header: Mapping[str, Any]) -> None:
-    """In the place that `payload` has for it: a line of JSON, with blanks up to the line's end."""
+    """Overwrites the first line of `payload` with the header as JSON, padded with blanks to the line's old length.
+
+    Raises ValueError if the header is longer than that.
+    """
     payload.seek(0)
     length = len(payload.readline()) - 1
     line = json.dumps(header).encode()
@@ -245,7 +258,7 @@ def write_header(payload: IO[bytes], header: Mapping[str, Any]) -> None:
 
 
 def without_gpus(request: JobRequest, members: Sequence[Mapping[str, Any]]) -> str:
-    """Which nodes run one process though one for each GPU was meant; empty where none does."""
+    """A sentence naming the nodes that run one process because they have no GPUs; empty if there are none."""
     slots = [int(member["slot"]) for member in members if not member["gpus"]]
     if not slots or request.nproc != AUTO or request.launch.launcher in ONE_EACH:
         return ""
@@ -253,7 +266,7 @@ def without_gpus(request: JobRequest, members: Sequence[Mapping[str, Any]]) -> s
 
 
 def crowded(ranks: int, *, is_rehearsal: bool, processors: int) -> str:
-    """Why the processes of a rehearsed job start so slowly, and what helps; empty where there are few. Pure."""
+    """Why a rehearsed job with so many processes will start slowly, and what helps; empty if it will not. Pure."""
     if not is_rehearsal or ranks <= CROWD * processors:
         return ""
     shared = f"{ranks} processes share this computer's {count(processors, 'processor')}"

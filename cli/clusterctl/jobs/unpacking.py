@@ -1,4 +1,4 @@
-"""An archive that a node made, unpacked here: nothing in it leads out of its folder, fills the disk or the memory."""
+"""Unpacks an archive that a node made, so that nothing in it leads out of the folder, or fills the disk or memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from clusterctl.text.quantities import thousands
 NO_LIMIT = 1 << 62
 MOST_FILES = 1_000_000
 MOST_HEADER_BYTES = 1024 * 1024
-"""Of the header of one file: tarfile reads it into memory."""
+"""The longest header of one file: tarfile reads headers into memory."""
 MOST_NAME = 4096
 """Characters: PATH_MAX of Linux."""
 MOST_DEPTH = 100
@@ -37,7 +37,7 @@ class Unpacked:
     size_bytes: int = 0
     error: str | None = None
     left_out: tuple[str, ...] = ()
-    """Names of what was not written here, such as a link out of the folder; the first hundred."""
+    """Names of what was not written here, such as a link out of the folder; at most `MOST_LEFT_OUT`."""
 
 
 class TooLarge(ValueError):
@@ -45,14 +45,14 @@ class TooLarge(ValueError):
 
 
 class _Metered:
-    """The archive's bytes, as many as were allowed for what is read now."""
+    """The archive's stream, which raises TooLarge when more is read from it than was allowed."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
         self._left_bytes = 0
 
     def allow(self, size_bytes: int) -> None:
-        """So many bytes from now on, and a header."""
+        """From now on so many bytes may be read, and a header."""
         self._left_bytes = size_bytes + MOST_HEADER_BYTES
 
     def read(self, size_bytes: int) -> bytes:
@@ -65,7 +65,7 @@ class _Metered:
 
 
 def unpack(archive: IO[bytes], folder: Path, *, most_bytes: int = NO_LIMIT, most_files: int = MOST_FILES) -> Unpacked:
-    """The archive's files below `folder`. Where there is an error, `folder` has what came before it."""
+    """Unpacks the archive's files below `folder`. After an error, `folder` has the files that came before it."""
     archive.seek(0)
     files = size_bytes = 0
     left_out: list[str] = []
@@ -85,7 +85,7 @@ def unpack(archive: IO[bytes], folder: Path, *, most_bytes: int = NO_LIMIT, most
     except TooLarge as e:
         return Unpacked(files=files, size_bytes=size_bytes, error=str(e))
     except (OSError, EOFError, ValueError, LookupError, OverflowError, tarfile.TarError) as e:
-        # A name with NUL is a ValueError, a time beyond the clock's an OverflowError.
+        # A name with a NUL raises ValueError, a time that the clock cannot hold OverflowError.
         why = os.strerror(e.errno) if isinstance(e, OSError) and e.errno else str(e) or "it broke off"
         return Unpacked(files=files, size_bytes=size_bytes, error=f"not all came: {why}")
     return Unpacked(files=files, size_bytes=size_bytes, left_out=tuple(left_out))
@@ -105,12 +105,15 @@ def _members(unzipped: IO[bytes]) -> Iterator[tuple[tarfile.TarFile, tarfile.Tar
             metered.allow(member.size)
             following = tar.offset
             yield tar, member
-            metered.allow(max(0, following - unzipped.tell()))  # of what was not extracted, to be read over
+            metered.allow(max(0, following - unzipped.tell()))  # what was not extracted has to be read past
             tar.members = []  # type: ignore[attr-defined] # else each one stays in memory
 
 
 def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> bool:
-    """Whether it was written; not where it leads out of the folder, or is neither file, folder nor link."""
+    """Extracts the entry unless it leads out of the folder, is too deep, or is no file, folder or link.
+
+    Returns whether it was written.
+    """
     parts = Path(member.name).parts
     if max(len(member.name), len(member.linkname)) > MOST_NAME or len(parts) > MOST_DEPTH:
         return False
@@ -123,10 +126,10 @@ def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> boo
 
 
 def _is_plain(link: str) -> bool:
-    """Whether `..` stands in a link's target at its beginning alone.
+    """Whether `..` stands only at the beginning of a link's target.
 
-    Behind a name, which may be another link, it leads elsewhere than it seems; Python before 3.11.13, 3.12.11 and
-    3.13.4 was deceived by that (CVE-2025-4517, read 2026-11-26).
+    After a name, which may be another link, `..` leads somewhere else than it seems to; that deceived tarfile before
+    Python 3.11.13, 3.12.11 and 3.13.4 (CVE-2025-4517, read 2026-11-26).
     """
     parts = Path(link).parts
     up = next((number for number, part in enumerate(parts) if part != ".."), len(parts))
@@ -146,9 +149,10 @@ def staging_folder(target: Path) -> Iterator[Path]:
 
 
 def move_into(source: Path, target: Path) -> tuple[str, ...]:
-    """All that is in the folder `source` goes into the folder `target`, whose files of the same names are replaced.
+    """Moves all that is in the folder `source` into the folder `target`, replacing files of the same names.
 
-    Gives the names of folders that are left out: in `target` they are links that lead out of it. Raises OSError.
+    Returns the names of folders that were left out, since in `target` they are links that lead out of it.
+    Raises OSError.
     """
     target.mkdir(parents=True, exist_ok=True)
     root = target.resolve()

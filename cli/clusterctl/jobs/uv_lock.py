@@ -1,7 +1,7 @@
 """What a project's uv.lock asks for, in the form that pip reads; uv on this computer checks and translates it.
 
-Nodes need no uv then, and a lock that is out of date is refused before any node is asked. Options of uv 0.13, read in
-`uv lock --help` and `uv export --help` and tried, 2026-11-26.
+So nodes need no uv, and a lock that is out of date is refused before any node is asked. The options are those of uv
+0.13, read in `uv lock --help` and `uv export --help` and tried, 2026-11-26.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from clusterctl_infra.errors import UsageError
 
 PROJECT, LOCK = "pyproject.toml", "uv.lock"
 UV_S = 300.0
-"""The check may ask the package index."""
+"""How long uv may take: its check may ask the package index."""
 CHECK = ("uv", "lock", "--check")
 EXPORT = (
     *("uv", "export", "--frozen", "--no-dev", "--no-emit-workspace", "--format", "requirements-txt"),
     *("--no-header", "--no-annotate", "--emit-index-url", "--emit-find-links"),
 )
-"""Without the project: its code is in the folder that is sent, and the environment is shared with other jobs."""
+"""It leaves the project itself out: its code is in the folder that is sent, and other jobs share the environment."""
 LOCAL = ("-e ", "./", "../", "/", "file:")
-"""How lines begin that name a folder of this computer; uv writes the scheme behind `@` for archives."""
+"""The beginnings of lines that name a folder of this computer; for an archive uv writes `NAME @ file:…`."""
 Run = Callable[[Sequence[str], Path], tuple[int, str, str]]
 """Runs argv in a folder: exit code, stdout, stderr. Raises FileNotFoundError, subprocess.TimeoutExpired."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class UvLock:
-    """A lock of uv's."""
+    """A uv.lock, translated for pip."""
 
     text: str
     """Lines for pip: indexes, and each package with its version, hashes and markers."""
@@ -40,13 +40,13 @@ class UvLock:
 
 
 def run_uv(argv: Sequence[str], folder: Path) -> tuple[int, str, str]:
-    """How uv ended, and what it printed to stdout and to stderr."""
+    """Runs uv in `folder`; returns its exit code, stdout and stderr."""
     done = subprocess.run(list(argv), cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=UV_S)
     return done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
 
 
 def read_uv_lock(project: Path, run: Run = run_uv) -> UvLock:
-    """The lock beside a pyproject.toml. Raises UsageError where there is none, or it is not the project's."""
+    """The uv.lock beside a pyproject.toml. Raises UsageError if it is missing or stale, or needs a local package."""
     folder, named = project.parent, f"--requirements {project}"
     try:
         requires_python = str(tomllib.loads((folder / LOCK).read_text()).get("requires-python", ""))
@@ -66,7 +66,7 @@ def read_uv_lock(project: Path, run: Run = run_uv) -> UvLock:
 
 
 def requirement_lines(text: str) -> list[str]:
-    """The packages of a lock for pip, one line each, without options, comments and the line breaks within one."""
+    """The packages of a lock for pip, one line each: continued lines are joined, options and comments left out."""
     whole = text.replace("\\\n", " ").splitlines()
     return [line.strip() for line in whole if line.strip() and not line.startswith(("#", "--"))]
 
@@ -82,7 +82,7 @@ def is_local(line: str) -> bool:
 
 
 def _asked(argv: Sequence[str], folder: Path, run: Run, what: str) -> str:
-    """What uv printed. Raises UsageError."""
+    """What uv printed to stdout. Raises UsageError; `what` begins the message."""
     try:
         code, said, errors = run(argv, folder)
     except FileNotFoundError as e:

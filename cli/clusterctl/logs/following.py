@@ -1,4 +1,4 @@
-"""Logs as they are written: each node followed over lost connections, lines merged by time while they wait a moment."""
+"""Follows logs as they are written: reconnects to nodes, and holds each line for a moment to merge lines by time."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.fanout.kept_running import KeptCommand, keep_running
 
 HOLD_S = 0.5
-"""How long a line waits for older ones of other nodes: twice what a reader takes to look again."""
+"""How long a line waits for older lines from other nodes: twice the time after which a reader looks again."""
 MOST_ITEMS = 2000
-"""Lines that have arrived and wait to be merged: with as many, no more is read from the nodes."""
+"""How many arrived lines may wait to be merged; until there are fewer, nothing more is read from the nodes."""
 MOST_HELD = 20_000
-"""Lines that wait for older ones: with more, the oldest goes on without waiting any longer."""
+"""How many lines may wait for older ones; if there are more, the oldest is shown without waiting any longer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Notice:
-    """Something to tell beside the lines."""
+    """A sentence for the person that is no log line."""
 
     name: str
     text: str
 
 
 class End:
-    """Nobody can send a line any more."""
+    """No node can send any further line."""
 
 
 Item = LogLine | Notice | End
@@ -63,28 +63,28 @@ class Following:
             for node in request.nodes
         }
         self._heard_at: dict[int, float] = {}
-        """Of the nodes where a reader is, or begins."""
+        """Slot → when its reader last said something; only slots whose reader runs or is being started."""
         self._listened_at = 0.0
-        """When we last went on after not listening to any of them."""
+        """When we last went on reading, after a full queue had kept us from reading any node."""
         self._over: set[int] = set()
 
     def command(self, node: InventoryNode) -> str:
-        """The reader, from where the node's last line was."""
+        """The command that starts the reader where the node's last line ended."""
         return reader_command(self._request, self._streams[node.slot].places)
 
     def begin(self, node: InventoryNode) -> None:
-        """A reader is started there."""
+        """Notes that a reader is being started on the node."""
         self._heard_at[node.slot] = self._now()
         self._streams[node.slot].begin()
 
     def hear(self, node: InventoryNode, chunk: bytes) -> None:
-        """The reader there says this; if nothing else, once a second that it is there."""
+        """Takes what the node's reader printed; it prints something at least once a second."""
         if node.slot in self._heard_at:
             self._heard_at[node.slot] = self._now()
         self._streams[node.slot].feed(chunk)
 
     def lost(self, node: InventoryNode, why: NodeFailure, tries: int) -> bool:
-        """No reader is there any more; whether one is wanted."""
+        """Notes that the node's reader has ended; returns whether to start it again."""
         self._heard_at.pop(node.slot, None)
         if self._streams[node.slot].over >= set(self._request.sources):
             self._over.add(node.slot)
@@ -96,14 +96,17 @@ class Following:
         return True
 
     def next(self, timeout_s: float) -> Item | None:
-        """What has arrived, or comes within this time."""
+        """The next item that has arrived, or that comes within `timeout_s`; else a notice of a silent node, or None."""
         try:
             return self._arrived.get(timeout=timeout_s)
         except queue.Empty:
             return self._silent()
 
     def _silent(self) -> Notice | None:
-        """One that has said nothing for too long, each once: a login may hang where a home does, and not say so."""
+        """A notice of a node whose reader has been silent for too long, once each.
+
+        If the user's home is on a file system that hangs, a login hangs too, without an error.
+        """
         for node in self._request.nodes:
             at = self._heard_at.get(node.slot)
             if at is not None and self._now() - max(at, self._listened_at) > self._request.timeout_s:
@@ -116,7 +119,10 @@ class Following:
         self._put(Notice(name=node.name, text=text))
 
     def _put(self, item: Item) -> None:
-        """Waits where the person does not read on (a pager): the node's own window then fills, and its reader waits."""
+        """Adds an item to the queue. It waits while the queue is full, as when a person pauses in a pager.
+
+        Then the connection's window fills, and the reader on the node waits, too.
+        """
         try:
             self._arrived.put_nowait(item)
         except queue.Full:
@@ -130,7 +136,7 @@ def merged(
     since_s: float | None = None,
     now: Callable[[], float] = time.monotonic,
 ) -> Iterator[LogLine | Notice]:
-    """What `take(timeout)` gives, lines in the order of their times after each has waited `HOLD_S`."""
+    """What `take(timeout_s)` gives: notices at once, lines in the order of their times, each after waiting `HOLD_S`."""
     held: list[tuple[float, int, float, LogLine]] = []
     count = 0
     is_end = False

@@ -1,4 +1,4 @@
-"""Logs as they are now, of all nodes, merged by time."""
+"""Reads the logs of all nodes as they are now, and merges them by time."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class History:
     """What was read of the logs."""
 
     lines: Sequence[LogLine]
-    """By time."""
+    """Sorted by time."""
     results: Sequence[NodeResult]
-    """Each node's."""
+    """How reading ended on each node."""
     missing: Sequence[str]
-    """The nodes that have nothing of a source that was named."""
+    """The nodes that lack a source that was named."""
 
 
 def read_history(request: LogRequest, *, on_trouble: Callable[[str, str], None]) -> History:
-    """All there is. `on_trouble` hears a node's name and what could not be read."""
+    """Reads all that is asked for. `on_trouble` is called with a node's name and what could not be read there."""
     lines: list[LogLine] = []
     lock = threading.Lock()
 

@@ -1,4 +1,4 @@
-"""When a log line was written, from its own words. Pure."""
+"""When a log line was written, as the line itself says. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LOOK_AT = 40
 
 
 def written_at_s(line: str, *, around_s: float) -> float | None:
-    """Unix time; None for a line that does not begin with one. `around_s` gives syslog's lines their year."""
+    """The Unix time at the line's beginning, or None. `around_s`: a time near it; syslog's lines have no year."""
     head = line[:_LOOK_AT]
     try:
         if match := _ISO.match(head):
@@ -22,7 +22,7 @@ def written_at_s(line: str, *, around_s: float) -> float | None:
         if match := _SYSLOG.match(head):
             return _syslog_s(*match.groups(), around=datetime.fromtimestamp(around_s, UTC))
     except ValueError:
-        return None  # digits that are no time
+        return None  # digits in the form of a time, such as 25:61:00
     return None
 
 
@@ -40,13 +40,13 @@ def _syslog_s(month: str, day: str, time: str, *, around: datetime) -> float:
 
 
 class SourceClock:
-    """Gives each line of one source a time that never runs backwards; a line without one has its predecessor's."""
+    """Gives each line of one source a time that never goes backwards; a line without one gets the previous line's."""
 
     def __init__(self) -> None:
         self._last_s: float | None = None
 
     def at_s(self, text: str, given_s: float, *, is_exact: bool) -> float:
-        """`given_s` is the reader's: exact, or only an upper bound."""
+        """The line's time. `given_s`: the reader's, which is exact or only an upper bound."""
         own = written_at_s(text, around_s=given_s)
         if own is None:
             own = given_s if is_exact or self._last_s is None else self._last_s

@@ -15,7 +15,7 @@ from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.keys.login_keys import LoginKeys
 
 LAST_LINES = 10
-"""Where following begins when nobody says since when, as with tail."""
+"""How many last lines are shown first when following begins without --since, as with tail."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,16 +30,21 @@ class LogRequest:
     grep: str | None
     is_followed: bool
     timeout_s: float
-    """By then the logs of a node are here, or it is given up; while following, the first half of it counts."""
+    """How long a node's logs may take before the node is given up.
+
+    A source that gives nothing for half of that is named. While following, no node is given up, and one whose reader
+    says nothing for all of that is named.
+    """
     keys: LoginKeys
     deadlines: Deadlines
 
 
 def reader_command(request: LogRequest, places: Mapping[str, str]) -> str:
-    """The line that runs the reader on a node, as root where that is allowed: some logs are root's alone.
+    """The line that runs the reader on a node, as root if sudo allows it, since only root may read some logs.
 
-    Isolated: else a `json.py` in the person's home there, or on a PYTHONPATH of the cluster's, would be what it loads.
-    By a pipe: sudo writes a command's arguments into the node's journal, and so into `clusterctl logs system`.
+    `places`: source → where to go on. Python is isolated (-I), or it would load a `json.py` that lies in the user's
+    home or on the PYTHONPATH. The program comes through a pipe, because sudo writes a command's arguments into the
+    node's journal, and so into `clusterctl logs system`.
     """
     asked = {
         "sources": {
@@ -51,7 +56,7 @@ def reader_command(request: LogRequest, places: Mapping[str, str]) -> str:
         "tail": LAST_LINES if request.is_followed and request.since_s is None and request.grep is None else 0,
         "grep": request.grep or "",
         "places": dict(places),
-        # Half: what the others on the node gave comes in the other half.
+        # Half of it, so that the node's other sources can still be read and sent in the other half.
         "patience_s": request.timeout_s / 2,
     }
     reader = shlex.join(["python3", "-I", "-", json.dumps(asked)])
@@ -61,7 +66,7 @@ def reader_command(request: LogRequest, places: Mapping[str, str]) -> str:
 
 
 def reader_program() -> str:
-    """The reader as one text for a node's Python: what it imports of ours is made a module there before it runs."""
+    """The reader as one program text for a node's Python: it first makes a module of `log_files`, which it imports."""
     folder = files("clusterctl.on_node")
     imported, reader = (folder.joinpath(name).read_text(encoding="utf-8") for name in ("log_files.py", "log_reader.py"))
     module = "clusterctl.on_node.log_files"

@@ -1,4 +1,4 @@
-"""Shows logs: once, or for as long as the person looks."""
+"""Shows logs: as they are now, or as they are written, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from clusterctl.text.node_set import fold_names
 
 
 def show_history(request: LogRequest, output: Output, *, as_json: bool, has_names: bool) -> int:
-    """0, or 4 when a node was not reached, or has nothing of a source."""
+    """Shows the logs as they are now; returns 0, or 4 if a node was not reached or lacks a source."""
     history = read_history(request, on_trouble=lambda name, trouble: output.note(f"[{name}] {trouble}"))
     results = history.results
     for line in history.lines:
@@ -38,7 +38,7 @@ def show_history(request: LogRequest, output: Output, *, as_json: bool, has_name
 
 
 def show_on(request: LogRequest, output: Output, *, as_json: bool, has_names: bool) -> int:
-    """Until Ctrl-C; 4 where no node can ever have a line."""
+    """Shows lines as they are written, until Ctrl-C; returns 4 if no node can send any line any more."""
     for item in followed(request):
         if isinstance(item, Notice):
             output.note(f"[{item.name}] {item.text}")
@@ -49,7 +49,7 @@ def show_on(request: LogRequest, output: Output, *, as_json: bool, has_names: bo
 
 
 def nothing_line(request: LogRequest) -> str:
-    """`nothing in setup.sh of train-[0-1] that matches --grep Xid`: the logs are there, and have no line to show."""
+    """What to say if the logs exist but have no line to show: `nothing in setup.sh of train-[0-1] that matches …`."""
     told = f"nothing in {' or '.join(request.sources)} of {fold_names(node.name for node in request.nodes)}"
     told += "" if request.since_s is None else f" since {datetime.fromtimestamp(request.since_s, UTC):%H:%M:%S} UTC"
     return told + ("" if request.grep is None else f" that matches --grep {request.grep}")
@@ -64,7 +64,7 @@ def _tell_programs(results: Sequence[NodeResult], request: LogRequest, output: O
 
 
 def _next_steps(results: Sequence[NodeResult], request: LogRequest) -> Iterable[str]:
-    """The commands that help, each once."""
+    """The commands that help with the nodes that were not reached, each once."""
     nodes = {node.slot: node for node in request.nodes}
     failed = [(result.failure, nodes[result.slot]) for result in results if result.failure is not None]
     steps = (next_step(failure, request.inventory, node) for failure, node in failed)
@@ -75,7 +75,7 @@ _BAD_WORDS = ("Xid", "SXid", "Out of memory: Killed")
 
 
 def show_line(line: LogLine, output: Output, *, has_sources: bool, as_json: bool, has_names: bool = False) -> None:
-    """One line to stdout, without its own time; red where it tells of a fault."""
+    """Prints one line to stdout, without its own time; in red if it tells of a fault."""
     if as_json:
         output.json(log_json(line), is_line=True)
         return
@@ -85,9 +85,10 @@ def show_line(line: LogLine, output: Output, *, has_sources: bool, as_json: bool
 
 
 def log_head(line: LogLine, *, has_sources: bool, has_names: bool = False) -> str:
-    """`[Node 0] [10:30:15] ` in UTC, or `[train-0] …` as of `ssh`; with the source's name when there are several.
+    """What stands before a line: `[Node 0] [10:30:15] ` (UTC), or `[train-0] …` with `has_names`.
 
-    With the file's where a pattern or a variable stood for it.
+    The source's name is added if there are several; the file's name in its place, always, if the source is a pattern
+    or has a variable.
     """
     at = datetime.fromtimestamp(line.at_s, UTC)
     is_pattern = line.file != "" and line.source.startswith(("/", "$")) and line.file != line.source
@@ -98,7 +99,7 @@ def log_head(line: LogLine, *, has_sources: bool, has_names: bool = False) -> st
 
 
 def log_json(line: LogLine) -> dict[str, object]:
-    """One line of NDJSON."""
+    """The line as one line of NDJSON."""
     return {
         "node": line.name,
         "slot": line.slot,

@@ -1,4 +1,4 @@
-"""Where log lines come from: names for what every node has, any file, any unit."""
+"""The sources of log lines: names for logs that every node has, any file, any systemd unit."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _UNIT = re.compile(r"[A-Za-z0-9][\w.@:\\-]*")
 
 
 _SCRIPT = re.compile(r"[A-Za-z0-9][\w.-]*\.[A-Za-z0-9]+")
-"""`setup.sh`: a script of cluster.yaml has the name of its file, with what stands behind the dot."""
+"""`setup.sh`: a script of cluster.yaml is called by its file's name, with the part behind the dot."""
 _NODE = re.compile(r"([a-z0-9-]+-)?[0-9]+")
 SCRIPT_LOGS = "/var/log/clusterctl"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Files, or options of journalctl."""
+    """Paths of files, or else options for journalctl."""
 
     files: tuple[str, ...] = ()
     journal: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ SOURCES: Mapping[str, Source] = {
 
 
 def chosen_sources(words: Sequence[str]) -> dict[str, Source]:
-    """Word → source: a name of `SOURCES`, a path from / or a variable on, `unit:NAME`, or a script's name.
+    """Word → source. A word is a name in `SOURCES`, a path that begins with / or a variable, `unit:NAME`, or a script.
 
     Raises UsageError.
     """

@@ -1,4 +1,7 @@
-"""What a node's reader prints, as lines with times of this computer's clock; knows where to go on after a loss."""
+"""Turns what a node's reader prints into lines with times by this computer's clock.
+
+It remembers where each source was, so that a new connection can go on there.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,11 @@ MOST_ROW_BYTES = 16 * 1024 * 1024
 MOST_PLACE = 64 * 1024
 MOST_SOURCES = 100
 MOST_FILES = 10_000
-"""Of one source, over as long as it is followed."""
+"""How many files one source may have, over the whole time in which it is followed."""
 MOST_PATH = 4096
 MOST_TROUBLES = 100
 LATEST_S = 9_000_000_000.0
-"""In the year 2255: a later time is none that a view could show beside the others."""
+"""The year 2255: a reader that gives a later time is wrong, and a line's later time is shown as this."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,26 +39,29 @@ class LogLine:
     """Unix time by this computer's clock."""
     text: str
     file: str = ""
-    """Its path on the node; empty for lines of a journal."""
+    """The path of its file on the node; empty for a line of the journal."""
     is_shared: bool = False
-    """Of a file on storage that other nodes have, too: it is told once for all of them."""
+    """Whether its file is on storage that other nodes have, too: then it is shown once for all of them."""
 
 
 class SharedFiles:
-    """What was told of files that several nodes have; used by their threads."""
+    """How far files that several nodes share have been shown; used by the nodes' threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._told_to: dict[tuple[str, str], int] = {}
 
     def is_new(self, path: str, place: str, *, before: str) -> bool:
-        """Whether no node has shown this line yet. `place`: `inode:offset`; `before`: that of the node's last line."""
+        """Whether no node has given this line yet; if so, notes it.
+
+        `place`: `inode:offset` of the line; `before`: the place of the same node's previous line.
+        """
         inode, _, offset = place.partition(":")
         last_inode, _, last_offset = before.partition(":")
         end = int(offset) if offset.isdigit() else 0
         with self._lock:
             if last_inode == inode and last_offset.isdigit() and end < int(last_offset):
-                self._told_to.pop((path, inode), None)  # it was emptied, and begins anew
+                self._told_to.pop((path, inode), None)  # the file was truncated and is written anew
             if end <= self._told_to.get((path, inode), -1):
                 return False
             self._told_to[path, inode] = end
@@ -63,7 +69,7 @@ class SharedFiles:
 
 
 class NodeStream:
-    """One node's rows, over as many connections as it takes; used by one thread at a time."""
+    """Reads one node's rows, over one connection after another; used by one thread at a time."""
 
     def __init__(
         self,
@@ -88,22 +94,22 @@ class NodeStream:
         self.missing: set[str] = set()
         """Sources that do not exist on the node."""
         self.over: set[str] = set()
-        """Sources that the node can never have."""
+        """Sources that the node does not have and never will."""
         self._places: dict[str, str] = {}
 
     @property
     def places(self) -> dict[str, str]:
-        """Source → where its last line that arrived whole ended; of files, path → place as JSON."""
+        """Source → where its last complete line ended; for a source of files, JSON of path → place."""
         return {**self._places, **{source: json.dumps(places) for source, places in self._file_places.items()}}
 
     def begin(self) -> None:
-        """A new connection: half a row of the old one is forgotten, and will be read again."""
+        """Notes a new connection: half a row of the old one is dropped, since it will be sent again."""
         self._rest = b""
 
     def feed(self, chunk: bytes) -> None:
         """Passes on the lines that `chunk` completes."""
         *rows, self._rest = (self._rest + chunk).split(b"\n")
-        self._rest = self._rest[: MOST_ROW_BYTES + 1]  # a row without an end is not kept: it cannot be read anyway
+        self._rest = self._rest[: MOST_ROW_BYTES + 1]  # a longer row cannot be read anyway, so it is not kept whole
         for row in rows:
             if not row.startswith((b"{", b"[")):
                 continue  # a login's greeting
@@ -126,7 +132,7 @@ class NodeStream:
 
     def _take_line(self, row: Fields) -> None:
         source, place = row.text("source", most=200), row.text("place", most=MOST_PLACE)
-        text = row.row["text"]  # with NUL, too: a log may hold anything
+        text = row.row["text"]  # may have a NUL: a log can contain anything
         if not isinstance(text, str):
             raise NotAsExpected(f"text is {shortened(text)}, no text")
         given_s = row.number("given_s", low=0, high=LATEST_S)
@@ -152,7 +158,7 @@ class NodeStream:
             )
 
     def _is_at_new_place(self, source: str, place: str, file: str, *, is_shared: bool) -> bool:
-        """Notes where the node is; whether the line there is to be shown: one that several nodes have, once."""
+        """Notes where the node is, and returns whether to show the line: one of a shared file is shown once."""
         if not file:
             self._places[source] = place
             return True

@@ -1,4 +1,4 @@
-"""One node as a Fabric connection: the declared host key or nothing, the cluster's own keys and way in."""
+"""One node as a Fabric connection, which accepts the declared host key alone and uses the cluster's keys and way in."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from clusterctl.system.caller import Caller
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterAccess:
-    """A cluster's inventory, and how its nodes are reached."""
+    """A cluster's inventory, and what is needed to reach its nodes."""
 
     inventory: Inventory
     deadlines: Deadlines
@@ -38,18 +38,18 @@ class ClusterAccess:
 
 
 def program() -> Caller:
-    """This Python program as the caller; what it reads on stdin is its own."""
+    """This Python program as the caller, whose stdin is never passed to commands on nodes."""
     return Caller(environ=os.environ, folder=Path(), stdin=None)
 
 
 class SlotConnection(fabric.Connection):  # type: ignore[misc]  # Fabric has no types
-    """The node in one slot.
+    """A Fabric connection to the node in one slot.
 
-    It reads neither `~/.ssh/config` nor Fabric's own configuration files. Two are equal when they are the same slot of
-    the same cluster, whatever addresses the nodes have.
+    It reads neither `~/.ssh/config` nor Fabric's own configuration files. Two connections are equal if they are to the
+    same slot of the same cluster, whatever addresses the nodes have.
     """
 
-    # Invoke takes an attribute that the class does not have for a setting of its configuration.
+    # Declared here, because Invoke takes an attribute that the class lacks for a setting of its configuration.
     cluster: ClusterAccess = None  # type: ignore[assignment]
     node: InventoryNode = None  # type: ignore[assignment]
     transport: paramiko.Transport | None = None
@@ -72,13 +72,13 @@ class SlotConnection(fabric.Connection):  # type: ignore[misc]  # Fabric has no 
         self.node = node
         if target is not None and target.proxy_argv is not None:
             self.gateway = shlex.join(target.proxy_argv)
-        # `open` does not use this client; a program that does must not meet one that trusts any host.
+        # `open` does not use this client, but a program might, and then it must refuse unknown hosts.
         self.client.set_missing_host_key_policy(paramiko.RejectPolicy())
         if target is not None:
             _declare_host_key(self.client, target)
 
     def open(self) -> None:
-        """Connects, unless it is connected. Raises NotReached: the host key is another one, nobody answers, …"""
+        """Connects, unless it is connected. Raises NotReached, as for another host key or a node that is silent."""
         if self.is_connected:
             return
         self.close()
@@ -100,7 +100,7 @@ class SlotConnection(fabric.Connection):  # type: ignore[misc]  # Fabric has no 
         self._sftp_client = self._open_connection = self.transport = None
 
     def sftp(self) -> paramiko.SFTPClient:
-        """The node's files, over the one SFTP session of this connection. Raises NotReached."""
+        """The SFTP client for the node's files; each connection has a single SFTP session. Raises NotReached."""
         self.open()
         assert self._open_connection is not None
         if self._sftp_client is None:
@@ -112,7 +112,7 @@ class SlotConnection(fabric.Connection):  # type: ignore[misc]  # Fabric has no 
 
     @property
     def slot_of_cluster(self) -> tuple[str, str, int]:
-        """What makes it this node and no other: the cluster, its id, the slot."""
+        """(cluster, its id, slot), by which connections are compared."""
         return self.cluster.inventory.cluster, self.cluster.inventory.cluster_id, self.node.slot
 
     def __repr__(self) -> str:
@@ -131,7 +131,7 @@ class SlotConnection(fabric.Connection):  # type: ignore[misc]  # Fabric has no 
 
 
 def _declare_host_key(client: paramiko.SSHClient, target: Target) -> None:
-    """The client knows this key of this host; one that paramiko cannot read stays unknown, and so refused."""
+    """Makes the client accept this host key; one that paramiko cannot read stays unknown, so the host is refused."""
     name = target.host if target.port == paramiko.config.SSH_PORT else f"[{target.host}]:{target.port}"
     with contextlib.suppress(binascii.Error, paramiko.SSHException, paramiko.pkey.UnknownKeyType, ValueError):
         key = paramiko.PKey.from_type_string(target.host_key_type, base64.b64decode(target.host_key))

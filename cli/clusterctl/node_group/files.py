@@ -1,4 +1,4 @@
-"""Files to and from a group's nodes: Fabric's arguments and results, and the copying of `clusterctl cp`."""
+"""Files to and from a group's nodes: with Fabric's arguments and results, copied as by `clusterctl cp`."""
 
 from __future__ import annotations
 
@@ -20,17 +20,20 @@ from clusterctl.node_group.connection import SlotConnection
 from clusterctl.output import Output
 
 Outcome = tuple[SlotConnection, Any]
-"""A connection, and Fabric's Result of the copy or the exception in its place."""
+"""(a connection, Fabric's Result of its copy or the exception in its place)."""
 TO_EACH = "{host}/"
-"""Fabric's place for files from several nodes: a folder for each."""
+"""Where Fabric puts files from several nodes: each into a folder of its node."""
 CHUNK = 1024 * 1024
-"""Bytes or characters, whichever the file object has."""
+"""How many bytes, or characters of a text, are read from a file object at a time."""
 
 
 def put_on_all(
     connections: Sequence[SlotConnection], local: str | os.PathLike[str] | IO[Any], remote: str | None
 ) -> list[Outcome]:
-    """A file, or what a file object has, on every node. Raises UsageError, ValueError before anything is sent."""
+    """Copies a file, or the content of a file object, to every node.
+
+    Raises UsageError, ValueError before anything is sent.
+    """
     with _as_file(local, remote) as source:
         uploads = [
             Upload(
@@ -50,7 +53,7 @@ def put_on_all(
 
 
 def get_from_all(connections: Sequence[SlotConnection], remote: str, local: str | None) -> list[Outcome]:
-    """A file of every node, here. Raises UsageError, ValueError before anything is fetched."""
+    """Copies a file from every node to this computer. Raises UsageError, ValueError before anything is fetched."""
     if not remote or not posixpath.basename(remote):
         raise ValueError(f"get({remote!r}): a file on the nodes is needed")
     if local is not None and not isinstance(local, str | os.PathLike):
@@ -74,7 +77,7 @@ def get_from_all(connections: Sequence[SlotConnection], remote: str, local: str 
 
 
 def _interpolated(local: str, remote: str, connection: SlotConnection) -> str:
-    """Fabric's place holders, and the node's name and slot."""
+    """`local` with Fabric's placeholders filled in, and `{name}` and `{slot}` with the node's."""
     return local.format(
         host=connection.host,
         user=connection.user,
@@ -88,7 +91,7 @@ def _interpolated(local: str, remote: str, connection: SlotConnection) -> str:
 
 @contextlib.contextmanager
 def _as_file(local: str | os.PathLike[str] | IO[Any], remote: str | None) -> Iterator[Path]:
-    """The file to send; what a file object has, from its beginning, is written into one for as long as this takes."""
+    """The file to send. The content of a file object is written, from its beginning, to a file for the block's time."""
     if isinstance(local, str | os.PathLike):
         if not os.fspath(local):
             raise ValueError("put(''): a file is needed")
@@ -119,7 +122,10 @@ def _written(source: IO[Any], path: Path) -> None:
 def _copied(
     connections: Sequence[SlotConnection], todo: Sequence[Transfer], result: Callable[[SlotConnection, str], Result]
 ) -> list[Outcome]:
-    """Every copy's end; `result` makes Fabric's of where a file is now. Only the caller is told of the ends."""
+    """Makes all copies and returns how each ended; `result` makes Fabric's Result from the path of the arrived file.
+
+    Nothing is printed.
+    """
     cluster = connections[0].cluster
     ends = carry_out(
         todo,

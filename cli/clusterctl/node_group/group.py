@@ -1,4 +1,4 @@
-"""A cluster's nodes as a Fabric group, carried out by the event loop of `clusterctl ssh` and the copying of `cp`."""
+"""A cluster's nodes as a Fabric group, which runs commands as `clusterctl ssh` does and copies as `clusterctl cp`."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def nodes(
 ) -> NodeGroup:
     """The nodes of `cluster`, else of `$CLUSTERCTL_CLUSTER`, else of the only cluster that this computer knows.
 
-    `node` is a set as `--node` takes it, `0,2-5`; `inventory` a file with machines of one's own, as for `--inventory`.
-    Nothing is connected yet. Raises NothingMatched, UsageError, ConfigError.
+    `node`: which nodes, in the form of `--node`, such as `0,2-5`; `inventory`: a file with other machines, as for
+    `--inventory`. No connection is opened yet. Raises NothingMatched, UsageError, ConfigError.
     """
     if (changed := secure_home(os.environ)) is not None:
         warnings.warn(changed, stacklevel=2)
@@ -55,8 +55,8 @@ def nodes(
 class NodeGroup(fabric.Group):  # type: ignore[misc]  # Fabric has no types
     """Nodes of one cluster.
 
-    `group[3]` is slot 3, also when other slots are not in the group, and `group[0:4]` those of slots 0 to 3.
-    `run`, `sudo`, `put` and `get` give a GroupResult, or raise NodesFailed, which is a GroupException.
+    `group[3]` is the node in slot 3, even if other slots are not in the group, and `group[0:4]` are those in slots 0 to
+    3. `run`, `sudo`, `put` and `get` return a GroupResult, or raise NodesFailed, which is a GroupException.
     """
 
     def __init__(self, *connections: SlotConnection) -> None:
@@ -64,7 +64,7 @@ class NodeGroup(fabric.Group):  # type: ignore[misc]  # Fabric has no types
         self.extend(connections)
 
     def __getitem__(self, slot: SupportsIndex | slice) -> Any:
-        """The connection to a slot, or a NodeGroup of a slice of slots. Raises IndexError for one that is not here."""
+        """The connection to a slot, or a NodeGroup of a slice of slots. Raises IndexError if the slot is not in it."""
         by_slot = {connection.node.slot: connection for connection in self}
         if isinstance(slot, slice):
             return NodeGroup(
@@ -85,21 +85,24 @@ class NodeGroup(fabric.Group):  # type: ignore[misc]  # Fabric has no types
         return self._carried_out(command, options, verb="run")
 
     def sudo(self, command: str, **options: Any) -> GroupResult:
-        """As `run`, as root; sudo must ask for no password there."""
+        """Like `run`, but as root; on the nodes sudo must not ask for a password."""
         return self._carried_out(command, options, verb="sudo")
 
     def put(
         self, local: str | os.PathLike[str] | IO[Any], remote: str | None = None, preserve_mode: bool = True
     ) -> GroupResult:
-        """A file to all nodes, as `clusterctl cp` brings it: checked, and put in place at once. Raises NodesFailed."""
+        """Copies a file to all nodes as `clusterctl cp` does: it is checked, then put in place in one step.
+
+        Raises NodesFailed.
+        """
         _refuse_other_mode("put", preserve_mode)
         members = self._members()
         return group_result(put_on_all(members, local, remote) if members else [])
 
     def get(self, remote: str, local: str | None = TO_EACH, preserve_mode: bool = True) -> GroupResult:
-        """A file from all nodes, each into a folder named after the node's address unless `local` says otherwise.
+        """Copies a file from all nodes, each into a folder named by the node's address, unless `local` says otherwise.
 
-        `{name}` and `{slot}` stand for the node's own, beside Fabric's place holders. Raises NodesFailed.
+        `local` may have `{name}` and `{slot}`, the node's, besides Fabric's own placeholders. Raises NodesFailed.
         """
         _refuse_other_mode("get", preserve_mode)
         members = self._members()
@@ -114,7 +117,7 @@ class NodeGroup(fabric.Group):  # type: ignore[misc]  # Fabric has no types
         return group_result(_outcomes(members, command, options, verb) if members else [])
 
     def _members(self) -> list[SlotConnection]:
-        """Each node once. Raises UsageError for anything that is not a node of the same cluster."""
+        """The group's connections, each node once. Raises UsageError for a member that is no node of its cluster."""
         members: dict[SlotConnection, None] = {}
         for member in self:
             if not isinstance(member, SlotConnection) or member.cluster.inventory != self._first().inventory:
@@ -179,7 +182,7 @@ def _input(stream: IO[Any] | None, *, nodes: int) -> Iterator[IO[bytes] | None]:
 
 
 def _refuse_prefixes(members: Sequence[SlotConnection], verb: Verb) -> None:
-    """Fabric's groups run what `cd` and `prefix` of a connection ask for; here a group runs its own words alone."""
+    """Raises UsageError within a connection's `cd()` or `prefix()`: Fabric's groups obey them, and this one cannot."""
     for member in members:
         if member.command_cwds or member.command_prefixes:
             told = f"{verb} on a group of nodes within cd() or prefix() of {member!r}"

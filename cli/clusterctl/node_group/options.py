@@ -1,4 +1,4 @@
-"""What `run` and `sudo` of a group take, in Invoke's own words; what a group cannot do is refused by name. Pure."""
+"""The options of a group's `run` and `sudo`, which are Invoke's; those that a group cannot obey are refused. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _REFUSED: Mapping[str, tuple[tuple[object, ...], str]] = {
     "user": ((None, "root"), "a group's sudo is for root"),
     "watchers": ((None, (), []), f"nobody answers prompts on several nodes; {ALONE}"),
 }
-"""Option → the values that ask for nothing that a group lacks, and why all others are refused."""
+"""Option → (the values that a group can accept, why it refuses all others)."""
 _SUDO_ONLY = {"user", "password"}
 
 
@@ -37,21 +37,23 @@ class RunOptions:
 
     warn: bool
     hidden: tuple[str, ...]
-    """`stdout`, `stderr`: not shown; the results have all output either way."""
+    """Which of `stdout` and `stderr` are not shown; the results have all output either way."""
     echo_line: str | None
-    """Printed before anything runs; None: nothing is."""
+    """A line that is printed before anything runs; None: none is."""
     encoding: str
     environment: Mapping[str, str] = field(default_factory=dict)
     timeout_s: float | None = None
     in_stream: IO[Any] | None = None
     out_stream: TextIO | None = None
     err_stream: TextIO | None = None
-    """None: what `sys.stdout` and `sys.stderr` are by then."""
+    """For `out_stream` and `err_stream`, None stands for `sys.stdout` and `sys.stderr` as they are when it runs."""
 
 
 def run_options(command: str, given: Mapping[str, Any], *, verb: Verb) -> RunOptions:
-    """The options that a program passed. Raises UsageError for what a group cannot do, TypeError for what is unknown,
-    ValueError as Invoke does."""
+    """The options that a program passed, with Invoke's defaults for the others.
+
+    Raises UsageError for what a group cannot do, TypeError for an unknown option, and ValueError as Invoke does.
+    """
     usual: Mapping[str, Any] = fabric.Config.global_defaults()["run"]
     known = {*usual, "timeout"} | (_SUDO_ONLY if verb == "sudo" else set())
     for name, value in given.items():

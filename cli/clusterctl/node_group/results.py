@@ -17,11 +17,11 @@ from clusterctl.ssh.results import NodeResult
 from clusterctl.text.node_set import fold_names
 
 NO_EXIT_CODE = -1
-"""What paramiko, and so Fabric, has for a command that was ended before it told one."""
+"""paramiko's, and so Fabric's, exit code of a command that was ended before it reported one."""
 
 
 class NodesFailed(GroupException):  # type: ignore[misc]  # Fabric has no types
-    """Fabric's exception with words for a person: `1 of 4 failed: train-2 exit 1`; `.result` has every node's."""
+    """Fabric's exception with a message for a person, `1 of 4 failed: train-2 exit 1`; `.result` has all results."""
 
     def __str__(self) -> str:
         outcomes: dict[str, list[str]] = {}
@@ -34,7 +34,7 @@ class NodesFailed(GroupException):  # type: ignore[misc]  # Fabric has no types
 
 
 def group_result(values: Iterable[tuple[SlotConnection, Any]]) -> GroupResult:
-    """All results by their connections. Raises NodesFailed when one of them is an exception."""
+    """Connection → its result. Raises NodesFailed if one of them is an exception."""
     result = GroupResult(values)
     if result.failed:
         raise NodesFailed(result)
@@ -44,7 +44,7 @@ def group_result(values: Iterable[tuple[SlotConnection, Any]]) -> GroupResult:
 def command_outcome(
     command: str, node_result: NodeResult, said: Mapping[str, bytes], options: RunOptions, connection: SlotConnection
 ) -> Any:
-    """Fabric's Result, or the exception in its place; `said` has the bytes of `stdout` and `stderr`."""
+    """Fabric's Result of a node's command, or the exception in its place. `said`: `stdout` and `stderr` as bytes."""
     failure = node_result.failure
     result = Result(
         command=command,
@@ -67,7 +67,7 @@ def command_outcome(
 
 
 def _outcome(error: BaseException) -> str:
-    """What can be the same on several nodes."""
+    """The failure in words without the node's name, so that nodes with the same one can be listed together."""
     if isinstance(error, CommandTimedOut):
         return f"ended after {error.timeout:g} s"
     if isinstance(error, UnexpectedExit):

@@ -1,4 +1,4 @@
-"""What nodes say while a group runs a command: kept whole for the results, and shown behind the nodes' names."""
+"""The output of nodes while a group runs a command: kept for the results, and shown with the nodes' names before it."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class ShownOutput:
         return NodeSinks(stdout=self._sink("stdout"), stderr=self._sink("stderr"))
 
     def finish(self, slot: int) -> None:
-        """The node says nothing more: a last line without a newline is shown too."""
+        """Notes that the node has ended, and shows a last line that has no newline."""
         for lines in self._shown.values():
             lines[slot].finish()
 
     def said(self, slot: int) -> Mapping[str, bytes]:
-        """All that the node has said, on `stdout` and on `stderr`."""
+        """`stdout` and `stderr` → all that the node has written there."""
         return {name: bytes(by_slot[slot]) for name, by_slot in self._said.items()}
 
     def _sink(self, name: str) -> NodeSink:
@@ -52,7 +52,7 @@ class ShownOutput:
 
 
 def _decoder(stream: TextIO, encoding: str) -> Callable[[bytes], None]:
-    """Writes bytes as text; a character that is cut between two chunks comes whole."""
+    """A function that writes bytes to `stream` as text, also a character that is split between two chunks."""
     decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
     shown_in = stream.encoding or "utf-8"  # which may lack what a node says; a StringIO has none
 

@@ -1,7 +1,7 @@
-"""A workflow's template rendered in a process of its own, within limits: a file that somebody sent may loop for ever.
+"""Renders a workflow's template in a process of its own, within limits: a file that somebody sent may loop for ever.
 
-Jinja's sandbox keeps a template from files and from Python's insides, and not from time and memory: nested loops,
-filters that pad, texts that double (its documentation, "Sandbox", says so; read 2026-11-26).
+Jinja's sandbox keeps a template away from files and from Python's internals, but does not limit time and memory: there
+are nested loops, filters that pad, texts that double (its documentation, "Sandbox", says so; read 2026-11-26).
 
     python -P -m clusterctl.workflows.bounded_rendering     text and values as JSON on stdin
 """
@@ -20,19 +20,19 @@ from typing import Any  # values of a person's file
 from clusterctl.workflows.template import MOST_MEMORY_MIB, Rendered, TemplateProblems, line_of_error, render
 
 CPU_S = 5
-"""Of the processor. A workflow of a thousand tasks takes a tenth of a second."""
+"""CPU time. A workflow of a thousand tasks takes a tenth of a second."""
 MEMORY_BYTES = MOST_MEMORY_MIB * 1024 * 1024
 WALL_S = 60.0
-"""For a computer that has other things to do."""
+"""Elapsed time: longer, because the computer may be busy with other things."""
 TOO_LONG = f"template: it takes more than {CPU_S} s to render"
 
 
 class TookTooLong(Exception):
-    """The time of the processor is over; raised where the template is at that moment."""
+    """The CPU time is used up; raised inside the template's code, so that the error has the template's line."""
 
 
 def bounded_render(text: str, given: Mapping[str, Any]) -> Rendered:
-    """What `render` gives, within `CPU_S`, `WALL_S` and `MEMORY_BYTES`. Raises TemplateProblems."""
+    """The same as `render`, within `CPU_S`, `WALL_S` and `MEMORY_BYTES`. Raises TemplateProblems."""
     argv = [sys.executable, "-P", "-m", __name__]
     asked = json.dumps({"text": text, "given": dict(given)}).encode()
     try:
@@ -55,7 +55,7 @@ def _how_it_ended(code: int, said: bytes) -> str:
 
 
 def answer(asked: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Either `text` and `lines`, or `problems` as (line, sentence)."""
+    """Renders what was asked for; returns `text` and `lines`, or `problems` as a list of (line, sentence)."""
     try:
         rendered = render(asked["text"], asked["given"])
     except TemplateProblems as e:
@@ -70,9 +70,9 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 def main() -> None:
-    """Sets the limits, and answers on stdout."""
+    """Sets the limits, reads the template from stdin, and prints the answer as JSON."""
     signal.signal(signal.SIGXCPU, _end)
-    # A second later the kernel ends what does not come back to Python, such as a regular expression.
+    # A second later the kernel kills a process that does not return to Python's own loop, as in a regular expression.
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S + 1))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     json.dump(answer(json.load(sys.stdin)), sys.stdout)

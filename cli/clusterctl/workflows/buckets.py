@@ -1,4 +1,4 @@
-"""Where on a node a URL of a workflow lies: in a bucket that the cluster mounts. Pure."""
+"""Where a URL of a workflow is on a node: below the mount of a bucket. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class BucketMount:
 
 
 def bucket_mounts(rows: Iterable[Mapping[str, Any]]) -> tuple[BucketMount, ...]:
-    """Those among a node's mounts, as its plan has them."""
+    """The buckets among a node's mounts; `rows` are the mounts as the node's plan lists them."""
     found = []
     for row in rows:
         if row["kind"] == S3:
@@ -40,7 +40,7 @@ def bucket_mounts(rows: Iterable[Mapping[str, Any]]) -> tuple[BucketMount, ...]:
 
 
 def url_problem(url: str) -> str | None:
-    """Why no task can read or write there, whatever the cluster mounts; None: it may be mounted."""
+    """Why no task can use this URL, whatever the cluster mounts; None if it could."""
     scheme = SCHEME.match(url)
     if scheme is None or scheme[1] != S3:
         what = f"{scheme[1]}:// is" if scheme is not None else "other addresses are"
@@ -55,7 +55,10 @@ def url_problem(url: str) -> str | None:
 
 
 def mounted_path(url: str, mounts: Sequence[BucketMount], *, is_written: bool) -> str | None:
-    """The file or folder on a node; None: no mount has it, or none that may be written. Tokens may stand in it."""
+    """The path of the URL's file or folder on a node, tokens as they are.
+
+    None if no mount has it, or, with `is_written`, if no writable mount has it.
+    """
     found = S3_URL.fullmatch(url)
     if found is None:
         return None
@@ -74,7 +77,7 @@ def mounted_path(url: str, mounts: Sequence[BucketMount], *, is_written: bool) -
 
 
 def unmounted(workflow: Workflow, mounts: Sequence[BucketMount]) -> Iterator[str]:
-    """A sentence for each URL that no mount of the cluster has."""
+    """A sentence for each URL that no mount has, or that is written and mounted read-only."""
     for task in workflow.all_tasks():
         inputs = [(each.url, False) for each in task.inputs if each.url is not None]
         outputs = [(each.url, True) for each in task.outputs if each.url is not None]
@@ -87,6 +90,6 @@ def unmounted(workflow: Workflow, mounts: Sequence[BucketMount]) -> Iterator[str
 
 
 def _known(key: str) -> str:
-    """As much of it as is the same in every submission: what stands before its first token."""
+    """The part of the key that is the same in every submission: the folders before its first token."""
     token = ANYWHERE.search(key)
     return key if token is None else key[: token.start()].rpartition("/")[0]

@@ -1,4 +1,4 @@
-"""How a workflow goes, and what is to be done next, from how its tasks' jobs go. Pure."""
+"""A workflow's state, and what is to be done next, worked out from the states of its tasks' jobs. Pure."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from clusterctl.workflows.order import upstream
 
 COMPLETE, FAIL, RESCHEDULE, RESTART = "COMPLETE", "FAIL", "RESCHEDULE", "RESTART"
 MOST_TRIES = 10
-"""Of one task: one that asks to be started again for ever bills for ever."""
+"""How often one task is started at most: one that is started again for ever bills for ever."""
 WAITING, RUNNING, COMPLETED, FAILED, CANCELLED = "waiting", "running", "completed", "failed", "cancelled"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskPlan:
-    """A task as its workflow's jobs remember it."""
+    """A task, as it is stored in the specs of its workflow's jobs."""
 
     name: str
     actions: tuple[tuple[str, int, int], ...]
+    """(action, first exit code, last exit code)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupPlan:
-    """A group as its workflow's jobs remember it."""
+    """A group, as it is stored in the specs of its workflow's jobs."""
 
     name: str
     lead: str
@@ -38,7 +39,7 @@ class GroupPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskCourse:
-    """How one task goes: its newest job, if any."""
+    """The state of one task: that of its newest job, if it has one."""
 
     job: str
     tries: int
@@ -51,19 +52,19 @@ NOT_STARTED = TaskCourse(job="", tries=0, state=WAITING, exit_code=None)
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """What a group's course asks for."""
+    """The state of a group, and what has to be done for it next."""
 
     state: str
     again: tuple[str, ...] = ()
     """Tasks that are to be started again."""
     is_elsewhere: bool = False
-    """Whether they want another node."""
+    """Whether those tasks are to start on other nodes."""
     cause: str = ""
-    """The task that ended a group that failed."""
+    """If the group failed, the task that made it fail."""
 
 
 def plans_of(workflow: Workflow) -> tuple[GroupPlan, ...]:
-    """What the jobs of a workflow remember of it."""
+    """The workflow's groups, as they are stored in the specs of its jobs."""
     groups = workflow.all_groups()
     after = upstream(groups)
     return tuple(
@@ -79,7 +80,7 @@ def plans_of(workflow: Workflow) -> tuple[GroupPlan, ...]:
 
 
 def plans_json(plans: Sequence[GroupPlan]) -> list[dict[str, Any]]:
-    """For a job's spec."""
+    """The groups as JSON for a job's spec."""
     return [
         {
             "name": plan.name,
@@ -93,7 +94,7 @@ def plans_json(plans: Sequence[GroupPlan]) -> list[dict[str, Any]]:
 
 
 def plans_from(rows: Sequence[Mapping[str, Any]]) -> tuple[GroupPlan, ...]:
-    """From a job's spec. Raises LookupError, TypeError, ValueError for what is none."""
+    """The groups that a job's spec has as JSON. Raises LookupError, TypeError, ValueError if they are malformed."""
     plans = tuple(
         GroupPlan(
             name=str(row["name"]),
@@ -118,10 +119,10 @@ def plans_from(rows: Sequence[Mapping[str, Any]]) -> tuple[GroupPlan, ...]:
 
 
 def action_of(task: TaskPlan, course: TaskCourse) -> str | None:
-    """What the task's end means; None while it goes on, or before it began."""
+    """What the task's end means: COMPLETE, FAIL, RESCHEDULE or RESTART; None before it began and while it goes on."""
     if course.tries == 0 or course.state not in judge.FINAL:
         return None
-    # Whoever cancels, and a clock, do not ask for the task to be started again.
+    # A task that was cancelled, ran out of time or was lost is never started again.
     if course.state not in (judge.SUCCEEDED, judge.FAILED):
         return FAIL
     code = course.exit_code or 0
@@ -132,12 +133,12 @@ def action_of(task: TaskPlan, course: TaskCourse) -> str | None:
 
 
 def group_step(plan: GroupPlan, courses: Mapping[str, TaskCourse]) -> Step:
-    """What the group is at, and which of its tasks are to be started again."""
+    """The group's state, and which of its tasks are to be started again. `courses`: task → how it goes."""
     actions = {task.name: action_of(task, courses.get(task.name, NOT_STARTED)) for task in plan.tasks}
     judged = {plan.lead: actions[plan.lead]} if plan.ignores_nonlead else actions
     failed = [name for name, action in judged.items() if action == FAIL]
     if failed:
-        # The task that failed by itself is the cause, not those that were stopped for it.
+        # The cause is a task that failed by itself, not one that was stopped because of it.
         own = [name for name in failed if courses[name].state != judge.CANCELLED]
         return Step(state=FAILED, cause=(own or failed)[0])
     if actions[plan.lead] == COMPLETE and all(action == COMPLETE for action in judged.values()):
@@ -147,21 +148,21 @@ def group_step(plan: GroupPlan, courses: Mapping[str, TaskCourse]) -> Step:
     if again and is_moved and not plan.ignores_nonlead:
         return Step(state=RUNNING, again=tuple(task.name for task in plan.tasks), is_elsewhere=True)
     if again:
-        # The others of a group have been told where this task is: it stays there.
+        # The other tasks of a group have been told this task's node, so it stays there.
         return Step(state=RUNNING, again=again, is_elsewhere=is_moved and len(plan.tasks) == 1)
     has_begun = any(courses.get(task.name, NOT_STARTED).tries for task in plan.tasks)
     return Step(state=RUNNING if has_begun else WAITING)
 
 
 def ready_groups(plans: Sequence[GroupPlan], states: Mapping[str, str]) -> list[GroupPlan]:
-    """The groups that wait for nothing any more."""
+    """The groups that have not started and whose preceding groups have all completed."""
     return [
         plan for plan in plans if states[plan.name] == WAITING and all(states[name] == COMPLETED for name in plan.after)
     ]
 
 
 def workflow_state(plans: Sequence[GroupPlan], courses: Mapping[str, TaskCourse]) -> str:
-    """One word for the whole workflow."""
+    """The state of the whole workflow, as one word."""
     steps = [group_step(plan, courses) for plan in plans]
     if all(step.state == COMPLETED for step in steps):
         return COMPLETED

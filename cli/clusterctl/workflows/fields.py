@@ -1,4 +1,4 @@
-"""The leaf types of a workflow's file: each reads a person's text. Pure."""
+"""The types of single values in a workflow's file: each check reads what a person wrote. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CODES = re.compile(r"\d{1,3}(?:-\d{1,3})?(?:,\s*\d{1,3}(?:-\d{1,3})?)*")
 REGEX_LENGTH = 1000
 MOST_MOUNTS = 32
 OWN_FOLDERS = ("/", "/tmp", "/bin", "/lib", "/lib64", "/usr", "/etc", "/sbin")
-"""Where no folder is mounted in a container: it would hide what the image, or the task, has there."""
+"""Places in a container where nothing may be mounted: it would hide what the image, or the task, has there."""
 LINK_TO_RUN = "/var/run"
 ACTIONS = ("COMPLETE", "FAIL", "RESCHEDULE", "RESTART")
 LARGEST_CODE = 255
@@ -31,7 +31,7 @@ MIB = 2**20
 
 
 def check_task_name(value: object) -> str:
-    """A task's, a group's or the workflow's name. Raises ValueError."""
+    """The name of a task, a group or the workflow. Raises ValueError."""
     text = _text(value)
     if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,62}", text) is None:
         raise ValueError("letters, digits, - and _, a letter first, at most 63")
@@ -47,7 +47,7 @@ def check_flag(value: object) -> bool:
 
 
 def check_gpus(value: object) -> int:
-    """Whole GPUs. Raises ValueError."""
+    """A whole number of GPUs. Raises ValueError."""
     text = _text(value)
     if re.fullmatch(r"\d{1,5}", text) is None or int(text) > MOST_GPUS:
         raise ValueError(f"write a whole number of GPUs, 0 to {MOST_GPUS}")
@@ -55,7 +55,7 @@ def check_gpus(value: object) -> int:
 
 
 def check_cpus(value: object) -> float:
-    """Processors, also parts of one. Raises ValueError."""
+    """A number of processors, not necessarily whole. Raises ValueError."""
     text = _text(value)
     if re.fullmatch(r"\d{1,5}(\.\d{1,3})?", text) is None:
         raise ValueError("write a number of processors, such as 16")
@@ -63,7 +63,7 @@ def check_cpus(value: object) -> float:
 
 
 def check_size_mib(value: object) -> int:
-    """MiB, rounded up. Raises ValueError."""
+    """A size in MiB, rounded up. Raises ValueError."""
     found = SIZE.fullmatch(_text(value).strip())
     if found is None or found[2] not in UNITS:
         near = "" if found is None else did_you_mean(found[2], [unit for unit in UNITS if unit])
@@ -72,12 +72,12 @@ def check_size_mib(value: object) -> int:
 
 
 def check_time_s(value: object) -> float:
-    """Seconds. Raises ValueError."""
+    """A time in seconds. Raises ValueError."""
     return parse_seconds(_text(value))
 
 
 def check_file_path(value: object) -> str:
-    """An absolute path without detours. Raises ValueError."""
+    """The absolute path of a file, without `..`. Raises ValueError."""
     text = _text(value)
     if not text.startswith("/") or text.endswith("/") or ".." in text.split("/"):
         raise ValueError("write the absolute path of a file, without ..")
@@ -85,7 +85,7 @@ def check_file_path(value: object) -> str:
 
 
 def check_dataset_name(value: object) -> str:
-    """A dataset's name, with tokens in it if need be. Raises ValueError."""
+    """A dataset's name, which may have tokens in it. Raises ValueError."""
     text = _text(value)
     plain = ANYWHERE.sub("x", text)
     if "/" in plain:
@@ -96,7 +96,7 @@ def check_dataset_name(value: object) -> str:
 
 
 def check_exit_actions(value: object) -> tuple[tuple[str, int, int], ...]:
-    """(action, first code, last code). Raises ValueError."""
+    """(action, first exit code, last exit code) for each range. Raises ValueError."""
     if not isinstance(value, dict):
         raise ValueError("write an action and its exit codes, such as RESTART: 10-20,30")
     found: list[tuple[str, int, int]] = []
@@ -119,7 +119,7 @@ def check_regex(value: object) -> str:
     if not 0 < len(text) <= REGEX_LENGTH:
         raise ValueError(f"write a regular expression of at most {REGEX_LENGTH} characters")
     try:
-        with warnings.catch_warnings():  # of `[[a]`, which may mean something else in a later Python
+        with warnings.catch_warnings():  # Python warns of `[[a]`, which may mean something else in a later version
             warnings.simplefilter("ignore")
             re.compile(text)
     except (re.error, OverflowError, RecursionError) as e:
@@ -136,7 +136,7 @@ def check_frequency_s(value: object) -> float:
 
 
 def check_volume_mounts(value: object) -> tuple[tuple[str, str], ...]:
-    """(folder of the node, where the task sees it). Raises ValueError."""
+    """(folder of the node, its path in the container) for each mount. Raises ValueError."""
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise ValueError("write a list of folders, as /data or /data:/in/the/container")
     if len(value) > MOST_MOUNTS:

@@ -1,4 +1,4 @@
-"""Workflows as the jobs of their tasks tell of them: from any computer that knows the cluster."""
+"""Workflows, put together from the jobs of their tasks: the same from any computer that knows the cluster."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class KnownWorkflow:
     name: str
     plans: tuple[GroupPlan, ...]
     jobs: Mapping[str, JobState]
-    """By task."""
+    """Task → its newest job."""
 
     @property
     def courses(self) -> dict[str, TaskCourse]:
@@ -47,21 +47,24 @@ class KnownWorkflow:
 
     @property
     def state(self) -> str:
-        """One word for the whole of it."""
+        """The workflow's state, as one word."""
         return workflow_state(self.plans, self.courses)
 
     @property
     def since_s(self) -> float:
-        """When something of it changed last."""
+        """When one of its jobs last changed its state, as Unix time."""
         return max(job.since_s for job in self.jobs.values())
 
     def live(self) -> list[JobState]:
-        """The jobs that go on."""
+        """The jobs that have not ended."""
         return [job for job in self.jobs.values() if not job.is_over]
 
 
 def jobs_known_to(nodes: JobNodes, asked: Sequence[InventoryNode]) -> dict[int, dict[str, JobState]]:
-    """Slot → job's name → what that node says of it; a node is believed about its own jobs alone."""
+    """Slot → job's name → the job's state as the node in this slot alone describes it.
+
+    The answers are not merged, so no node speaks for another one. Nodes that do not answer are left out.
+    """
     answers = nodes.ask(asked, "list", timeout_s=LIST_S)
     return {
         slot: {job.name: job for job in job_states({slot: answer.words})}
@@ -71,7 +74,7 @@ def jobs_known_to(nodes: JobNodes, asked: Sequence[InventoryNode]) -> dict[int, 
 
 
 def workflows_of(jobs: Iterable[JobState]) -> list[KnownWorkflow]:
-    """The workflows that these jobs are tasks of, the newest first; what a job remembers wrongly is left out."""
+    """The workflows that these jobs are tasks of, the latest changed first; malformed rows in a spec are left out."""
     newest: dict[str, dict[str, JobState]] = {}
     plans: dict[str, tuple[str, tuple[GroupPlan, ...]]] = {}
     for job in jobs:
@@ -103,14 +106,14 @@ def known_workflow(known: KnownJobs, name: str, cluster: str) -> KnownWorkflow:
 
 
 def table_row(workflow: KnownWorkflow) -> Sequence[str]:
-    """Under `HEADER`."""
+    """The workflow's row in the table whose columns are `HEADER`."""
     since = datetime.fromtimestamp(workflow.since_s, UTC)
     tasks = sum(len(plan.tasks) for plan in workflow.plans)
     return (workflow.id, workflow.state, f"{since:%Y-%m-%d %H:%M:%S}", str(tasks))
 
 
 def workflow_json(workflow: KnownWorkflow) -> dict[str, object]:
-    """All that is known of it."""
+    """All that is known of the workflow, as JSON."""
     courses = workflow.courses
     return {
         "id": workflow.id,

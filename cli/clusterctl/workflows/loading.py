@@ -1,4 +1,4 @@
-"""A workflow's file → the workflow, or one ConfigError with every problem and its line."""
+"""Reads a workflow's file: gives the workflow, or raises one ConfigError with every problem and its line."""
 
 from __future__ import annotations
 
@@ -23,24 +23,25 @@ from clusterctl.workflows.template import Rendered, TemplateProblems, read_setti
 
 MOST_BYTES = 1024 * 1024
 MOST_FILE_BYTES = 16 * 1024 * 1024
-"""Of one `localpath`; data belongs on shared storage."""
+"""The largest file that a `localpath` may name; data belongs on shared storage."""
 HINT = "clusterctl workflow spec {source}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What flags change of a workflow."""
+    """What a person's flags change in a workflow."""
 
     words: tuple[str, ...] = ()
-    """Of `--set`."""
+    """The NAME=VALUE of `--set`."""
     texts: tuple[str, ...] = ()
-    """Of `--set-string`."""
+    """The NAME=VALUE of `--set-string`."""
     environment: Mapping[str, str]
+    """The variables of `--set-env`, for all tasks."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoadedWorkflow:
-    """A workflow without problems, and all that its file refers to."""
+    """A workflow without problems, and the files that it sends to its tasks."""
 
     source: str
     workflow: Workflow
@@ -50,11 +51,11 @@ class LoadedWorkflow:
 
 
 ReadFile = Callable[[str], bytes]
-"""What lies at a path relative to the workflow's file. Raises OSError, ValueError."""
+"""Gives the content of the file at a path relative to the workflow's file. Raises OSError, ValueError."""
 
 
 Rendering = Callable[[str, Mapping[str, Any]], Rendered]
-"""Makes of a template and values what `render` does."""
+"""Renders a template (its text) with values, as `render` does."""
 
 
 def load_workflow(path: FilePath, settings: Settings, *, rendering: Rendering = bounded_render) -> LoadedWorkflow:
@@ -80,7 +81,7 @@ def load_workflow(path: FilePath, settings: Settings, *, rendering: Rendering = 
 
 
 def render_text(text: str, *, source: str, settings: Settings, rendering: Rendering = render) -> Rendered:
-    """What Jinja makes of the file. Raises ConfigError."""
+    """The file's text, rendered with the values of the flags. Raises ConfigError."""
     try:
         return rendering(text.removeprefix("\ufeff"), read_settings(settings.words, settings.texts))
     except TemplateProblems as e:
@@ -111,7 +112,7 @@ def read_workflow(
 
 
 def workflow_error(source: str, problems: Sequence[ConfigProblem]) -> ConfigError:
-    """All of them in the order of their lines; what a loop repeats is told once."""
+    """One error with all problems, in the order of their lines; a problem that a loop repeats is told once."""
     first: dict[tuple[object, ...], ConfigProblem] = {}
     for problem in problems:
         first.setdefault(_told_once(problem), problem)
@@ -138,7 +139,7 @@ def _validated(tree: Any) -> tuple[Workflow | None, list[ConfigProblem]]:
 
 
 def _better(problem: ConfigProblem) -> ConfigProblem:
-    """The problem in this file's words."""
+    """The problem with its path and message as they suit a workflow's file."""
     path = tuple(part for part in problem.path if part not in ("str", "dict[str,str]"))
     if problem.message.startswith("missing;"):
         return replace(problem, path=path, message="missing")
@@ -148,7 +149,7 @@ def _better(problem: ConfigProblem) -> ConfigProblem:
 
 
 def _with_environment(workflow: Workflow, environment: Mapping[str, str]) -> Workflow:
-    """With what `--set-env` adds to every task."""
+    """The workflow, with the variables of `--set-env` added to every task."""
     if not environment:
         return workflow
 
@@ -164,7 +165,7 @@ def _with_environment(workflow: Workflow, environment: Mapping[str, str]) -> Wor
 def _read_contents(
     workflow: Workflow, read_file: ReadFile, contents: dict[tuple[str, str], bytes]
 ) -> list[ConfigProblem]:
-    """Reads every file of every task into `contents`; a local one once."""
+    """Reads every file of every task into `contents`, each `localpath` once; returns the problems."""
     problems = []
     known: dict[str, bytes | str] = {}
     for place, group in enumerate(workflow.all_groups()):
@@ -202,7 +203,7 @@ def _content(file: File, read_file: ReadFile, known: dict[str, bytes | str]) -> 
 
 
 def _placed(problem: ConfigProblem, read: Document, rendered: Rendered) -> ConfigProblem:
-    """With its line in the person's file, where that is known."""
+    """The problem with its line in the person's file, if that is known."""
     if problem.line is not None:
         return problem
     line = read.line_of(problem.path)
@@ -210,9 +211,10 @@ def _placed(problem: ConfigProblem, read: Document, rendered: Rendered) -> Confi
 
 
 def _read(folder: FilePath, name: str) -> bytes:
-    """A file of the workflow's folder, or of the checkout that this is in. Raises OSError, ValueError.
+    """The content of a file in the workflow's folder, or elsewhere in its git checkout. Raises OSError, ValueError.
 
-    Its author may be somebody else, who must not have other files of this computer sent away, also by a link.
+    Somebody else may have written the workflow: it must not send any other file of this computer away, not even
+    through a link.
     """
     path = folder / name
     if not path.resolve().is_relative_to(_own_tree(folder.resolve())):

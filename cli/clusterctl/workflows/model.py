@@ -1,6 +1,7 @@
-"""What a workflow's file may hold, once it is rendered: OSMO's keys, whether clusterctl carries them out or not.
+"""What a workflow's file may hold, once it is rendered: all of OSMO's keys, even those that are not supported here.
 
-`rules.py` refuses by name what is not carried out. OSMO's keys at 1da31e1 (2026-11), and before it dropped datasets.
+`rules.py` refuses the unsupported ones by name. The keys are OSMO's at 1da31e1 (2026-11), and those of datasets from
+before OSMO dropped them.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Dataset(BaseModel):
 
 
 class Input(BaseModel):
-    """What a task reads: what another task has put out, a dataset, or what lies at a URL."""
+    """What a task reads: another task's output, a dataset, or what is at a URL."""
 
     model_config = STRICT
 
@@ -60,7 +61,7 @@ class Input(BaseModel):
 
 
 class Output(BaseModel):
-    """Where what a task has put out is kept."""
+    """Where a task's output is kept."""
 
     model_config = STRICT
 
@@ -135,7 +136,7 @@ class Task(BaseModel):
 
 
 class Group(BaseModel):
-    """Tasks that start together; one leads."""
+    """Tasks that start together; one of them is the lead."""
 
     model_config = STRICT
 
@@ -152,12 +153,12 @@ class Group(BaseModel):
 
     @property
     def lead(self) -> Task:
-        """The task whose end is the group's; the only one of a group of one."""
+        """The task marked `lead`, whose end is the group's; the first task if none is marked."""
         return next((task for task in self.tasks if task.lead), self.tasks[0])
 
     @property
     def has_barrier(self) -> bool:
-        """Whether its tasks wait for each other."""
+        """Whether its tasks wait at the start until all of them are there."""
         return self.barrier and len(self.tasks) > 1
 
 
@@ -176,7 +177,7 @@ class Resources(BaseModel):
 
 
 class Timeouts(BaseModel):
-    """How long a workflow's groups may run, and wait for nodes."""
+    """How long each task of a workflow may run, and how long a group may wait for nodes."""
 
     model_config = STRICT
 
@@ -186,7 +187,7 @@ class Timeouts(BaseModel):
 
 
 class Workflow(BaseModel):
-    """A workflow: `groups`, or `tasks` that are a group each."""
+    """A workflow: it has `groups`, or `tasks` each of which is a group."""
 
     model_config = STRICT
 
@@ -205,7 +206,7 @@ class Workflow(BaseModel):
         return self
 
     def all_groups(self) -> tuple[Group, ...]:
-        """Its groups; a task that stands alone is a group of its own name."""
+        """The workflow's groups; each of its `tasks` is a group of the same name."""
         return self.groups or tuple(Group(name=task.name, tasks=(task,)) for task in self.tasks)
 
     def all_tasks(self) -> Iterator[Task]:

@@ -1,4 +1,4 @@
-"""Which groups wait for which: by the inputs of their tasks. Pure."""
+"""Which groups wait for which others, as the inputs of their tasks say. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from clusterctl.workflows.model import Group
 
 
 def upstream(groups: Sequence[Group]) -> dict[str, tuple[str, ...]]:
-    """Group → those whose tasks it has inputs of, each once; its own tasks and unknown ones are left out."""
+    """Group → the groups whose tasks' outputs it reads, each once; its own tasks and unknown ones are left out."""
     group_of = {task.name: group.name for group in groups for task in group.tasks}
     found: dict[str, tuple[str, ...]] = {}
     for group in groups:
@@ -20,7 +20,7 @@ def upstream(groups: Sequence[Group]) -> dict[str, tuple[str, ...]]:
 
 
 def circle(waits_for: Mapping[str, Sequence[str]]) -> Sequence[str]:
-    """Groups that wait for each other, the first one again at the end; empty where none do."""
+    """Groups that wait for each other in a circle, the first one again at the end; empty if there is no circle."""
     try:
         graphlib.TopologicalSorter(waits_for).prepare()
     except graphlib.CycleError as e:

@@ -16,13 +16,13 @@ MIB_PER_GB = 10**9 / 2**20
 
 @dataclass(frozen=True, kw_only=True)
 class Room:
-    """What one node has for tasks; None: nobody knows, so it is not judged."""
+    """What one node has for tasks. A value that is None is not known, and then not compared."""
 
     node: InventoryNode
     gpus: int
     free_gpus: int
     is_free: bool
-    """Whether no job is on it."""
+    """Whether no job holds any part of it."""
     cpus: float | None
     memory_mib: int | None
     storage_mib: int | None
@@ -35,15 +35,15 @@ class Placed:
     task: Task
     node: InventoryNode
     gpus: int | None
-    """So many of the node's; None: the whole node."""
+    """How many of the node's GPUs the task gets; None: the whole node."""
 
 
 class NoRoom(Exception):
-    """Why a group does not fit, in a sentence."""
+    """A group does not fit on the nodes; the text is a sentence that says why."""
 
 
 def rooms_of(inventory: Inventory, row: InstanceType | None) -> tuple[Room, ...]:
-    """All nodes as they are when nobody uses them; `row` is what the catalog has of their type."""
+    """All nodes of the cluster, as if nobody used them. `row`: their type in the catalog, if it is there."""
     return tuple(
         room_of(node, gpus=inventory.gpus_per_node, row=row)
         for node in sorted(inventory.nodes, key=lambda node: node.slot)
@@ -51,7 +51,7 @@ def rooms_of(inventory: Inventory, row: InstanceType | None) -> tuple[Room, ...]
 
 
 def room_of(node: InventoryNode, *, gpus: int, row: InstanceType | None) -> Room:
-    """A node that nobody uses."""
+    """What the node has, as if nobody used it."""
     return Room(
         node=node,
         gpus=gpus,
@@ -85,10 +85,10 @@ def unfit(workflow: Workflow, rooms: Sequence[Room], type_name: str) -> list[str
 def place(
     tasks: Sequence[Task], resources: Mapping[str, Resources], rooms: Sequence[Room], *, avoided: Collection[int] = ()
 ) -> tuple[Placed, ...]:
-    """A node for each task, in the tasks' order; `avoided` slots come last. Raises NoRoom.
+    """A node for each task, in the tasks' order; `avoided` slots are taken only if nothing else fits. Raises NoRoom.
 
-    Tasks are spread over the nodes as long as there are any, and share nodes by their GPUs where there are none; where
-    that does not fit, the largest go first and nodes are filled.
+    Tasks are spread over the nodes, the emptiest node first, and share a node by its GPUs once every node has one. If
+    they do not fit that way, the tasks with the most GPUs go first, and each node is filled before the next.
     """
     why: NoRoom | None = None
     by_size = sorted(tasks, key=lambda task: -_needs(task, resources).gpu)
@@ -117,11 +117,11 @@ def _placed(
         if not fitting:
             raise NoRoom(_no_room(task, tasks, needs, rooms))
 
-        def rank(room: Room) -> tuple[bool, int, int]:
+        def preference(room: Room) -> tuple[bool, int, int]:
             taken = len(used[room.node.slot])
             return (room.node.slot in avoided, taken if is_spread else -taken, room.node.slot)
 
-        room = min(fitting, key=rank)
+        room = min(fitting, key=preference)
         used[room.node.slot].append(needs)
         found[task.name] = Placed(task=task, node=room.node, gpus=None if _is_whole(needs, room) else needs.gpu)
     return found
@@ -144,7 +144,7 @@ def _fits(needs: Resources, room: Room, others: Sequence[Resources]) -> bool:
 
 
 def _is_whole(needs: Resources, room: Room) -> bool:
-    """Whether the task gets the node alone: it wants all of the GPUs, or none, for only GPUs are shared."""
+    """Whether the task gets the node alone: it wants all of its GPUs, or none at all. Nodes are shared by GPUs only."""
     return needs.gpu == 0 or needs.gpu == room.gpus
 
 
@@ -157,7 +157,7 @@ def _is_within(wanted: float, has: float | None) -> bool:
 
 
 def _too_much(needs: Resources, room: Room) -> str:
-    """`gpu: 16 is more than the 8`; empty where the node alone could take it."""
+    """`gpu: 16 is more than the 8`; empty if the task would fit on the node alone."""
     rows = (
         ("gpu", needs.gpu, room.gpus, ""),
         ("cpu", needs.cpu, room.cpus, ""),

@@ -1,4 +1,4 @@
-"""What `clusterctl workflow` was asked for, and how it is done."""
+"""`clusterctl workflow`: what was asked for, and how each of its verbs is carried out."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ ENDED_WITHIN_S = GRACE_S + 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class WorkflowFlags:
-    """The flags, read."""
+    """The flags and words of `clusterctl workflow`, parsed."""
 
     verb: str
     words: tuple[str, ...]
-    """Behind the verb: a file, or a workflow's id; of exec a task and a command, too."""
+    """What stands behind the verb: a file or a workflow's id; for exec also a task and a command."""
     settings: tuple[str, ...]
     setting_texts: tuple[str, ...]
     environment: Mapping[str, str]
@@ -75,7 +75,7 @@ class WorkflowFlags:
 
 
 def carry_out(flags: WorkflowFlags, output: Output) -> int:
-    """The exit code. Raises ClusterctlError."""
+    """Carries the verb out and returns the exit code. Raises ClusterctlError."""
     _refuse_odd_up(flags)
     if flags.registry_secrets and (flags.verb != SUBMIT or flags.is_on_host):
         raise UsageError("--registry-secret belongs to submit, where tasks run in images", hint=HINT)
@@ -145,7 +145,7 @@ def _with_file(flags: WorkflowFlags, output: Output) -> int:
         if flags.up is None:
             return submit(loaded, chosen_cluster(flags.cluster), own, output)
         stack = StackToBringUp(folder=flags.up, is_rehearsed=flags.rehearse, is_agreed=flags.yes)
-        # What brings clusters up takes longer to load than all else here.
+        # Loaded on use: the modules that bring clusters up take longer to load than all others here.
         submit_up = importlib.import_module("clusterctl.workflows.submit_up")
         code: int = submit_up.submit_on_stack(loaded, stack, own, output)
         return code
@@ -163,7 +163,7 @@ def _only_word(flags: WorkflowFlags, what: str) -> str:
 
 
 def _run_inside(flags: WorkflowFlags, known: KnownJobs, nodes: JobNodes, output: Output) -> int:
-    """A command inside a task, as `job exec` runs it inside the task's job."""
+    """Runs a command inside a task, as `job exec` does inside the task's job; returns the exit code."""
     name, task, *words = flags.words
     workflow = known_workflow(known, name, nodes.inventory.cluster)
     job = workflow.jobs.get(task)
@@ -183,7 +183,7 @@ def _run_inside(flags: WorkflowFlags, known: KnownJobs, nodes: JobNodes, output:
 
 
 def _show_spec(loaded: LoadedWorkflow, output: Output, *, as_json: bool) -> None:
-    """The file as Jinja rendered it, its tokens as they are."""
+    """Shows the file as Jinja rendered it, with its tokens unresolved."""
     if as_json:
         output.json(loaded.workflow.model_dump(by_alias=True, exclude_defaults=True, mode="json"))
     else:
@@ -203,7 +203,10 @@ def _show_valid(loaded: LoadedWorkflow, output: Output, *, as_json: bool) -> Non
 
 
 def _cancel(workflow: KnownWorkflow, nodes: JobNodes, tell: Callable[[str], None]) -> None:
-    """Returns when nothing of it runs. Raises ClusterctlError where something still does."""
+    """Cancels the workflow's jobs and waits until its nodes say that they have ended.
+
+    Raises ClusterctlError if they do not say so within `ENDED_WITHIN_S`.
+    """
     left = {job.name: job for job in workflow.live()}
     for job in left.values():
         for answer in nodes.ask(members_of(job, nodes.inventory), "cancel", job.name).values():
@@ -223,6 +226,6 @@ def _cancel(workflow: KnownWorkflow, nodes: JobNodes, tell: Callable[[str], None
 
 
 def _has_ended(job: JobState, heard: Mapping[int, Mapping[str, JobState]]) -> bool:
-    """Whether each of its own nodes says so."""
+    """Whether each of the job's nodes says that it has ended."""
     said = [heard.get(slot, {}).get(job.name) for slot in job.slots]
     return all(state is not None and state.is_over for state in said)

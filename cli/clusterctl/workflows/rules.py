@@ -1,4 +1,4 @@
-"""What is wrong with a workflow whose values are well-formed, and what of it clusterctl does not carry out. Pure."""
+"""Finds what is wrong in a workflow whose single values are well-formed, and what clusterctl does not support. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from clusterctl.workflows.order import circle, upstream
 MOST_TASKS = 1000
 ROOT: Path = ("workflow",)
 FILE_ROOT = "/tmp/"
-"""Below it a task's files go: a folder of the task's own. All else on a node belongs to everybody on it."""
+"""A task's files go below this: each task has a /tmp of its own, and shares the rest of the node."""
 REGEX_OF_DATASET = "write it below dataset"
 ANY_JOB = {
     **dict.fromkeys(("job", "cluster", "cluster_id", "user", "launcher"), ""),
@@ -28,18 +28,18 @@ ANY_JOB = {
     "environment": {},
     "secrets": [],
 }
-"""Enough of a job to ask which variables jobs set themselves."""
+"""As much of a job's spec as `owned_names` needs to say which variables jobs set themselves."""
 
 
 class Fault(NamedTuple):
-    """Something wrong, and where."""
+    """Something that is wrong, and the path of its key."""
 
     path: Path
     message: str
 
 
 def faults(workflow: Workflow) -> Iterator[Fault]:
-    """All of them, in no certain order."""
+    """All faults of the workflow, in no particular order."""
     groups = workflow.all_groups()
     yield from _refused(
         ROOT,
@@ -187,7 +187,7 @@ def _checkpoint_faults(path: Path, checkpoint: CheckpointSpec) -> Iterator[Fault
 
 
 def texts(task: Task) -> Iterator[tuple[Path, str]]:
-    """Each text of the task in which tokens are resolved, but for files that are read from `localpath`."""
+    """(path, text) for each text of the task in which tokens are resolved, without the files of `localpath`."""
     yield from ((("command", index), word) for index, word in enumerate(task.command))
     yield from ((("args", index), word) for index, word in enumerate(task.args))
     yield from ((("environment", name), text) for name, text in task.environment.items())
@@ -209,7 +209,7 @@ def texts(task: Task) -> Iterator[tuple[Path, str]]:
 
 
 def token_faults(text: str, task: Task, group: Group) -> Iterator[str]:
-    """A sentence for each token that has no value in this task."""
+    """A sentence for each `{{host:…}}` and `{{input:…}}` in the text that has no value in this task."""
     for token in dict.fromkeys(tokens.tokens_in(text)):
         kind, _, name = token.partition(":")
         if kind == tokens.HOST:

@@ -1,4 +1,4 @@
-"""A workflow that this command drives: its groups started in their order, watched, started again, ended."""
+"""Drives a workflow: starts its groups in their order, watches them, starts tasks again, stops what has to end."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ from clusterctl.workflows.task_job import Gate, Run, ranked, staged, task_reques
 
 POLL_S = 1.0
 LEAD_PATIENCE_S = 10.0
-"""How long the others of a group have to end by themselves once their lead has completed."""
+"""How long a group's other tasks may take to end by themselves once its lead has completed."""
 UNHEARD_S = 120.0
-"""After this long without a word of its node a task is taken to be lost."""
+"""A task is taken to be lost when its node has not answered for this long."""
 
 
 @dataclass(kw_only=True)
 class Submission:
-    """One workflow under way."""
+    """One workflow, from its submission to its end."""
 
     run: Run
     plans: tuple[GroupPlan, ...]
     nodes: JobNodes
     rooms: tuple[Room, ...]
     secrets_of: Mapping[str, Mapping[str, str]]
-    """Task → the values of its credentials."""
+    """Task → variable → value, for its credentials."""
     logins: Mapping[str, str]
     """Registry → USER:PASSWORD."""
     tell: Callable[[str], None]
@@ -68,10 +68,13 @@ class Submission:
     _waits_since_s: dict[str, float] = field(default_factory=dict)
     _stopped: set[str] = field(default_factory=set)
     _restarts: dict[str, Step] = field(default_factory=dict)
-    """Groups of which tasks are being stopped, to be started again."""
+    """Group → what to do with it, once the tasks that are being stopped for it have ended."""
 
     def watch(self) -> int:
-        """Until nothing of it goes on: the exit code. Raises ClusterctlError where its first group cannot start."""
+        """Drives the workflow until nothing of it goes on, and returns the exit code.
+
+        Raises ClusterctlError if a group cannot be started; then other tasks may still run.
+        """
         while True:
             steps = {plan.name: self._step(plan) for plan in self.plans}
             for plan in self.plans:
@@ -84,17 +87,17 @@ class Submission:
             self.refresh()
 
     def cancel(self) -> None:
-        """Stops all that runs; nothing more is started."""
+        """Cancels all tasks that go on; nothing more is started."""
         self.is_cancelled = True
         self._stop([task for task, course in self.courses.items() if course.state not in judge.FINAL])
 
     @property
     def state(self) -> str:
-        """One word for the whole workflow."""
+        """The state of the whole workflow, as one word."""
         return workflow_state(self.plans, self.courses)
 
     def refresh(self) -> None:
-        """Asks the nodes of its tasks how they go."""
+        """Asks the nodes of all tasks that go on for the tasks' states."""
         live = {task: course for task, course in self.courses.items() if course.state not in judge.FINAL}
         if not live:
             return
@@ -127,7 +130,7 @@ class Submission:
         return self._restarts.get(plan.name) or group_step(plan, self.courses)
 
     def _follow(self, plan: GroupPlan, step: Step) -> None:
-        """Does what a group's course asks for."""
+        """Does for a group what `step` asks for: tells how it ended, stops tasks, or starts some again."""
         if step.state in (COMPLETED, FAILED) and self._told.get(plan.name) != step.state:
             self._told[plan.name] = step.state
             self.tell(f"group {plan.name}: {step.state}" + (f" because of {step.cause}" if step.cause else ""))
@@ -144,9 +147,9 @@ class Submission:
             self._again(plan, step, going_on)
 
     def _again(self, plan: GroupPlan, step: Step, going_on: Sequence[str]) -> None:
-        """Starts tasks again; those of them that go on are stopped first, and a later look starts them."""
+        """Starts tasks again. If some of them still go on, only stops those; a later call starts all of them."""
         if running := [task for task in going_on if task in step.again]:
-            # Else those that are stopped for it would be taken for tasks that failed.
+            # Kept until then, because the tasks that are stopped now would be taken for failed ones.
             self._restarts[plan.name] = step
             self._stop(running)
             return
@@ -173,7 +176,10 @@ class Submission:
                 self._wait_or_raise(plan, e)
 
     def _wait_or_raise(self, plan: GroupPlan, why: NoRoom | NodesInUse) -> None:
-        """Raises ConfigError where nobody of this workflow will make room, and `queue_timeout` is over."""
+        """Tells once what the group waits for.
+
+        Raises ConfigError if no task of this workflow runs, whose end would make room, and `queue_timeout` is over.
+        """
         problems = why.problems if isinstance(why, NodesInUse) else (f"  group {plan.name}: {why}",)
         since_s = self._waits_since_s.setdefault(plan.name, self.now_s())
         patience_s = self.run.loaded.workflow.timeout.queue_timeout or 0.0
@@ -186,7 +192,7 @@ class Submission:
         raise ConfigError(f"group {plan.name} cannot start: other jobs have its nodes", problems=problems, hint=hint)
 
     def _place(self, group: Group, avoided: Collection[int]) -> tuple[Placed, ...]:
-        """By what is free now. Raises NoRoom."""
+        """A node for each task of the group, by what is free now. Raises NoRoom."""
         answers = self.nodes.ask([room.node for room in self.rooms], "facts", self.run.id)
         rooms = []
         for room in self.rooms:
@@ -209,14 +215,17 @@ class Submission:
         return place(group.tasks, self.run.loaded.workflow.resources, rooms, avoided=avoided)
 
     def _begin(self, group: Group, placed: Sequence[Placed]) -> None:
-        """Starts all tasks of a group, the lead first; where one cannot, none is left. Raises ClusterctlError."""
+        """Starts all tasks of a group, the lead first. If one cannot be started, the others are stopped.
+
+        Raises ClusterctlError.
+        """
         by_name = {each.task.name: each for each in placed}
         names = tuple(task.name for task in ranked(group))
         self._keys[group.name] = secrets.token_hex(32)
         gate = Gate(names=names, connect="", port=0) if group.has_barrier else None
         begun = []
         self._fetch_images(placed)
-        # Nobody was asked meanwhile, so nobody was silent.
+        # No node was asked while images were fetched, so none of them counts as silent.
         self._heard_s = dict.fromkeys(self._heard_s, self.now_s())
         try:
             for name in names:
@@ -234,7 +243,10 @@ class Submission:
             raise
 
     def _fetch_images(self, placed: Sequence[Placed]) -> None:
-        """One after the other, each to its nodes side by side, before any task waits. Raises ClusterctlError."""
+        """Fetches the tasks' images, one after the other, each on all its nodes at the same time.
+
+        Done before any task starts, so that none waits for another's image. Raises ClusterctlError.
+        """
         if not self.run.has_containers:
             return
         for image in sorted({each.task.image for each in placed}):
@@ -243,7 +255,7 @@ class Submission:
             fetch_image(image, self.nodes, list(nodes.values()), name=self.run.id, tell=self.tell, login=login)
 
     def _begin_task(self, group: Group, together: Sequence[Placed], placed: Placed, gate: Gate | None) -> int:
-        """Starts a task; the port of its node that is its job's alone."""
+        """Starts a task, and returns a port on its node that no other job uses. `together`: all tasks of the group."""
         name = placed.task.name
         tries = self.courses.get(name, NOT_STARTED).tries + 1
         index = [task.name for task in self.run.loaded.workflow.all_tasks()].index(name)
@@ -271,7 +283,7 @@ class Submission:
         return int(spec["jax_port"])
 
     def _stop(self, tasks: Sequence[str]) -> None:
-        """Cancels their jobs, each once."""
+        """Cancels the tasks' jobs; a job that was cancelled before is left alone."""
         for task in tasks:
             if task in self._stopped:
                 continue
@@ -285,7 +297,7 @@ class Submission:
         return any(course.state not in judge.FINAL for course in self.courses.values())
 
     def _has_more(self) -> bool:
-        """Whether a group may still start, or a task start again."""
+        """Whether a group or a task may still be started."""
         steps = {plan.name: self._step(plan) for plan in self.plans}
         states = {name: step.state for name, step in steps.items()}
         return RUNNING in states.values() or bool(ready_groups(self.plans, states))
@@ -294,7 +306,7 @@ class Submission:
         return next(group for group in self.run.loaded.workflow.all_groups() if group.name == plan.name)
 
     def _exit_code(self) -> int:
-        """0 where all completed, else that of the task that ended its group, as `run` has it."""
+        """0 if all groups completed, 130 if it was cancelled, else the exit code of a task that made its group fail."""
         if self.state == COMPLETED:
             return 0
         causes = [self._step(plan).cause for plan in self.plans]

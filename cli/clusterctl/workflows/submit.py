@@ -1,4 +1,4 @@
-"""`workflow submit`: all that can be known beforehand is looked at, then the workflow is driven to its end."""
+"""`workflow submit`: checks everything that can be known beforehand, then drives the workflow to its end."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class SubmitFlags:
 
     is_on_host: bool
     registry_secrets: tuple[str, ...]
-    """Variables of this computer with USER:PASSWORD, each `NAME` or `REGISTRY=NAME`."""
+    """Names of variables on this computer that hold USER:PASSWORD, each written as `NAME` or `REGISTRY=NAME`."""
     is_dry_run: bool
     connect_timeout_s: float
     as_json: bool
@@ -60,7 +60,7 @@ class SubmitFlags:
 
 @dataclass(frozen=True, kw_only=True)
 class StackToBringUp:
-    """The folder behind `--up`, and what was said of it."""
+    """The stack folder of `--up`, and the flags that go with it."""
 
     folder: Path
     is_rehearsed: bool
@@ -69,7 +69,11 @@ class StackToBringUp:
 
 
 def submit(loaded: LoadedWorkflow, inventory: Inventory, flags: SubmitFlags, output: Output) -> int:
-    """The exit code: 0 where the workflow completed. Raises ClusterctlError before anything is started."""
+    """Runs the workflow and returns the exit code: 0 if it completed, or if the person left it running.
+
+    Raises ClusterctlError from a check, before anything is started, or if a group cannot be started later; then the
+    tasks that run are cancelled.
+    """
     secrets = credentials_of(loaded, os.environ)
     where, hint = inventory.cluster, f"clusterctl nodes --cluster {inventory.cluster}"
     refuse_unfit(loaded, _rooms(inventory), where=where, type_name=inventory.instance_type, hint=hint)
@@ -103,17 +107,17 @@ def submit(loaded: LoadedWorkflow, inventory: Inventory, flags: SubmitFlags, out
 
 @dataclass(frozen=True, kw_only=True)
 class NodeStorage:
-    """What every node has mounted."""
+    """The storage that every node has mounted."""
 
     share: str | None
-    """The first file system that takes files; None: there is none."""
+    """The path of the first file system that may be written; None: there is none."""
     buckets: tuple[BucketMount, ...]
 
 
 def node_storage(nodes: JobNodes, *, has_containers: bool) -> NodeStorage:
-    """What all nodes have, as the lowest slot says.
+    """The storage of all nodes, as the node in the lowest slot describes it.
 
-    Raises ClusterctlError; also where containers are wanted and the node has nothing that runs them.
+    Raises ClusterctlError, also if containers are wanted and that node has no engine to run them.
     """
     first = min(nodes.inventory.nodes, key=lambda node: node.slot)
     answers = nodes.ask((first,), "facts", ANY_JOB)
@@ -126,7 +130,7 @@ def node_storage(nodes: JobNodes, *, has_containers: bool) -> NodeStorage:
 
 
 def _watched(submission: Submission, output: Output) -> int:
-    """Until it has ended; Ctrl-C asks whether to cancel it."""
+    """Drives the workflow until it has ended, and returns the exit code; Ctrl-C asks whether to cancel it."""
     name = submission.run.id
     with signals_as_exceptions(is_at_terminal=output.can_ask):
         while True:
@@ -175,7 +179,7 @@ def _run(loaded: LoadedWorkflow, inventory: Inventory, storage: NodeStorage, *, 
 
 
 def _show_plan(run: Run, inventory: Inventory, output: Output, *, as_json: bool) -> None:
-    """Where each task would run if nobody else used the nodes, and what; nothing is started."""
+    """Shows what each task would run, and where if nobody else used the nodes."""
     workflow = run.loaded.workflow
     for plan in plans_of(workflow):
         group = next(group for group in workflow.all_groups() if group.name == plan.name)

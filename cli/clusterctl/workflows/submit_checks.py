@@ -1,4 +1,4 @@
-"""What `workflow submit` refuses before anything is started: by the file, and by what the nodes are. Pure."""
+"""The reasons for which `workflow submit` refuses a workflow before it starts anything. Pure."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def refuse_unfit(
 
 
 def refuse_unshared(loaded: LoadedWorkflow, share: str | None, *, has_bucket: bool, where: str, hint: str) -> None:
-    """Raises ConfigError where it needs storage for workflows, and there is neither a file system nor a bucket."""
+    """Raises ConfigError if the workflow needs shared storage, and there is neither a file system nor a bucket."""
     if share is None and not has_bucket and (found := needs_share(loaded)):
         raise ConfigError(
             f"{loaded.source}: {where} has no storage for workflows ({SHARED_STORAGE}), nothing was started",
@@ -63,7 +63,7 @@ def refuse_unshared(loaded: LoadedWorkflow, share: str | None, *, has_bucket: bo
 
 
 def refuse_unmounted(loaded: LoadedWorkflow, mounts: Sequence[BucketMount], *, where: str, hint: str) -> None:
-    """Raises ConfigError for URLs in buckets that nodes have no mount of, nor rights to."""
+    """Raises ConfigError for URLs that no mount of the nodes has, or that are to be written and mounted read-only."""
     if found := list(unmounted(loaded.workflow, mounts)):
         raise ConfigError(
             f"{loaded.source}: {where} does not mount what these URLs need ({BUCKETS}), nothing was started",
@@ -73,7 +73,10 @@ def refuse_unmounted(loaded: LoadedWorkflow, mounts: Sequence[BucketMount], *, w
 
 
 def workflow_bucket(inventory: Inventory, mounts: Sequence[BucketMount]) -> str | None:
-    """Where nodes mount `workflow_storage`; None: the cluster has none. Raises ConfigError if they do not mount it."""
+    """The path at which nodes mount `workflow_storage`; None if the cluster has none.
+
+    Raises ConfigError if the cluster has one that its nodes do not mount, or not for writing.
+    """
     if inventory.workflow_storage is None:
         return None
     path = mounted_path(inventory.workflow_storage, mounts, is_written=True)
@@ -84,7 +87,7 @@ def workflow_bucket(inventory: Inventory, mounts: Sequence[BucketMount]) -> str 
 
 
 def refuse_moved_mounts(loaded: LoadedWorkflow) -> None:
-    """Raises ConfigError for folders that would have to be at another place, which --on-host cannot do."""
+    """Raises ConfigError for volume mounts with another path in the container, which --on-host cannot provide."""
     moved = [
         f"  task {task.name}: {source}:{target}"
         for task in loaded.workflow.all_tasks()
@@ -101,9 +104,10 @@ def refuse_moved_mounts(loaded: LoadedWorkflow) -> None:
 
 
 def registry_logins(loaded: LoadedWorkflow, given: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
-    """Registry → USER:PASSWORD, from variables that `--registry-secret` names. Raises UsageError, without a value.
+    """Registry → USER:PASSWORD, from the variables that `--registry-secret` names.
 
-    `NAME` is for the registry of all images, `REGISTRY=NAME` for one of several.
+    `NAME` is for the registry of all images, `REGISTRY=NAME` for one of several. Raises UsageError, which never shows a
+    value.
     """
     registries = sorted({registry_of(task.image) for task in loaded.workflow.all_tasks()})
     found: dict[str, str] = {}
@@ -123,7 +127,7 @@ def registry_logins(loaded: LoadedWorkflow, given: Sequence[str], environ: Mappi
 
 
 def refuse_odd_tasks(loaded: LoadedWorkflow, *, is_on_host: bool) -> None:
-    """Raises ConfigError where the node itself, or an engine, could not do what a task asks for."""
+    """Raises ConfigError if a task asks for a moved mount with --on-host, or without it for an impossible image."""
     if is_on_host:
         refuse_moved_mounts(loaded)
     else:
@@ -131,7 +135,7 @@ def refuse_odd_tasks(loaded: LoadedWorkflow, *, is_on_host: bool) -> None:
 
 
 def refuse_odd_images(loaded: LoadedWorkflow) -> None:
-    """Raises ConfigError where an image has no name that an engine could take."""
+    """Raises ConfigError if the name of an image is one that no engine accepts."""
     odd = [task for task in loaded.workflow.all_tasks() if IMAGE.fullmatch(task.image) is None]
     if odd:
         raise ConfigError(

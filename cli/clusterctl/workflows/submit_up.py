@@ -1,4 +1,7 @@
-"""`workflow submit --up`: the stack comes up as by `up`, the workflow runs there, what stays is told. Loaded on use."""
+"""`workflow submit --up`: brings a stack up as `up` does, runs the workflow there, and says what goes on billing.
+
+Loaded on use.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,10 @@ from clusterctl.workflows.submit_checks import (
 
 
 def submit_on_stack(loaded: LoadedWorkflow, stack: StackToBringUp, flags: SubmitFlags, output: Output) -> int:
-    """The workflow's exit code. Raises ClusterctlError; what the file alone shows to be wrong costs nothing."""
+    """Brings the cluster up, runs the workflow on it, and returns the workflow's exit code. Raises ClusterctlError.
+
+    What is wrong with the workflow's file itself is found before the cluster costs anything.
+    """
     credentials_of(loaded, os.environ)
     refuse_odd_tasks(loaded, is_on_host=flags.is_on_host)
     registry_logins(loaded, flags.registry_secrets, os.environ)
@@ -51,7 +57,7 @@ def submit_on_stack(loaded: LoadedWorkflow, stack: StackToBringUp, flags: Submit
 
 
 def planned_cluster(loaded: LoadedWorkflow, stack: StackToBringUp, *, home: Home, now: datetime) -> str:
-    """The cluster's name. Raises ConfigError where it could not run the workflow, before it costs anything."""
+    """The name of the cluster that the stack would make. Raises ConfigError if it could not run the workflow."""
     read = read_stack(stack.folder, rehearse=stack.is_rehearsed)
     planned = plan_stack(read, load_catalog(home.prices_file), home=home, now=now, rehearse=stack.is_rehearsed)
     refuse_problems(planned.plan, read, overrides=planned.overrides)
@@ -66,7 +72,7 @@ def planned_cluster(loaded: LoadedWorkflow, stack: StackToBringUp, *, home: Home
 
 
 def rooms_of_plan(plan: ClusterPlan, row: InstanceType) -> tuple[Room, ...]:
-    """The nodes that the plan has, free."""
+    """The nodes of the plan, as if nobody used them. `row`: their type in the catalog."""
     nodes = (
         InventoryNode(
             slot=slot.slot,
@@ -81,7 +87,7 @@ def rooms_of_plan(plan: ClusterPlan, row: InstanceType) -> tuple[Room, ...]:
 
 
 def shared_mount(plan: ClusterPlan) -> str | None:
-    """Where the first file system is that all nodes will write to; None: there is none."""
+    """The path of the first file system that all nodes will be able to write to; None: there is none."""
     shared = (each.mount for each in plan.storage if isinstance(each, LustrePlan | EfsPlan) and each.writable)
     return next(shared, None)
 
@@ -96,7 +102,7 @@ def planned_buckets(plan: ClusterPlan) -> tuple[BucketMount, ...]:
 
 
 def goes_on(inventory: Inventory, *, now: datetime) -> str:
-    """What runs on when the workflow is over, until when, for how much, and what ends it."""
+    """A sentence about the cluster that is left when the workflow is over: until when, at what price, what ends it."""
     deadline = datetime.fromisoformat(inventory.deadline)
     costs = f"{usd(inventory.usd_per_hour)}/h" + (" (simulated)" if inventory.rehearsal else "")
     nodes = f"{inventory.cluster}: {count(len(inventory.nodes), 'node')}"
@@ -107,7 +113,7 @@ def goes_on(inventory: Inventory, *, now: datetime) -> str:
 
 
 def _bring_up(stack: StackToBringUp, output: Output) -> None:
-    """Raises ClusterctlError, which says what of the cluster is there."""
+    """Brings the stack up. Raises ClusterctlError; the person is told that the workflow was not submitted."""
     request = UpRequest(
         stack_dir=stack.folder,
         stack_name=USUAL_STACK_NAME,

@@ -1,4 +1,4 @@
-"""One task as a job: its tokens resolved, its files and its main program in a folder, its node."""
+"""Makes a job of one task: resolves its tokens, and puts its files and its main program into a folder to send."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ sys.exit(main(Path(__file__).resolve().parent))
 LOOK_UP = "nslookup"
 TORCHRUN = "torchrun"
 RUN_TORCHRUN = '#!/bin/sh\nexec python3 -m torch.distributed.run "$@"\n'
-"""Where a node has torch for its python3, and no torchrun of its own."""
+"""A `torchrun` for tasks on a node whose python3 has torch, but which has no torchrun of its own."""
 SHARED_FOLDER = "clusterctl"
-"""On the cluster's shared storage; all that workflows keep lies below it."""
+"""The folder on the cluster's shared storage below which everything lies that workflows keep."""
 INPUT_FOLDER = "/tmp/clusterctl-input"
 BARRIER_S = 900.0
-"""How long the tasks of a group wait for each other: their files are sent to one after the other."""
+"""How long the tasks of a group wait for each other: their files are sent one task after another."""
 KEEP_S = 30.0
-"""How long the outputs of a task that is stopped may take, once its command has ended or was killed."""
+"""How long a task that is stopped may take to store its outputs, once its command has ended or was killed."""
 GRACE_S = STOP_S + KEEP_S
 STARTED_AGAIN = ("RESTART", "RESCHEDULE")
-"""Exit actions after which the task begins anew."""
+"""Exit actions after which a task is started again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,7 @@ class Run:
     """Where the cluster's shared storage is on every node; None: it has none."""
     plans: Sequence[Mapping[str, Any]]
     buckets: tuple[BucketMount, ...] = ()
-    """Mounted on every node."""
+    """The buckets that every node has mounted."""
     storage: str | None = None
     """Where every node has the cluster's `workflow_storage` mounted; None: it has none."""
     has_containers: bool
@@ -75,14 +75,15 @@ class Gate:
     """The barrier of a group, as one of its tasks sees it."""
 
     names: tuple[str, ...]
-    """Of the tasks, by rank; the lead is the first."""
+    """The names of the group's tasks, by rank; the lead is the first."""
     connect: str
+    """The lead's address; empty for the lead itself."""
     port: int
-    """0 for the lead, which knows it only from its job."""
+    """The lead's port; 0 for the lead itself, which learns it from its job."""
 
 
 def values_of(run: Run, placed: Sequence[Placed], own: Placed, job: str) -> dict[str, str]:
-    """What each token stands for in this task."""
+    """Token → what it stands for in this task. `placed`: all tasks of its group; `job`: its job's name."""
     values = {
         "workflow_id": run.id,
         "uuid": run.uuid,
@@ -97,19 +98,19 @@ def values_of(run: Run, placed: Sequence[Placed], own: Placed, job: str) -> dict
 
 
 def output_folder(run: Run, name: str, job: str) -> str:
-    """`{{output}}` of a task: on shared storage, else on the node's own disk, where its job keeps things."""
+    """The folder that `{{output}}` names: on shared storage if there is some, else in the job's folder on the node."""
     if run.share is None:
         return f"/var/lib/clusterctl/jobs/{job}/work/output"
     return f"{run.share}/{SHARED_FOLDER}/workflows/{run.id}/{name}"
 
 
 def version_name(run: Run, job: str, index: int) -> str:
-    """The name of a version in a bucket, which no other job of any cluster has."""
+    """A name for a version in a bucket that no other job of any cluster uses."""
     return f"{job}-{run.uuid[:8]}-{index}"
 
 
 def needs_share(run: LoadedWorkflow) -> list[str]:
-    """What of the workflow cannot be done without storage for workflows."""
+    """The inputs and outputs of the workflow that need storage for workflows: `task train: outputs`."""
     found = []
     for each in run.workflow.all_tasks():
         if any(own.url is None for own in each.inputs):
@@ -122,7 +123,7 @@ def needs_share(run: LoadedWorkflow) -> list[str]:
 def task_request(
     run: Run, group: Group, placed: Placed, job: str, *, tries: int, values: Mapping[str, str], secrets: Sequence[str]
 ) -> JobRequest:
-    """The job of a task."""
+    """The request for the job that runs this task; `tries` counts from 1."""
     workflow = {
         "id": run.id,
         "name": run.loaded.workflow.name,
@@ -159,7 +160,7 @@ def ranked(group: Group) -> tuple[Task, ...]:
 
 @contextmanager
 def staged(run: Run, placed: Placed, job: str, values: Mapping[str, str], gate: Gate | None) -> Iterator[Snapshot]:
-    """What goes to the task's node."""
+    """The files that are sent to the task's node, in a temporary folder that is removed at the end of the block."""
     found = {f"{task.FOLDER}/{name}": text for name, text in _program().items()}
     rows = []
     for index, file in enumerate(placed.task.files):
@@ -181,7 +182,7 @@ def staged(run: Run, placed: Placed, job: str, values: Mapping[str, str], gate: 
 def _task_words(
     run: Run, own: Task, job: str, values: Mapping[str, str], gate: Gate | None, rows: Sequence[Mapping[str, str]]
 ) -> dict[str, Any]:
-    """What the task's main program reads."""
+    """The content of the JSON file that the task's main program reads."""
     words = [*own.command, *own.args]
     rank = 0 if gate is None else gate.names.index(own.name)
     waits = {} if gate is None else {"names": list(gate.names), "rank": rank, "connect": gate.connect}
@@ -213,7 +214,10 @@ def _input_words(run: Run, each: Input, index: int, values: Mapping[str, str]) -
 
 
 def _outputs_words(run: Run, own: Task, job: str, values: Mapping[str, str]) -> list[dict[str, str | None]]:
-    """What is kept of `{{output}}`; also all of it, if it is on the node's disk and there is a bucket for workflows."""
+    """Where the task's outputs are to be stored.
+
+    If `{{output}}` is on the node's disk and there is a bucket for workflows, all of it is stored there as well.
+    """
     found = [
         _output_words(run, output, version_name(run, job, index), values) for index, output in enumerate(own.outputs)
     ]
@@ -250,19 +254,22 @@ def _checkpoint_words(run: Run, own: Task, job: str, index: int, values: Mapping
 
 
 def _dataset(run: Run, name: str) -> dict[str, str | None]:
-    """Where the versions of a dataset lie: in the bucket for workflows, else on shared storage."""
+    """The folder with a dataset's versions: in the bucket for workflows if there is one, else on shared storage."""
     if run.storage is not None:
         return {"bucket": f"{run.storage}/datasets/{name}"}
     return {"dataset": f"{run.share}/{SHARED_FOLDER}/datasets/{name}"}
 
 
 def _kept_output(run: Run, name: str) -> str:
-    """Where a task's `{{output}}` is kept as a version for each try, if nodes share no file system."""
+    """The folder in the bucket for workflows that has a version of a task's `{{output}}` for each try.
+
+    Used if nodes share no file system.
+    """
     return f"{run.storage}/workflows/{run.id}/{name}"
 
 
 def _resolved(content: bytes, values: Mapping[str, str]) -> bytes:
-    """With its tokens resolved; a file that is no text has none."""
+    """The content with its tokens resolved; a file that is not UTF-8 text stays as it is."""
     try:
         return tokens.resolve(content.decode(), values).encode()
     except UnicodeDecodeError:
@@ -270,7 +277,7 @@ def _resolved(content: bytes, values: Mapping[str, str]) -> bytes:
 
 
 def _program() -> dict[str, bytes]:
-    """The task's main program and what it imports."""
+    """Path → content of the task's main program, of what it imports, and of the programs for its PATH."""
     found = {"main.py": MAIN.encode(), "clusterctl/__init__.py": b"", "clusterctl/on_node/__init__.py": b""}
     for path in files(PACKAGE).iterdir():
         if path.name.endswith(".py"):

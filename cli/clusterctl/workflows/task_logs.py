@@ -1,4 +1,4 @@
-"""What a workflow's tasks have said, each line with its task."""
+"""The output of a workflow's tasks, each line with its task's name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from clusterctl.workflows.jobs_of_tasks import KnownWorkflow
 def show_logs(
     workflow: KnownWorkflow, nodes: JobNodes, output: Output, *, task: str | None, is_followed: bool, as_json: bool
 ) -> None:
-    """One task's, or all tasks' one after the other; while they are followed, side by side. Raises NothingMatched."""
+    """Shows the output of one task, or of all tasks one after another; followed tasks are shown as their lines come.
+
+    Raises NothingMatched.
+    """
     chosen = _chosen(workflow, task)
     if not is_followed:
         for name, job in chosen:

@@ -1,7 +1,8 @@
-"""A workflow's file as a Jinja template: rendered with its `default-values`, line by line traceable. Pure.
+"""Renders a workflow's file, a Jinja template, with its `default-values`, and maps each rendered line to its source.
 
-The order is OSMO's (its source at 1da31e1, 2026-11): the top-level `default-values` are taken out, tokens are hidden,
-Jinja renders the rest, tokens come back. Only then is YAML read, and files after that, so Jinja never sees those.
+Pure. The order is OSMO's (its source at 1da31e1, 2026-11): the top-level `default-values` are taken out, tokens are
+hidden, Jinja renders the rest, tokens come back. Only then is the YAML parsed, and after that the files that it names
+are read, so Jinja never sees those files.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ NAME = re.compile(r"[A-Za-z_]\w*")
 MOST_RENDERED = 4 * 1024 * 1024
 """Characters: a hundred times what a thousand tasks need."""
 MOST_MEMORY_MIB = 1024
-"""Of the process that renders, which bounded_rendering sees to."""
+"""The limit for the process that renders, which bounded_rendering sets."""
 MOST_REPEATED = 100_000
-"""Of what `*` may make of a text or a list."""
+"""The longest text or list that `*` may make, and the largest base of `**`."""
 MARK_OPEN, MARK_CLOSE = "\ue012", "\ue013"
 MARK = re.compile(f"{MARK_OPEN}(\\d+){MARK_CLOSE}")
 PRIVATE = re.compile("[\ue010-\ue013]")
 RAW = re.compile(r"\{%-?\s*raw\s*-?%\}.*?\{%-?\s*endraw\s*-?%\}|\{#.*?#\}", re.DOTALL)
-"""What Jinja leaves as it is, or leaves out."""
+"""Parts that Jinja copies as they are (raw blocks), or leaves out (comments)."""
 TEMPLATE_FILE = "<template>"
-"""What Jinja calls a template that has no file, in the frames of an exception."""
+"""The file name that Jinja gives, in the frames of an exception, to a template without a file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +45,7 @@ class Rendered:
 
     text: str
     lines: tuple[int, ...] = ()
-    """For each line of the text the line of the file that it comes from; empty where that is not known."""
+    """For each line of the text, the line of the file that it comes from; empty if that is not known."""
 
     def line_of(self, line: int) -> int | None:
         """The line of the file that this line of the text comes from."""
@@ -52,7 +53,7 @@ class Rendered:
 
 
 class TemplateProblems(Exception):
-    """What is wrong, each with its line in the file: `problems` are (line, sentence)."""
+    """What is wrong with a template: `problems` has (line in the file, sentence)."""
 
     def __init__(self, problems: Iterable[tuple[int | None, str]]) -> None:
         self.problems = tuple(problems)
@@ -60,10 +61,10 @@ class TemplateProblems(Exception):
 
 
 class _Sandbox(SandboxedEnvironment):
-    """Jinja's own sandbox, in which no expression makes a text that fills the memory either."""
+    """Jinja's own sandbox, in which also `*` and `**` cannot make a text, a list or a number that fills the memory."""
 
     intercepted_binops = frozenset({"*", "**", "%"})
-    """What is intercepted is not worked out beforehand either, where an error would have no line."""
+    """Jinja does not compute intercepted operators when it compiles a template, where an error would have no line."""
 
     def call_binop(self, context: object, operator: str, left: Any, right: Any) -> Any:
         if operator == "**" and (abs(left) > MOST_REPEATED or abs(right) > 64):
@@ -75,14 +76,14 @@ class _Sandbox(SandboxedEnvironment):
 
 
 def render(text: str, given: Mapping[str, Any]) -> Rendered:
-    """The file's template with its default values, `given` ones in their place. Raises TemplateProblems.
+    """Renders the file with its default values, or with those of `given` in their place. Raises TemplateProblems.
 
-    In time and memory it has no limit of its own: see bounded_rendering.
+    It limits neither time nor memory: see bounded_rendering.
     """
     try:
         return _render(text, given)
     except (RecursionError, MemoryError, SyntaxError, TemplateError, ValueError) as e:
-        # Python's compiler, or what a filter does, meets its limits.
+        # For example, Python's compiler or a filter reached a limit of its own.
         raise TemplateProblems([(line_of_error(e), f"template: {_told(e)}")]) from e
 
 
@@ -106,7 +107,7 @@ def _render(text: str, given: Mapping[str, Any]) -> Rendered:
 
 
 def split_values(text: str) -> tuple[str, dict[str, Any]]:
-    """The file without its `default-values`, as many lines as before; and those. Raises TemplateProblems."""
+    """(the file with its `default-values` replaced by empty lines, those values). Raises TemplateProblems."""
     lines = text.splitlines(keepends=True)
     keys = [(number, found[1]) for number, line in enumerate(lines) if (found := TOP_KEY.match(line))]
     begins = [number for number, key in keys if key == VALUES_KEY]
@@ -122,7 +123,10 @@ def split_values(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def read_settings(words: Sequence[str], texts: Sequence[str]) -> dict[str, Any]:
-    """The values of `--set` (whole numbers, numbers, else text) and then `--set-string`. Raises TemplateProblems."""
+    """Name → value: of `--set` as int or float if it can be read so, of `--set-string` always as text.
+
+    Raises TemplateProblems.
+    """
     found: dict[str, Any] = {}
     problems = []
     for flag, pairs in (("--set", words), ("--set-string", texts)):
@@ -172,7 +176,7 @@ def _parsed(environment: SandboxedEnvironment, hidden: str) -> nodes.Template:
 
 
 def _refuse_unused(given: Mapping[str, Any], values: Mapping[str, Any], used: Iterable[str]) -> None:
-    """A misspelt `--set` would change nothing, without a word."""
+    """Raises TemplateProblems for a value that the file does not use: a misspelt `--set` would silently do nothing."""
     known = {*values, *used}
     unused = [name for name in given if name not in known]
     if unused:
@@ -188,7 +192,7 @@ def _rendered(environment: SandboxedEnvironment, source: str, tree: nodes.Templa
         for part in rendering:
             size += len(part)
             if size > MOST_RENDERED:
-                # Thrown where the template is, so that it has that line.
+                # Thrown into the template's code, so that the error has the template's line.
                 rendering.throw(SecurityError(f"it renders to more than {MOST_RENDERED} characters"))
             parts.append(part)
     except UndefinedError as e:
@@ -203,7 +207,7 @@ def _rendered(environment: SandboxedEnvironment, source: str, tree: nodes.Templa
 def _undefined(
     environment: SandboxedEnvironment, tree: nodes.Template, values: Mapping[str, Any]
 ) -> list[tuple[int | None, str]]:
-    """All names without a value, and where each is used first."""
+    """(line, sentence) for each name without a value, at the line where it is used first."""
     missing = meta.find_undeclared_variables(tree) - set(values)
     first: dict[str, int] = {}
     for used in tree.find_all(nodes.Name):
@@ -228,7 +232,7 @@ def _told(error: BaseException) -> str:
 
 
 def line_of_error(error: BaseException) -> int | None:
-    """Where in the template it was raised: Jinja writes that into the frames of its exceptions."""
+    """The template's line in which the error was raised, as Jinja writes it into the frames; None if it does not."""
     found, frame = None, error.__traceback__
     while isinstance(frame, TracebackType):
         if frame.tb_frame.f_code.co_filename == TEMPLATE_FILE:
@@ -240,9 +244,9 @@ def line_of_error(error: BaseException) -> int | None:
 def _source_lines(
     environment: SandboxedEnvironment, hidden: str, rendered: str, values: Mapping[str, Any]
 ) -> tuple[int, ...]:
-    """Where each rendered line comes from: rendered again, with the number of each line behind it.
+    """The source line of each rendered line, found by rendering again with each line's number as a mark behind it.
 
-    Empty where the marks change what is rendered, as in a template that compares or cuts texts of its own.
+    Empty if the marks change what is rendered, as in a template that compares or cuts its own texts.
     """
     try:
         marked = environment.from_string(_marked(environment, hidden)).render(dict(values))

@@ -1,7 +1,7 @@
-"""OSMO's tokens (`{{host:master}}`): hidden from Jinja, to which most are no expressions, and resolved last. Pure.
+"""OSMO's tokens (`{{host:master}}`): hidden from Jinja, which could not parse most of them, and resolved last. Pure.
 
-Which tokens there are, that only those without blanks are hidden and that both are resolved: OSMO's source at 1da31e1
-(2026-11).
+From OSMO's source at 1da31e1 (2026-11): which tokens there are, that only tokens without blanks are hidden, and that
+tokens with and without blanks are resolved.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from clusterctl_infra.nearest import did_you_mean
 
 HOST, INPUT = "host", "input"
 PLAIN = ("output", "workflow_id", "uuid")
-"""Those without a name behind a colon."""
+"""Tokens without a colon and a name."""
 NAMED = (HOST, INPUT)
 KNOWN = (*PLAIN, *NAMED)
 OPEN, CLOSE = "\ue010", "\ue011"
-"""In the place of braces while Jinja reads the text: of Unicode's private use area, which no file has."""
+"""They replace the braces while Jinja reads the text: from Unicode's private use area, refused in a person's file."""
 HIDDEN = re.compile(r"\{\{(" + "|".join(PLAIN) + r"|(?:" + "|".join(NAMED) + r"):[\w.-]+)\}\}")
 WITH_COLON = re.compile(r"\{\{ *([A-Za-z_][\w-]*:[^{}\n]*?) *\}\}")
-"""What can only be meant as a token."""
+"""Something in braces with a colon, which can only be meant as a token."""
 ANYWHERE = re.compile(r"\{\{ *((?:" + "|".join(PLAIN) + r")|(?:[A-Za-z_][\w-]*):[^{}\n]*?) *\}\}")
 
 
 def hide(text: str) -> str:
-    """The text with its tokens out of Jinja's sight."""
+    """The text with its tokens hidden from Jinja."""
     return HIDDEN.sub(lambda found: f"{OPEN}{found[1]}{CLOSE}", text)
 
 
@@ -35,12 +35,15 @@ def reveal(text: str) -> str:
 
 
 def tokens_in(text: str) -> Iterator[str]:
-    """What stands between the braces of each token, also of one that there is not: `host:master`."""
+    """What stands between the braces of each token, such as `host:master`; unknown tokens are among them."""
     return (found[1] for found in ANYWHERE.finditer(text))
 
 
 def unknown_tokens(text: str) -> Iterator[tuple[int, str]]:
-    """Line and sentence for each that can only be meant as a token and is none; of a text before Jinja read it."""
+    """(line, sentence) for each text in braces that can only be meant as a token, and is unknown or has blanks.
+
+    `text`: the file before Jinja renders it.
+    """
     for number, line in enumerate(text.splitlines(), start=1):
         for found in WITH_COLON.finditer(line):
             if not HIDDEN.fullmatch("{{" + found[1] + "}}"):
