@@ -21,7 +21,7 @@ SIBLINGS_SHOWN = 3
 
 @dataclass(frozen=True, kw_only=True)
 class InstanceChoice:
-    """The type, and where several would do, the rule that chose it."""
+    """The chosen type, and if several would do, the others and the rule by which it was chosen."""
 
     name: str
     others: tuple[str, ...] = ()
