@@ -20,8 +20,8 @@ MOST_PAGES = 1000
 """The most pages of one list: 100,000 rows of EC2. botocore stops if a token comes twice, but follows new ones for
 ever."""
 _INTERFACES = re.compile(rb"<networkInterfaceSet>.*?</networkInterfaceSet>", re.DOTALL)
-"""All network interfaces of one instance: no element inside this one has the same name (EC2 API in botocore 1.44,
-Instance)."""
+"""The network interfaces of one instance. The shortest match is the whole element: no element inside has its name (EC2
+API in botocore 1.44, Instance)."""
 
 
 class NotInAnswer(CloudError, KeyError):

@@ -33,8 +33,8 @@ def quota_code(family: str) -> str | None:
 def vcpu_limit(clients: Clients, family: str) -> int | None:
     """How many vCPUs the account may have in the families of this one's quota; None where AWS does not say it.
 
-    That is not an error: a person may lack the right servicequotas:GetServiceQuota, and AWS itself refuses what is too
-    much later.
+    That is not an error: a person may lack the right servicequotas:GetServiceQuota, and later AWS itself refuses what
+    is too much.
     """
     code = quota_code(family)
     return None if code is None else quota(clients, "ec2", code)
@@ -78,7 +78,7 @@ class AddressRoom:
 
     limit: int
     taken: int
-    """By others than the cluster: its own are kept, or ended by the repair before a change."""
+    """How many belong to others than the cluster: its own are kept, or ended by the repair before a change."""
 
 
 def address_room(clients: Clients, *, own_id: str | None) -> AddressRoom:

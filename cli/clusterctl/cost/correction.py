@@ -1,8 +1,8 @@
 """Corrects a ledger by what AWS said, where a command that was cut off left too little in it. Pure.
 
-The ledger is written once machines are there, and before they are to go. If the engine is killed before the first, or
-after the second, machines run that no span counts, until the next command, perhaps hours later. A budget would not
-know of them.
+The ledger is written once machines are there, and before machines are to go. If the engine is killed before it writes
+the one, or after it wrote the other, machines run that no span counts, until the next command, perhaps hours later. A
+budget would not know of them.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class CostView:
     ways_out: frozenset[StandingKind] | None = None
     """Which of elastic IPs and the NAT gateway AWS still has; None: machines live, or it did not say."""
     spot_prices: tuple[SpotPriceChange, ...] | None = None
-    """Of machines like the cluster's in its zone, since its first one; None: not asked, or not known."""
+    """The prices of machines like the cluster's, in its zone, since its first one; None: not asked, or not known."""
     spot_trouble: str | None = None
     """Why they are not known."""
 

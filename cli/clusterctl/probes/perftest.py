@@ -19,7 +19,7 @@ PACKAGE = "perftest"
 """It has this name on Debian and Ubuntu, and on Red Hat's systems (linux-rdma/perftest: debian/control, perftest.spec;
 2026-11-26)."""
 CONTROL_PORT = 18514
-"""The port over which the nodes of a pair agree. The links' own ports follow it: 18515 is perftest's usual one
+"""The port over which the two nodes of a pair talk. The links' own ports follow it: 18515 is perftest's usual one
 (perftest(1), --port)."""
 MOST_LINKS = 64
 _HEAD = re.compile(r"\s*#bytes\s+#iterations\s+BW peak\[Gb/sec\]\s+BW average\[Gb/sec\]", re.ASCII)

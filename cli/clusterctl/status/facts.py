@@ -45,7 +45,7 @@ class Facts:
     cloud_trouble: str | None = None
     """Why it did not."""
     wrong_by: timedelta | None = None
-    """By how much this computer's clock is ahead of AWS's, where that is more than it may be."""
+    """By how much this computer's clock is ahead of AWS's; None: by no more than is allowed, or not known."""
     is_reserved: bool | None = None
     """Whether places are held for machines; None: not known."""
     reserved_trouble: str | None = None

@@ -1,4 +1,4 @@
-"""From `gpus:` or `instance_type:` to one instance type of the catalog.
+"""Chooses one instance type of the catalog by `gpus:` or `instance_type:`.
 
 Every refusal is a ValueError whose sentence follows "gpus: 'h100:9': " in the report.
 """
