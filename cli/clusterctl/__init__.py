@@ -1,6 +1,6 @@
-"""The command line of clusterctl, and what Python programs have of it.
+"""The command line of clusterctl, and what it offers to Python programs.
 
-`clusterctl.nodes("train")` are a cluster's nodes, `clusterctl.App("name")` has functions that run on them.
+`clusterctl.nodes("train")` gives a cluster's nodes; `clusterctl.App("name")` holds functions that run on nodes.
 """
 
 _WHERE = {
@@ -15,9 +15,9 @@ _WHERE = {
 
 
 def __getattr__(name: str) -> object:
-    """What programs use, loaded on use: the command line needs none of it, and Fabric takes 0.2 s to load."""
+    """What programs use, loaded when it is used: the command line needs none of it, and Fabric takes 0.2 s to load."""
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib  # noqa: PLC0415 this file is loaded before all else, and imports nothing then
+    import importlib  # noqa: PLC0415 this file is loaded before all else, and should import nothing then
 
     return getattr(importlib.import_module(_WHERE[name]), name)

@@ -1,4 +1,4 @@
-"""The boundary: what a step ends in becomes a sentence for the person and an exit code."""
+"""The boundary: however a step ends, it becomes an exit code, and a failure also a sentence for the person."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ READER_GONE = 0
 
 
 def exit_code_of(step: Callable[[], object], output: Output) -> int:
-    """The exit code that `step` gives, 0 for none; the boundary where a failure becomes a sentence and an exit code."""
+    """The exit code that `step` returns, 0 if it returns none; a failure becomes a sentence on `output` and a code."""
     try:
         code = step()
         return code if isinstance(code, int) else 0

@@ -1,6 +1,6 @@
-"""The names of Flow's guide for functions on clusters: `from clusterctl.flow import Flow, FlowApp`.
+"""The names that Flow's guide uses for functions on clusters: `from clusterctl.flow import Flow, FlowApp`.
 
-Thin: every function is one of an `App` of its own, called as the function is, with hyphens.
+A thin layer: every function belongs to an `App` of its own, which has the function's name, with hyphens.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 
 
 class FlowApp:
-    """Functions, each on a cluster of its own that is called as it."""
+    """Makes functions, each of which runs on a cluster of its own with the function's name."""
 
     def __init__(self, *, region: str | None = None, access: object = "private") -> None:
-        """`region`: left out, `$AWS_REGION`. `access`: without a way in from outside, unless said."""
+        """`region`: left out, `$AWS_REGION`, else `$AWS_DEFAULT_REGION`. `access`: left out, no way in from outside."""
         self._region = region or next((os.environ[name] for name in REGIONS if os.environ.get(name)), None)
         self._access = access
 
     def function(self, **arguments: Unpack[FunctionArguments]) -> Callable[[Callable[P, R]], RemoteFunction[P, R]]:
-        """The decorator, as `App.function`. Raises UsageError, also where no region is known."""
+        """The decorator, like `App.function`. It raises UsageError, also if no region is known."""
 
         def decorated(function: Callable[P, R]) -> RemoteFunction[P, R]:
             if self._region is None:
@@ -48,9 +48,9 @@ class Flow:
     """Starts functions, and finds their tasks."""
 
     def run(self, task: TaskConfig, *, wait: bool = False, mounts: Mapping[str, str] | None = None) -> Task:
-        """The task of `fn._build_task_config("")`, with these buckets mounted; `wait`: once it has ended.
+        """Starts the function of `fn._build_task_config("")`, with these buckets mounted; returns its task.
 
-        Raises ClusterctlError.
+        `wait`: returns only once the task has ended. Raises ClusterctlError.
         """
         if not isinstance(task, TaskConfig):
             raise UsageError(f"Flow().run({task!r}): give it what fn._build_task_config('') gives", hint=HINT)
@@ -61,5 +61,5 @@ class Flow:
         return started
 
     def get_task(self, name: str) -> Task:
-        """As `clusterctl.get_task`."""
+        """The task with this name, as `clusterctl.get_task` gives it."""
         return clusterctl.get_task(name)

@@ -44,7 +44,7 @@ class Home:
 
     @property
     def runs_dir(self) -> Path:
-        """One `<cluster>.json` per run of the engine that is under way."""
+        """One `<cluster>.json` per run of the engine that is under way, or did not come to a good end."""
         return self.path / "runs"
 
     @property
@@ -91,11 +91,11 @@ class Home:
             return ()
 
     def inventory_file(self, cluster: str) -> Path:
-        """The inventory of `cluster`, whose name has `@rehearsal` behind it in a rehearsal."""
+        """The inventory of `cluster`, whose name ends in `@rehearsal` if it is rehearsed."""
         return self.inventory_dir / f"{cluster}.json"
 
     def run_file(self, cluster: str) -> Path:
-        """The engine's run under way for `cluster`."""
+        """The engine's run for `cluster` that is under way, or did not come to a good end."""
         return self.runs_dir / f"{cluster}.json"
 
     def purchase_file(self, cluster: str) -> Path:

@@ -23,11 +23,11 @@ F = TypeVar("F", bound=Callable[..., object])
 NO_LIMIT = 999_999_999
 NODES_HELP = "The nodes: 2, or 0,2-5, or train-2, or all."
 EMPTY = "empty, as from a shell variable that is not set; name {what}, or leave it out"
-"""Nothing at all would be this folder or the only cluster, and `down --yes` would end it."""
+"""An empty name would mean this folder, or the only cluster, and `down --yes` would end it."""
 
 
 def chosen_cluster(name: str | None) -> Inventory:
-    """The inventory that `--cluster`, `$CLUSTERCTL_CLUSTER` or being the only one means."""
+    """The inventory of the cluster that `--cluster` or `$CLUSTERCTL_CLUSTER` names, else of the only one."""
     return find_cluster(home_directory(os.environ), name=name, environ=os.environ)
 
 
@@ -56,7 +56,7 @@ class StackFolder(click.Path):
     """The click type of a stack's folder."""
 
     def __init__(self, *, is_new: bool = False) -> None:
-        """`is_new`: the folder is yet to be made, whatever is called so."""
+        """`is_new`: the folder is yet to be made, so that a cluster may have its name."""
         super().__init__(path_type=Path)
         self._is_new = is_new
 
@@ -71,7 +71,7 @@ class StackFolder(click.Path):
 
 
 def refuse_cluster_for_folder(word: str, ctx: click.Context) -> None:
-    """Raises UsageError where no folder but a known cluster has this name."""
+    """Raises UsageError if a word that is no folder names a known cluster, or a node of one."""
     flags = [flag for parameter in ctx.command.params for flag in parameter.opts]
     named = cluster_word(word, named_home(os.environ).cluster_names, typed=ctx.command_path, flags=flags)
     if named is not None:
@@ -119,7 +119,7 @@ def connect_timeout_option(*, default: str | None, shown: str | None = None) -> 
 
 
 def time_option(name: str, *, default: str | None, help: str, parameter: str | None = None) -> Callable[[F], F]:
-    """Adds a flag for a time, passed in seconds; as `parameter`, where its own name is none in Python."""
+    """Adds a flag for a time, passed in seconds; as `parameter`, if the flag's own name cannot be a Python name."""
     names = (name,) if parameter is None else (name, parameter)
 
     def convert(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
@@ -158,7 +158,7 @@ def count_option(name: str, *, help: str, most: int = NO_LIMIT) -> Callable[[F],
 
 
 def environment_pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    """Each variable's value. Raises click.BadParameter."""
+    """Variable → its value. Raises click.BadParameter for a text that is not NAME=VALUE."""
     pairs = [value.partition("=") for value in values]
     for name, equals, _ in pairs:
         if not equals or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
@@ -187,7 +187,9 @@ def names_option(*, default: bool | None, usual: str) -> Callable[[F], F]:
 
 
 def names_of_nodes() -> list[str]:
-    """Those of every rehearsed cluster that is known here, for completion; a cluster that cannot be read has none."""
+    """The nodes' names of every rehearsed cluster that is known here, for completion; a cluster that cannot be read has
+    none.
+    """
     names: list[str] = []
     for cluster in named_home(os.environ).cluster_names:
         try:

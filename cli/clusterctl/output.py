@@ -26,7 +26,7 @@ ERASE_LINE = "\r\x1b[K"
 ERASE_SCREEN = "\x1b[H\x1b[2J"
 ALARM, PLAIN = "\x1b[1;31m", "\x1b[0m"
 PLAIN_TERMINALS = ("", "dumb")
-"""Values of TERM: it takes no escape sequences, as in an editor's shell, or nobody said what it is."""
+"""Values of TERM for a terminal that takes no escape sequences, as an editor's shell, or of which nothing is known."""
 
 
 class Output:
@@ -79,7 +79,7 @@ class Output:
         self.data_bytes(self._encoded(visible(text) + "\n"))
 
     def data_line(self, head: str, text: str, *, is_alarm: bool = False) -> None:
-        """One line to stdout; `text` behind `head` is red where somebody should see it, on a terminal alone."""
+        """One line to stdout: `head`, then `text`, which is red on a terminal if it is an alarm."""
         head, text = visible_in_a_line(head), visible_in_a_line(text)
         if is_alarm and self._has_colour:
             text = f"{ALARM}{text}{PLAIN}"
@@ -93,7 +93,7 @@ class Output:
             self._stdout.flush()
 
     def as_text(self) -> TextIO:
-        """Stdout for what prints text by itself; it fails as `data` does."""
+        """Stdout for code that prints text by itself; it fails as `data` does."""
         return io.TextIOWrapper(self._stdout, encoding=self._encoding, errors="replace")
 
     def json(self, value: object, *, is_line: bool = False) -> None:
@@ -105,7 +105,7 @@ class Output:
         self.data(render_table(header, rows, right=right))
 
     def screen(self, text: str) -> None:
-        """What was asked for, in place of what was there before on a terminal; elsewhere with a blank line after it."""
+        """What was asked for: on a terminal it replaces what was shown before, elsewhere a blank line follows it."""
         if not self.has_screen:
             self.data(text + "\n")
             return
@@ -118,7 +118,7 @@ class Output:
         self.note_bytes(self._encoded(visible(text) + "\n"))
 
     def note_bytes(self, chunk: bytes) -> None:
-        """Raw bytes to stderr at once; that they are lost is no reason to stop, see `has_lost_notes`."""
+        """Raw bytes to stderr at once; it is no reason to stop if they are lost, see `has_lost_notes`."""
         with self._lock:
             self._erase_live()
             self._write_stderr(chunk)
@@ -133,7 +133,7 @@ class Output:
     def live(self, text: str) -> None:
         """A line at the bottom of the terminal that the next one replaces; nothing where there is none.
 
-        Cut to the terminal: of a line that is wrapped, only the last part can be erased.
+        It is cut to the terminal's width: of a line that is wrapped, only the last part can be erased.
         """
         if not self.has_live_line:
             return
@@ -145,7 +145,7 @@ class Output:
 
     @property
     def can_ask(self) -> bool:
-        """Somebody is at the terminal."""
+        """Whether somebody is at the terminal."""
         return self.stderr_is_terminal and self._stdin.isatty()
 
     def confirm(self, question: str) -> bool:
@@ -158,7 +158,7 @@ class Output:
 
     @property
     def has_lost_notes(self) -> bool:
-        """Stderr has refused something that somebody may still want to read."""
+        """Whether stderr has refused something that somebody may still want to read."""
         return self._has_lost_notes
 
     def close(self) -> None:

@@ -46,16 +46,17 @@ class VerbGroup(click.Group):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """As click's; `--help` and `--version` are printed here. For a reader that went away see `invoke`."""
+        """As click's, which prints `--help` and `--version` here. For a reader that went away see `invoke`."""
         try:
             return super().make_context(info_name, args, parent, **extra)
         except BrokenPipeError as e:
             raise click.exceptions.Exit(READER_GONE) from e
 
     def invoke(self, ctx: click.Context) -> object:
-        """What the verb gives. A reader that went away is met here: click 8.5 would end the program with 1.
+        """What the verb returns. A reader that went away is dealt with here: click 8.5 would end the program with 1.
 
-        Raises what click does, which does not say of a flag without its value (8.5) which verb it was typed behind.
+        Raises click's errors. For a flag without its value, click 8.5 does not say after which verb it was typed: that
+        is added.
         """
         try:
             return super().invoke(ctx)

@@ -67,7 +67,7 @@ def find_capacity(clients: Clients, reservation_id: str) -> FoundCapacity:
 
 
 def found_capacity(row: Mapping[str, Any]) -> FoundCapacity:
-    """One row of DescribeCapacityReservations. Raises CloudError for one that does not say what it is."""
+    """Reads one row of DescribeCapacityReservations. Raises CloudError if it lacks its id, instance type or zone."""
     group = row.get("PlacementGroupArn")
     id = text_in(row, "CapacityReservationId", "a reservation")
     return FoundCapacity(
@@ -86,7 +86,7 @@ def found_capacity(row: Mapping[str, Any]) -> FoundCapacity:
 
 
 def not_begun(found: FoundCapacity) -> str | None:
-    """Why machines cannot be launched into it yet, and can be later; None: it has begun, or is over."""
+    """Why machines cannot be launched into a reservation yet, but can be later; None: it has begun, or is over."""
     if found.state not in NOT_BEGUN:
         return None
     begins = "" if found.starts_at is None else f": it begins at {found.starts_at:%Y-%m-%d %H:%M} UTC"
@@ -94,7 +94,10 @@ def not_begun(found: FoundCapacity) -> str | None:
 
 
 def capacity_problem(found: FoundCapacity, *, as_block: bool, machines: int, now: datetime) -> str | None:
-    """Why `machines` more cannot be launched into it; None: they can. `as_block`: it was named as a block."""
+    """Why `machines` more cannot be launched into a reservation; None: they can.
+
+    `as_block`: cluster.yaml names it as a capacity block.
+    """
     id = found.reservation_id
     if found.is_block != as_block:
         is_a, key = ("a capacity block", "capacity_block") if found.is_block else ("no block", "reservation")

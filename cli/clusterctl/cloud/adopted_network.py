@@ -22,7 +22,7 @@ AVAILABLE = "available"
 
 @dataclass(frozen=True, kw_only=True)
 class FoundNetwork:
-    """A subnet, and what of its VPC matters for nodes in it."""
+    """A subnet, and those facts about its VPC that matter to nodes in it."""
 
     vpc_id: str
     subnet_id: str
@@ -40,7 +40,7 @@ class FoundNetwork:
 def find_network(clients: Clients, *, vpc_id: str, subnet_id: str, own_id: str | None) -> FoundNetwork:
     """The network with these ids. Raises CloudError, also where the subnet is in another VPC.
 
-    `own_id`: the id of the cluster whose interfaces are not others'; None: it has none yet.
+    `own_id`: the cluster's id: its own interfaces do not count as taken; None: it has no id yet.
     """
     with aws_errors(f"looking at the subnet {subnet_id}"):
         subnet = subnet_row(clients.ec2.describe_subnets(SubnetIds=[subnet_id])["Subnets"], subnet_id)
@@ -72,7 +72,7 @@ def find_network(clients: Clients, *, vpc_id: str, subnet_id: str, own_id: str |
 
 
 def subnet_row(rows: Sequence[Mapping[str, Any]], subnet_id: str) -> Mapping[str, Any]:
-    """The row of the subnet that was asked for, which can be used. Raises CloudError."""
+    """The row of the subnet that was asked for. Raises CloudError if there is none, or if it cannot be used now."""
     subnet = next((row for row in rows if row.get("SubnetId") == subnet_id), None)
     if subnet is None:
         raise CloudError(f"AWS has no subnet {subnet_id} any more", code="InvalidSubnetID.NotFound")
@@ -82,7 +82,7 @@ def subnet_row(rows: Sequence[Mapping[str, Any]], subnet_id: str) -> Mapping[str
 
 
 def way_out(tables: Sequence[Mapping[str, Any]], subnet_id: str) -> str | None:
-    """What the subnet's route to everywhere leads to: by its own table, else by the VPC's main one."""
+    """The id of what the subnet's route to everywhere leads to: by its own route table, else by the VPC's main one."""
     rows = [(table, association) for table in tables for association in table.get("Associations", [])]
     own = [table for table, association in rows if association.get("SubnetId") == subnet_id]
     main = [table for table, association in rows if association.get("Main")]
@@ -94,7 +94,7 @@ def way_out(tables: Sequence[Mapping[str, Any]], subnet_id: str) -> str | None:
 
 
 def network_problem(found: FoundNetwork, *, is_public: bool, machines: int, sources: Sequence[str] = ()) -> str | None:
-    """Why `machines` more nodes cannot live in it; None: they can. `is_public`: each has a public address.
+    """Why `machines` more nodes cannot live in the network; None: they can. `is_public`: each has a public address.
 
     `sources`: where nodes fetch what their mounts need.
     """
@@ -126,9 +126,9 @@ def network_problem(found: FoundNetwork, *, is_public: bool, machines: int, sour
 
 
 def addresses(interfaces: Sequence[Mapping[str, Any]], *, own_id: str | None) -> list[str]:
-    """Every address of every interface that is not this cluster's own, the further ones and their prefixes too.
+    """The addresses of all interfaces but this cluster's own, with secondary addresses and prefixes.
 
-    An efa-only one has none. Raises CloudError for what is no address.
+    An EFA-only interface has none. Raises CloudError for a value that is not an address.
     """
     found: list[str] = []
     for row in interfaces:

@@ -1,4 +1,4 @@
-"""The alarms of a cluster that are on: what ends it at its deadline has failed."""
+"""The alarms of a cluster that AWS has in state ALARM, because what ends the cluster at its deadline has failed."""
 
 from __future__ import annotations
 

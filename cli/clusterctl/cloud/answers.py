@@ -15,22 +15,24 @@ from botocore.parsers import ResponseParserError, ResponseParserFactory
 from clusterctl_infra.errors import CloudError
 
 CLOCK_TOLERANCE = timedelta(seconds=60)
-"""By so much this computer's clock may differ from AWS's: deadlines are counted here and kept there."""
+"""How far this computer's clock may differ from AWS's: deadlines are computed here and enforced there."""
 MOST_PAGES = 1000
-"""Of one list: 100,000 rows of EC2. botocore stops where a token comes twice, and follows fresh ones for ever."""
+"""The most pages of one list: 100,000 rows of EC2. botocore stops if a token comes twice, but follows new ones for
+ever."""
 _INTERFACES = re.compile(rb"<networkInterfaceSet>.*?</networkInterfaceSet>", re.DOTALL)
-"""Of one instance: nothing within the element has its name (EC2 API in botocore 1.44, Instance)."""
+"""The network interfaces of one instance. The shortest match is the whole element: no element inside has its name (EC2
+API in botocore 1.44, Instance)."""
 
 
 class NotInAnswer(CloudError, KeyError):
-    """An answer of AWS has no such field; a KeyError too, as botocore knows it."""
+    """An answer lacks a field that AWS always sends. It is also a KeyError, as botocore expects for a missing key."""
 
     def __init__(self, key: str) -> None:
         super().__init__(f"the answer has no {key!r}, which AWS always sends", code="OddAnswer")
 
 
 class OddAnswer(CloudError):
-    """An answer of AWS says what AWS never does: a proxy, a stand-in or a mistake of ours; nothing is built on it."""
+    """An answer says what AWS never says: it is from a proxy or a stand-in, or the mistake is ours. It is not used."""
 
     def __init__(self, told: str) -> None:
         super().__init__(f"AWS answered {told}", code="OddAnswer")
@@ -49,7 +51,7 @@ def network_in(answer: Mapping[str, Any], key: str, *, largest: int = 0) -> IPv4
 
 
 def text_in(answer: Mapping[str, Any], key: str, what: str) -> str:
-    """A text that is not empty; `what` has it. Raises CloudError."""
+    """The text in a field. Raises CloudError if it is missing or empty; `what`: the thing that should have it."""
     text = answer.get(key)
     if not isinstance(text, str) or not text:
         raise OddAnswer(f"no {key} for {what}")
@@ -57,7 +59,7 @@ def text_in(answer: Mapping[str, Any], key: str, what: str) -> str:
 
 
 class Answer(dict[str, Any]):
-    """An answer, or an object in one."""
+    """An answer of AWS, or an object in one; a missing key raises NotInAnswer."""
 
     def __missing__(self, key: str) -> NoReturn:
         raise NotInAnswer(key)
@@ -70,7 +72,7 @@ class AnswerParsers:
         self._parsers = ResponseParserFactory()
 
     def set_parser_defaults(self, **defaults: Any) -> None:
-        """As botocore's own."""
+        """Passes the defaults on to botocore's own factory."""
         self._parsers.set_parser_defaults(**defaults)
 
     def create_parser(self, protocol_name: str) -> Any:
@@ -89,7 +91,7 @@ class BoundedPaginator:
         self._most_pages = most_pages
 
     def paginate(self, **asked: Any) -> Iterator[Any]:
-        """The pages. Raises CloudError where there are more than any account has, and botocore's errors."""
+        """The pages. Raises CloudError if there are more than any account has, and botocore's errors."""
         for number, page in enumerate(self._paginator.paginate(**asked)):
             if number == self._most_pages:
                 told = f"AWS's list goes on after {self._most_pages} pages, which no account has"
@@ -98,9 +100,10 @@ class BoundedPaginator:
 
 
 def pages_by_token(ask: Callable[..., Any], what: str, *, most_pages: int = MOST_PAGES) -> Iterator[Any]:
-    """The pages of a list without a paginator in botocore. Raises CloudError, with `what`, where they do not end.
+    """The pages of a list without a paginator in botocore. Raises CloudError, with `what`, if they do not end.
 
-    `ask` takes a NextToken, and calls the client in the open: the tests of rights read the code for calls.
+    `ask` takes a NextToken. Callers write out the client's call in a lambda: tests search the code for such calls, to
+    know which rights are needed.
     """
     following = dict[str, Any]()
     for _ in range(most_pages):
@@ -115,14 +118,16 @@ def pages_by_token(ask: Callable[..., Any], what: str, *, most_pages: int = MOST
 def without_interfaces(response_dict: dict[str, Any], **_: object) -> None:
     """Takes the network interfaces out of an answer to DescribeInstances, before botocore reads it.
 
-    Nobody here asks for them, and of a machine with 32 they are nine tenths of the answer. What a person wrote cannot
+    Nobody here asks for them, and for a machine with 32 they are nine tenths of the answer. What a person wrote cannot
     be taken for them: in XML the `<` of a tag's value is written `&lt;`.
     """
     response_dict["body"] = _INTERFACES.sub(b"", response_dict["body"])
 
 
 def _parsed(parse: Callable[[Any, Any], Any], response: Any, shape: Any) -> Any:
-    """Raises ResponseParserError also for numbers and times that are none: botocore 1.44 lets ValueError through."""
+    """The parsed answer. Raises ResponseParserError, also for a number or a time that cannot be read: botocore 1.44
+    lets such a ValueError through.
+    """
     try:
         return answered(parse(response, shape))
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as e:
@@ -137,7 +142,10 @@ def answered(value: Any) -> Any:
 
 
 def date_of(answer: Mapping[str, Any]) -> datetime | None:
-    """When AWS sent the answer, by its own clock; a date without a zone is in UTC, as HTTP has it (RFC 9110, 5.6.7)."""
+    """When AWS sent the answer, by its own clock; None if that cannot be read.
+
+    A date without a zone is in UTC, as HTTP has it (RFC 9110, 5.6.7).
+    """
     headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
     try:
         at = parsedate_to_datetime(headers["date"])

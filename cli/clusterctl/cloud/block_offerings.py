@@ -37,9 +37,9 @@ class BlockOffering:
     ends_at: datetime
     hours: int
     fee_usd: float | None
-    """For all of it, paid at once; None: in another currency, or not told."""
+    """The price of the whole block, paid at once; None: in another currency, or AWS did not say."""
     segments: int = 1
-    """Of how many reservations it is made, one after the other."""
+    """How many reservations it consists of, one after the other."""
 
 
 def ask_offerings(clients: Clients, asked: BlockRequest) -> tuple[BlockOffering, ...]:
@@ -80,7 +80,7 @@ def _offering(row: Mapping[str, Any]) -> BlockOffering:
 
 
 def _dollars(row: Mapping[str, Any]) -> float | None:
-    """The fee, which AWS tells as a text. A sum that cannot be one is unknown, never 0."""
+    """The fee, which AWS gives as a text; None, never 0, if it is not a possible sum in US dollars."""
     try:
         fee = float(row["UpfrontFee"])
     except (KeyError, TypeError, ValueError):

@@ -1,7 +1,7 @@
 """Buying a capacity block, and finding those that were bought for a cluster.
 
-A purchase is paid at once and cannot be undone. AWS takes no token for it by which a repeated request would be known,
-so it is sent once, and what became of a request without an answer is looked up by the tags that it carried.
+A purchase is paid at once and cannot be undone. The request takes no token by which AWS would recognise a repetition,
+so it is sent once; what became of a request without an answer is looked up by the tags that it carried.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ WITHOUT_PLACES = ("expired", "cancelled", "failed", "payment-failed", "unsupport
 LEAST_LEFT = BLOCK_MARGIN + timedelta(minutes=1)
 """A block that ends sooner takes no machines: AWS is about to end them."""
 SHOWN_WITHIN = timedelta(minutes=15)
-"""A choice: EC2 promises that what was made is shown, but not when ("Eventual consistency in the Amazon EC2 API";
-2026-11-26). Until then nothing else is bought."""
+"""How long a new block may be missing from lists; until then nothing else is bought. A choice: EC2 promises that what
+was made is shown, but not when ("Eventual consistency in the Amazon EC2 API"; 2026-11-26)."""
 
 NOT_SENT = (NoCredentialsError, EndpointConnectionError, ConnectTimeoutError)
 """botocore's errors from before anything was sent (botocore 1.44; 2026-11-26)."""
@@ -37,14 +37,17 @@ NOT_SENT = (NoCredentialsError, EndpointConnectionError, ConnectTimeoutError)
 def purchase_tags(
     own_tags: Mapping[str, str], *, purchase_id: str, cluster: str, owner: str
 ) -> list[TagSpecificationTypeDef]:
-    """The tags of a block: never a cluster's id, by which clusters are ended. `own_tags`: a person's."""
+    """The tags of a block: never a cluster's id, since whatever carries one is ended with that cluster.
+
+    `own_tags`: a person's own, from cluster.yaml.
+    """
     tags = {**own_tags, PURCHASE_TAG: purchase_id, PURCHASED_FOR_TAG: cluster, OWNER_TAG: owner}
     rows = [{"Key": key, "Value": value} for key, value in tags.items() if key != ID_TAG]
     return [{"ResourceType": "capacity-reservation", "Tags": rows}]  # type: ignore[typeddict-item]
 
 
 def blocks_of(clients: Clients, cluster: str, *, ids: Collection[str], now: datetime) -> tuple[FoundCapacity, ...]:
-    """The blocks bought for the cluster called `cluster`, and those of `ids`, that last; which begins first, first.
+    """The blocks that were bought for the cluster called `cluster`, or are in `ids`, and still last; by their begin.
 
     All reservations are asked for: the call documents no filter by tag. Raises CloudError.
     """
@@ -67,7 +70,10 @@ def lasts(block: FoundCapacity, *, now: datetime) -> bool:
 
 
 def buy(clients: Clients, offering_id: str, tags: list[TagSpecificationTypeDef]) -> str:
-    """Buys the offering, once; the id of the block. Raises botocore's errors: `is_refused` tells what one means."""
+    """Buys the offering, asking AWS only once; returns the block's id.
+
+    Raises botocore's errors: `is_refused` tells whether one means that nothing was bought.
+    """
     answer = clients.ec2_once.purchase_capacity_block(
         CapacityBlockOfferingId=offering_id, InstancePlatform=PLATFORM, TagSpecifications=tags
     )
@@ -75,7 +81,9 @@ def buy(clients: Clients, offering_id: str, tags: list[TagSpecificationTypeDef])
 
 
 def is_refused(error: BaseException | None) -> bool:
-    """Whether AWS said no, so that nothing was bought; with every other error it may have been."""
+    """Whether nothing was bought: AWS said no, or the request was never sent. After any other error, a block may have
+    been bought.
+    """
     if isinstance(error, NOT_SENT):
         return True
     if not isinstance(error, ClientError):

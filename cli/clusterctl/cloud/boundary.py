@@ -27,20 +27,20 @@ class Clients(Protocol):
         """The region is the stand-in on this computer."""
 
     def warm_up(self) -> None:
-        """Makes the clients now, which may then be used in many threads."""
+        """Makes the clients now that `look` uses, so that many threads may share them."""
 
     def elsewhere(self, region: str) -> Clients:
         """The services of another region, with the same credentials."""
 
     def account(self) -> str:
-        """The number of the account that the credentials are of. Raises CloudError."""
+        """The number of the account that the credentials belong to. Raises CloudError."""
 
     def caller_identity(self) -> dict[str, Any]:
         """The whole answer of sts:GetCallerIdentity, which needs no permission. Raises botocore's errors."""
 
     @property
     def credentials_end_at(self) -> datetime | None:
-        """When the credentials end; None: they do not, or nobody says it."""
+        """When the credentials expire; None: never, or it is not known."""
 
     @property
     def ec2(self) -> EC2Client:
@@ -88,7 +88,7 @@ class Clients(Protocol):
 
     @property
     def service_quotas(self) -> Any:
-        """Service Quotas, which nobody waits for long."""
+        """Service Quotas, with a short timeout: commands go on without its answer."""
 
     @property
     def sfn(self) -> Any:
@@ -99,4 +99,4 @@ class ClientsAt(Protocol):
     """Makes the services of one region."""
 
     def __call__(self, rehearsed: RegionAccess | None, *, region: str) -> Clients:
-        """Those of the rehearsed region that is reached so; None: of AWS."""
+        """The services of the rehearsed region that `rehearsed` leads to; of AWS if it is None."""

@@ -1,6 +1,6 @@
 """Whether AWS has room for machines of a type in a zone: asked by a reservation that is cancelled at once.
 
-Everything that is made carries a trial's own id and no cluster's, so that it can be ended whoever was killed when.
+Everything that is made carries the trial's own id and no cluster's, so that it can be ended even after a crash.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ if TYPE_CHECKING:
     from types_boto3_ec2.type_defs import TagSpecificationTypeDef
 
 LASTS = timedelta(minutes=5)
-"""Until AWS itself ends a trial that nobody cancelled; no shortest time is documented, and clocks may differ by one
-minute (CreateCapacityReservation in botocore 1.44; 2026-11-25)."""
+"""After this time AWS itself ends a trial that nobody cancelled. No shortest time is documented, and clocks may differ
+by one minute (CreateCapacityReservation in botocore 1.44; 2026-11-25)."""
 LATE = timedelta(hours=1)
-"""So much later than its end date AWS may end a reservation (the same page)."""
+"""How much later than its end date AWS may end a reservation (the same page)."""
 PENDING_S = 60.0
 """How long a reservation may be neither granted nor refused."""
 END_S = 120.0
+"""How long AWS may take to end what is left of a trial."""
 NO_ROOM = ("InsufficientInstanceCapacity", "InsufficientCapacity", "InsufficientHostCapacity", "failed", "pending")
 """EC2's codes, and states of a reservation, that say that there is no room now (EC2 API; 2026-11-25)."""
 NEXT = (*NO_ROOM, "VcpuLimitExceeded", "InstanceLimitExceeded", "Unsupported", "InvalidInstanceType")
-"""What may be otherwise for another type or zone; every other refusal ends the asking."""
+"""Refusals that may not apply to another type or zone; any other refusal ends the trial."""
 NOTHING_TO_CANCEL = ("failed", "expired", "cancelled")
 """States of a reservation that AWS does not cancel: nothing is left of it, and nothing bills (the same page)."""
 KINDS = tuple(kind for kind in MACHINE_KINDS if kind.name in (RESERVATION, "placement group"))
@@ -70,9 +71,9 @@ class CapacityTrial:
     owner: str
     places: int
     is_grouped: bool
-    """In a placement group."""
+    """Whether the machines are to be in a placement group."""
     tags: Mapping[str, str]
-    """A person's own: an account may refuse what lacks some of them."""
+    """A person's own: an account may refuse resources without them."""
 
 
 def offered(clients: Clients, names: Sequence[str]) -> tuple[Candidate, ...]:
@@ -96,7 +97,7 @@ def ask_for_room(
     tell: Callable[[str], None],
     sleep: Callable[[float], None] = time.sleep,
 ) -> tuple[Answer, ...]:
-    """What AWS said to one after the other, until there was room; nothing that was made for it is left.
+    """What AWS said to each candidate in turn, up to the first with room; nothing that was made for this is left.
 
     Raises CloudError for a refusal that would be the same for every candidate, and when something could not be ended.
     """
@@ -134,7 +135,7 @@ def end_trial(
 
 
 def _make_group(clients: Clients, trial: CapacityTrial, *, ends_at: datetime) -> str:
-    """The ARN of a placement group, in which nothing is until a reservation is granted."""
+    """Makes a placement group for the reservations of the trial; returns its ARN."""
     answer = clients.ec2.create_placement_group(
         GroupName=_group_name(trial),
         Strategy="cluster",
@@ -144,7 +145,7 @@ def _make_group(clients: Clients, trial: CapacityTrial, *, ends_at: datetime) ->
 
 
 def _is_group_deleted(clients: Clients, trial: CapacityTrial) -> bool:
-    """Not at once where AWS still has the reservation in it, which was cancelled a moment ago."""
+    """Whether AWS deleted the group: it refuses while the reservation is in it that was cancelled a moment ago."""
     try:
         clients.ec2.delete_placement_group(GroupName=_group_name(trial))
     except ClientError:
@@ -161,7 +162,7 @@ def _ask(
     ends_at: datetime,
     sleep: Callable[[float], None],
 ) -> str | None:
-    """AWS's refusal, None for room; the reservation is cancelled already. Raises botocore's errors."""
+    """AWS's refusal, or None if there is room; the reservation is cancelled again by then. Raises botocore's errors."""
     placed: Any = {} if group is None else {"PlacementGroupArn": group}
     try:
         row = clients.ec2.create_capacity_reservation(
@@ -204,7 +205,7 @@ def _group_name(trial: CapacityTrial) -> str:
 
 
 def _tagged(kind: Any, trial: CapacityTrial, *, ends_at: datetime) -> list[TagSpecificationTypeDef]:
-    """`kind`: EC2's word, one of hundreds in its types. The deadline is the trial's own end."""
+    """The trial's tags, with its own end as the deadline; `kind`: EC2's word for what carries them."""
     tags: Mapping[str, str] = {
         **trial.tags,
         ID_TAG: trial.trial_id,

@@ -37,18 +37,18 @@ NOBODYS_SETTINGS = {
 """botocore's session variables (configuration key, environment variable, default, conversion): no profile, no files."""
 
 NOBODYS_KEYS = KeyPair(access_key_id=REHEARSAL_CREDENTIAL, secret_access_key=REHEARSAL_CREDENTIAL)
-"""What a stand-in is asked with whose key pair nobody said."""
+"""The key pair for a stand-in when none was given."""
 
 NOT_NEEDED = Config(connect_timeout=3.0, read_timeout=3.0, retries={"mode": "standard", "total_max_attempts": 2})
-"""For a service whose answer helps, and without which a command goes on."""
+"""For a service whose answer helps, but that a command can do without."""
 
 ASKED_ONCE = Config(read_timeout=60.0, retries={"mode": "standard", "total_max_attempts": 1})
 """For a purchase: the call takes no token by which AWS would know a repeated request (PurchaseCapacityBlock in botocore
 1.44; 2026-11-26)."""
 
 EC2_PAGE = 100
-"""Rows of one answer: what every list of EC2 allows (route tables no more, launch templates 200, most 1,000; EC2 API in
-botocore 1.44, 2026-11-24). Without a size EC2 may answer with all at once, or run into its own time limit."""
+"""Rows in one answer: as many as every list of EC2 allows (route tables allow 100, launch templates 200, most 1,000;
+EC2 API in botocore 1.44, 2026-11-24). Without a size EC2 may send all at once, or run into its own time limit."""
 
 
 class AwsClients:
@@ -63,9 +63,9 @@ class AwsClients:
         timeout_s: float = 10.0,
         beside: AwsClients | None = None,
     ) -> None:
-        """`keys`: of the rehearsed region that listens at `endpoint_url`, which refuses all others.
+        """`keys`: the key pair of the rehearsed region that listens at `endpoint_url`; it refuses any other.
 
-        `beside`: of another region, with which these share credentials and AWS's descriptions of its services.
+        `beside`: clients of another region, with which these share credentials and AWS's descriptions of its services.
         """
         self.region = region
         self.endpoint_url = endpoint_url
@@ -85,7 +85,7 @@ class AwsClients:
     def at(
         cls, rehearsed: RegionAccess | None, *, region: str, timeout_s: float = 10.0, beside: AwsClients | None = None
     ) -> AwsClients:
-        """Those of the rehearsed region that is reached so; None: of AWS."""
+        """The services of the rehearsed region that `rehearsed` leads to; of AWS if it is None."""
         if rehearsed is None:
             return cls(region=region, endpoint_url=None, timeout_s=timeout_s, beside=beside)
         url, keys = rehearsed.endpoint_url, rehearsed.keys
@@ -102,12 +102,14 @@ class AwsClients:
 
     @property
     def wrong_by(self) -> timedelta | None:
-        """By how much this computer's clock is ahead of AWS's, where that is more than it may be."""
+        """By how much this computer's clock is ahead of AWS's; None: by no more than is allowed, or not known."""
         skew = self.clock_skew
         return skew if skew is not None and abs(skew) > CLOCK_TOLERANCE else None
 
     def warm_up(self) -> None:
-        """Makes the clients now: boto3 makes them in one thread at a time, and they may then be used in many."""
+        """Makes the clients now that `look` uses: boto3 makes clients in one thread at a time, many threads may then
+        use them.
+        """
         with self._making:
             for client in (self.ec2, self.iam, self.efs, self.fsx, self.scheduler, self.sfn, self.cloudwatch):
                 client.meta  # noqa: B018  asked for so that it is there
@@ -166,7 +168,7 @@ class AwsClients:
 
     @functools.cached_property
     def service_quotas(self) -> Any:
-        """Service Quotas, which nobody waits for long."""
+        """Service Quotas, with a short timeout: commands go on without its answer."""
         return self._client("service-quotas", config=self._config.merge(NOT_NEEDED))
 
     @functools.cached_property
@@ -175,7 +177,7 @@ class AwsClients:
         return self._client("stepfunctions")
 
     def account(self) -> str:
-        """The number of the account that the credentials are of. Raises CloudError."""
+        """The number of the account that the credentials belong to. Raises CloudError."""
         with aws_errors("asking whose credentials these are"):
             return str(self.caller_identity()["Account"])
 
@@ -191,7 +193,7 @@ class AwsClients:
 
     @property
     def credentials_end_at(self) -> datetime | None:
-        """When the credentials end; None: they do not, or nobody says it."""
+        """When the credentials expire; None: never, or it is not known."""
         found = self.session.get_credentials()
         ends_at = getattr(found, "_expiry_time", None)  # botocore 1.44 tells it nowhere else
         return ends_at if isinstance(ends_at, datetime) else None
@@ -217,7 +219,7 @@ class AwsClients:
         return session
 
     def _note_time(self, parsed: dict[str, Any], **_: object) -> None:
-        """Of every answer, a refusal too."""
+        """Notes the clock skew by the date of an answer, refusals included."""
         at = date_of(parsed)
         self.clock_skew = self.clock_skew if at is None else datetime.now(UTC) - at
 
@@ -239,9 +241,9 @@ def _botocore_session(variables: dict[str, Any] | None = None) -> BotocoreSessio
 
 
 def in_pages(params: dict[str, Any], model: Any, **_: object) -> dict[str, Any] | None:
-    """The parameters of a list with the size of a page; None: they stay as they are.
+    """The parameters of a listing call with a page size added; None: they stay as they are.
 
-    EC2 takes no size beside ids, and not every operation knows one.
+    EC2 takes no page size beside ids, and not every operation has one.
     """
     is_list = model.name.startswith("Describe") and "NextToken" in model.output_shape.members
     sized = "MaxResults" in model.input_shape.members
@@ -255,7 +257,7 @@ def configured_region() -> str | None:
 
 
 def refuse_account(own: str | None, account: str, *, undone: str = "") -> None:
-    """Raises CloudError where the cluster is in the account `own`, and the credentials are of another; None: unknown.
+    """Raises CloudError if the cluster is in the account `own` (None: unknown) but the credentials belong to another.
 
     `undone`: what the sentence says was not done because of it.
     """

@@ -16,14 +16,17 @@ from clusterctl.text.quantities import duration
 
 
 def refuse_wrong_clock(clients: Clients, *, undone: str = "nothing was created") -> None:
-    """Deadlines are counted here and kept by AWS and the nodes: both have to mean the same time. Raises CloudError."""
+    """Raises CloudError if this computer's clock is too far from AWS's.
+
+    Deadlines are computed here and enforced by AWS and the nodes: both have to mean the same time.
+    """
     skew = clock_skew(clients, now=lambda: datetime.now(UTC))
     if skew is not None and abs(skew) > CLOCK_TOLERANCE:
         raise CloudError(wrong_clock(skew, undone=undone), code="ClockSkew", hint="timedatectl set-ntp true")
 
 
 def wrong_clock(skew: timedelta, *, undone: str = "nothing was created") -> str:
-    """The sentence about a clock that is wrong by so much; `undone`: what was left because of it."""
+    """The sentence about a clock that is wrong by `skew`; `undone`: what was not done because of it."""
     way = "ahead of" if skew > timedelta(0) else "behind"
     return (
         f"this computer's clock is {duration(skew)} {way} AWS's (at most {duration(CLOCK_TOLERANCE)} is allowed): "

@@ -23,13 +23,14 @@ WOULD_END = "DryRun flag is set"
 DENIED = "not authorized"
 """What EC2 says where the state machine's role may not end it (EC2 API, "Error codes", UnauthorizedOperation).
 
-Of what is no machine, this alone counts, and only while it exists: a NAT gateway that is gone keeps its tags an hour.
+About a resource that is not a machine, only this answer counts, and only while the resource exists: a NAT gateway that
+is gone keeps its tags for an hour.
 """
 NOT_FOUND = "it was not found by its tag"
 TIMEOUT_S = 60.0
 """Tags of a machine that was just made may take a while to be found."""
 MACHINE_S = 0.25
-"""More for each machine: EC2 takes a few such questions a second, and what is too much for it is asked again."""
+"""Added to the timeout for each machine: EC2 takes a few such questions a second, and throttled ones are repeated."""
 Pause = Callable[[], None]
 
 
@@ -38,8 +39,8 @@ def not_ended(
 ) -> dict[str, str]:
     """Id → why AWS would not end it; empty when it would end all. Raises CloudError when that cannot be found out.
 
-    `wanted`: the machines' ids, of which an answer is waited for. The cluster's reservations, NAT gateways and elastic
-    IPs are asked about, too. A machine that has died needs no end.
+    `wanted`: the machines' ids; an answer about each is waited for, except about one that has ended by itself. The
+    cluster's reservations, NAT gateways and elastic IPs are asked about, too.
     """
     ids = tuple(wanted)
     give_up = time.monotonic() + timeout_s + MACHINE_S * len(ids)
@@ -66,7 +67,11 @@ def answers(output: str) -> dict[str, str]:
 
 
 def refusals(said: Mapping[str, str], wanted: Iterable[str]) -> dict[str, str]:
-    """The answers that are refusals: all except those that say that the machine would end."""
+    """The answers that are refusals, by id.
+
+    For a machine in `wanted`, that is any answer except that AWS would end it, or none at all; for any other resource,
+    only that the right to end it is missing.
+    """
     left = {id: said.get(id, NOT_FOUND) for id in wanted}
     machines = {id: why for id, why in left.items() if WOULD_END not in why}
     return machines | {id: why for id, why in said.items() if id not in left and DENIED in why}
@@ -75,7 +80,7 @@ def refusals(said: Mapping[str, str], wanted: Iterable[str]) -> dict[str, str]:
 def without_gone(left: Mapping[str, str], seen: Iterable[InstanceState], known: Container[str]) -> dict[str, str]:
     """The refusals without those for resources that AWS says are gone.
 
-    `seen`: the cluster's machines; `known`: the ids of those that are asked about, and of what else it has.
+    `seen`: the cluster's machines; `known`: the ids of the machines asked about, and of the other resources it has now.
     """
     gone = {instance.instance_id for instance in seen if not instance.is_alive}
     return {id: why for id, why in left.items() if id in known and id not in gone}

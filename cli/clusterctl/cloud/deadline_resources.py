@@ -1,4 +1,6 @@
-"""Kinds that end a cluster at its deadline: schedule, state machine and alarms, found by the id in their names."""
+"""The resource types that end a cluster at its deadline: schedule, state machine and alarms, found by the cluster's id
+in their names.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ def _delete_schedule(clients: Clients, found: CloudResource) -> None:
 
 
 def state_machines(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
-    """The cluster's own: one, or none; without an id those of every cluster."""
+    """The cluster's state machine, if it has one; without an id, those of every cluster."""
     for page in clients.sfn.get_paginator("list_state_machines").paginate():
         for row in page["stateMachines"]:
             found_id = guarded_id(row["name"])
@@ -86,4 +88,4 @@ DEADLINE_KINDS = (
         is_guard=True,
     ),
 )
-"""Ended after the machines, which they would end themselves."""
+"""They are ended after the machines, because they would end the machines at the deadline if all else failed."""

@@ -18,27 +18,27 @@ from clusterctl.cloud.resource import CloudResource, Known, ResourceType, orphan
 from clusterctl.cloud.resource_types import KINDS
 
 LOOKS = 2
-"""So many looks in a row have to find nothing: what a killed engine asked for may still be on its way."""
+"""How many looks in a row have to find nothing: what a killed engine asked for may still be on its way."""
 NOT_ENDED = "NotEnded"
 """The code of the error about things that AWS did not let go in time."""
 GUARDED = ("instance", RESERVATION)
 """Kinds that a cluster's guard ends at the deadline."""
 KnownNow = Callable[[], Known]
-"""What states know at this moment; raises while somebody is changing that."""
+"""Gives what the states know at this moment; raises while a run is changing that."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Deletion:
-    """What was ended, what was spared, and what was to be ended and is there."""
+    """What was ended, what was spared, and what should have been ended but is still there."""
 
     ended: tuple[CloudResource, ...]
     left: tuple[CloudResource, ...]
     not_ended: tuple[CloudResource, ...] = ()
     refusals: Mapping[Key, str] = field(default_factory=dict)
-    """AWS's last code for what is in `not_ended`, boto3's where AWS did not answer; none where it said yes and the
-    thing is still on its way out."""
+    """AWS's last error code for a thing in `not_ended`, or the name of boto3's error if AWS did not answer. A thing
+    that AWS agreed to end, and that is still on its way out, has none."""
     not_asked: NotAsked = field(default_factory=dict)
-    """Kinds of which AWS did not tell in the end: what is there of them is not known, and was not ended."""
+    """Kinds that AWS did not list at the last look: what is left of them is not known, and was not ended."""
 
     def named(self, resource: CloudResource) -> str:
         """A thing in `not_ended`, with AWS's code."""
@@ -59,7 +59,7 @@ def delete_orphans(
     known_now: KnownNow | None = None,
     kinds: Sequence[ResourceType] = KINDS,
 ) -> Deletion:
-    """Ends all orphans; data only when made after `data_since`. Raises CloudError, also when time is over.
+    """Ends all orphans; data only when made after `data_since`. Raises CloudError, also if some are left in the end.
 
     `known_now`: as for `end_all`.
     """
@@ -99,13 +99,14 @@ def end_all(
     known_now: KnownNow | None = None,
     kinds: Sequence[ResourceType] = KINDS,
 ) -> Deletion:
-    """Ends all orphans but those that `spares` says. Raises CloudError when AWS does not answer at all.
+    """Ends all orphans except those that `spares` picks. Raises CloudError when AWS does not answer at all.
 
-    What AWS refuses because another thing needs it is tried again until the time is over; what it refuses for good
-    only until nothing else is left. So a network in which something lives that AWS does not tell of stays by AWS's own
-    word. `look_again` sees all that is there before each round, and raises to stop it.
-    `known_now` is asked after the look that shows a new orphan and before its end: what a run made that began since
-    is either of a run under way, or in a state by then, and what is made later was not seen by this look.
+    A thing that AWS refuses to end because another thing needs it is tried again until the time is over; one that AWS
+    refuses for good, only until nothing else is left. So a network with something in it that AWS does not list is kept
+    by AWS's own refusal. `look_again` gets all that is there before each round, and raises to stop the deletion.
+    `known_now` is called after a look that shows a new orphan, and before that orphan is ended. If a run that began
+    meanwhile made it, then either that run is still under way, or the thing is in a state by now. What is made later
+    was not seen by this look.
     """
     give_up = time.monotonic() + timeout_s
     tries = DeletionAttempts(clients, cluster_id, kinds)
@@ -146,9 +147,9 @@ def _parted(
 def due(
     rest: Iterable[CloudResource], kinds: Sequence[ResourceType] = KINDS, not_asked: Iterable[str] = ()
 ) -> tuple[CloudResource, ...]:
-    """What is ended now: guards only when nothing is there that they would end, should all else fail.
+    """What is ended now: guards only when nothing is there any more that they would end, should all else fail.
 
-    `not_asked`: kinds of which AWS does not tell; a machine may be there, or a reservation, that nobody sees.
+    `not_asked`: kinds that AWS does not list: there may be a machine, or a reservation, that nobody sees.
     """
     listed = tuple(rest)
     if any(resource.kind in GUARDED for resource in listed) or unguarded(not_asked):

@@ -15,12 +15,13 @@ from clusterctl.cloud.resource import CloudResource, ResourceType, type_of
 
 FORGIVEN = ("NotFound", "NoSuchEntity", "Malformed")
 HOPELESS = ("Unauthorized", "AccessDenied", "OperationNotPermitted")
-"""In codes of refusals that no waiting changes: a right is missing, or the machine is protected against being ended."""
+"""Words in the codes of refusals that waiting does not change: a right is missing, or the machine is protected against
+being ended."""
 REHEARSAL_PAUSE_S = 0.2
 AWS_PAUSE_S = 3.0
 Key = tuple[str, str]
 Agreed = Callable[[CloudResource], None]
-"""Hears of each thing to whose end AWS said yes."""
+"""Called with each thing that AWS agreed to end."""
 
 
 def key_of(resource: CloudResource) -> Key:
@@ -29,16 +30,16 @@ def key_of(resource: CloudResource) -> Key:
 
 
 def pause_s(clients: Clients) -> float:
-    """From one round to the next: what was ended takes its time to go."""
+    """The seconds between two rounds: what is being ended takes its time to go."""
     return REHEARSAL_PAUSE_S if clients.is_rehearsal else AWS_PAUSE_S
 
 
 def nobody_asks(resource: CloudResource) -> None:
-    """For those who need not know what ended when."""
+    """An `Agreed` that does nothing, for callers who need not know what AWS agreed to end."""
 
 
 class DeletionAttempts:
-    """Round after round, all that was asked of AWS for one cluster."""
+    """All that AWS was asked to end for one cluster, round after round."""
 
     def __init__(self, clients: Clients, cluster_id: str, kinds: Sequence[ResourceType]) -> None:
         self._clients = clients
@@ -54,7 +55,7 @@ class DeletionAttempts:
         return dict(self._refusals)
 
     def is_new(self, resource: CloudResource) -> bool:
-        """Whether the round before had not this very thing."""
+        """Whether the round before did not have this very thing."""
         return key_of(resource) not in self._of_last_round
 
     def were_asked(self, things: Sequence[CloudResource]) -> bool:
@@ -62,12 +63,18 @@ class DeletionAttempts:
         return all(key_of(resource) in self._asked for resource in things)
 
     def are_hopeless(self, things: Sequence[CloudResource], unknown: Sequence[CloudError]) -> bool:
-        """Whether no waiting ends any of these, nor has AWS tell of what it does not tell of."""
+        """Whether waiting is in vain: AWS refuses for good to end each of these things, and to list the kinds that are
+        unknown.
+
+        `unknown`: the error for each kind that AWS does not list.
+        """
         codes = [*(self._refusals.get(key_of(resource)) for resource in things), *(refusal.code for refusal in unknown)]
         return all(code is not None and any(word in code for word in HOPELESS) for code in codes)
 
     def gone(self, rest: Sequence[CloudResource], not_asked: NotAsked) -> tuple[CloudResource, ...]:
-        """What was seen to be gone: of a kind that AWS does not tell of any more nobody knows."""
+        """Things that AWS was asked to end and that are gone; without those of kinds that AWS no longer lists, about
+        which nobody knows.
+        """
         present = {key_of(resource) for resource in rest}
         asked = [resource for key, resource in self._asked.items() if key not in present]
         return tuple(resource for resource in asked if type_of(resource, self._kinds).name not in not_asked)
@@ -84,14 +91,15 @@ class DeletionAttempts:
             else:
                 self._refusals[key] = code
             self._asked[key] = resource
-        # What is called after the cluster, as its role is, and comes back after AWS said yes, is a new one.
+        # A thing that is named after the cluster, as its role is, and is back after AWS agreed to end it, is a new one.
         keys = {key_of(resource) for resource in things if self._cluster_id not in resource.id}
         self._of_last_round = keys | {key_of(resource) for resource in things if key_of(resource) in self._refusals}
 
     def _end(self, resource: CloudResource, agreed: Agreed) -> str | None:
-        """AWS's code when it refused for now, such as DependencyViolation while an instance is still ending.
+        """AWS's code if it refused, such as DependencyViolation while an instance is still ending; None if it agreed,
+        or the thing is gone already.
 
-        No answer is a refusal for now, too: the next look tells what became of it, or that AWS is silent.
+        No answer counts as a refusal, too: the next look shows what became of the thing, or that AWS is silent.
         """
         try:
             type_of(resource, self._kinds).delete(self._clients, resource)

@@ -1,4 +1,4 @@
-"""Which rights an `up` lacks: told by calls that AWS only looks at (DryRun), and carries out none of."""
+"""Which rights an `up` lacks: found out by calls that AWS checks but does not carry out (DryRun)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def rights(clients: Clients, needs: Needs, now: datetime) -> Iterator[Finding]:
 
 
 def dry_runs(clients: Clients, needs: Needs) -> Mapping[str, Callable[[], object]]:
-    """The right → the call that AWS only looks at; with the cluster's tags, for which a policy may ask."""
+    """Right → the dry run that needs it, with the cluster's tags, since a policy may require them."""
     ec2: Any = clients.ec2
     kind, zone = needs.types[0].name, needs.zone or f"{needs.region}a"
 
@@ -71,7 +71,7 @@ def dry_runs(clients: Clients, needs: Needs) -> Mapping[str, Callable[[], object
 
 
 def _dry_run(call: Callable[[], object]) -> str | None:
-    """AWS's code where the right is missing; every other answer says that it is there, or nothing about it."""
+    """AWS's code if the right is missing; None for any other answer: the right is there, or nothing is known of it."""
     try:
         call()
     except ClientError as e:

@@ -1,7 +1,7 @@
 """What ended a cluster before its deadline.
 
-Nodes that end it name the execution that does it after their reason. `reap` takes the state machine along, the last of
-all that a cluster has.
+Nodes that end their cluster start its state machine, and name the execution after their reason. `reap` also deletes the
+state machine itself, once no machine and no reservation is left.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ from clusterctl.cloud.refusal import aws_errors
 from clusterctl.cloud.storage_resources import DATA_KINDS
 
 UNSURE = "unsure"
-"""Of nodes that could not know whether slot 0 died: AWS looks for its machine, and may end nothing."""
+"""The reason of nodes that could not know whether slot 0 died: AWS looks for its machine, and ends nothing if there is
+one."""
 LOST = "without slot 0"
 REASONS = {"idle": "idle", "alone": "without a majority of its nodes", "lost": LOST, UNSURE: LOST}
 """The first word in the name of an execution that nodes start, and what it means."""
 SINCE = "-%Y-%m-%dT%H-%M-%SZ"
-"""The rest of the name: since when it is so."""
+"""The rest of the name: since when the reason has held."""
 LOOKED_AT = 50
 REAPED = "reaped"
-"""By `clusterctl reap`, or by hand in the same way: that cannot be told apart."""
+"""Ended by `clusterctl reap`, or by hand in the same way: the two cannot be told apart."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,15 +40,15 @@ class EarlyEnd:
 
     reason: str
     since: datetime | None
-    """Since when the reason held; None where it is no state that lasts."""
+    """Since when the reason held; None if the reason is not a state that lasts."""
     at: datetime
     """When AWS had ended all of it."""
     keeps_data: bool = True
-    """A file system of it is there."""
+    """Whether a file system of the cluster is still there."""
 
     @property
     def is_reaped(self) -> bool:
-        """All of it went, network and permissions too: `up` finds nothing of what its state names."""
+        """Whether all of it went, network and permissions too: `up` finds nothing of what the cluster's state names."""
         return self.reason == REAPED
 
 
@@ -56,7 +57,8 @@ def early_end(
 ) -> EarlyEnd | None:
     """The early end that was begun after an instant, if there was one. Raises CloudError.
 
-    `gone_at`: since when neither a machine nor a reservation is there; None while a reservation is.
+    `gone_at`: since when neither a machine nor a reservation is there; None while there is a reservation, or if nobody
+    knows.
     """
     with aws_errors("asking what ended the cluster"):
         machine = next(iter(state_machines(clients, cluster_id)), None)
@@ -64,7 +66,7 @@ def early_end(
             if gone_at is None:
                 return None
             data = look_at_each(clients, cluster_id, DATA_KINDS)
-            # What AWS does not tell of counts as there: a sum that is too high is asked about.
+            # A kind that AWS does not list counts as there: a sum that is too high makes a person ask.
             return EarlyEnd(reason=REAPED, since=None, at=gone_at, keeps_data=bool(data.things or data.not_asked))
         listed = clients.sfn.list_executions(stateMachineArn=machine.id, maxResults=LOOKED_AT)["executions"]
         rows = [row for row in listed if not _has_spared(clients, row)]
@@ -76,7 +78,8 @@ class RunningEnd:
     """An execution that ends the cluster now, or is about to."""
 
     reason: str | None
-    """Of the nodes that began it; None: the deadline's, or a trial with DryRun, which a list does not tell apart."""
+    """The reason of the nodes that began it; None: it began at the deadline, or is a trial with DryRun. The list does
+    not tell these two apart."""
     age: timedelta
 
 
@@ -97,7 +100,7 @@ def _running(row: Mapping[str, Any], *, now: datetime) -> RunningEnd:
 
 
 def _has_spared(clients: Clients, row: Mapping[str, Any]) -> bool:
-    """Whether an execution ended nothing, as slot 0 had a machine."""
+    """Whether an execution ended nothing, because slot 0 had a machine."""
     if not _is_unsure(row) or row["status"] != "SUCCEEDED":
         return False
     answer = clients.sfn.describe_execution(executionArn=row["executionArn"])
@@ -109,7 +112,7 @@ def _is_unsure(row: Mapping[str, Any]) -> bool:
 
 
 def newest_early_end(rows: Iterable[Mapping[str, Any]], *, after: datetime, now: datetime) -> EarlyEnd | None:
-    """The last early end among executions; one that failed ended nothing for sure, and is none."""
+    """The last early end among executions; one that failed does not count, since it may have ended nothing."""
     found = []
     for row in rows:
         told = _told(str(row["name"]))
@@ -119,7 +122,7 @@ def newest_early_end(rows: Iterable[Mapping[str, Any]], *, after: datetime, now:
 
 
 def _told(name: str) -> tuple[str, datetime] | None:
-    """The reason and since when, by a name."""
+    """The reason and since when it held, by an execution's name; None for the name of any other execution."""
     word = name.partition("-")[0]
     if word in REASONS:
         with contextlib.suppress(ValueError):

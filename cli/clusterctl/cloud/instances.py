@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 ALIVE = ("pending", "running", "stopping", "stopped")
 """States in which an instance can still be kept; `shutting-down` and `terminated` cannot."""
 TAKEN_BACK = ("Server.SpotInstanceTermination", "Server.SpotInstanceShutdown")
-"""Codes of the end of a machine whose capacity or price AWS has other use for (EC2 API, StateReason; 2026-11-22)."""
+"""The codes of spot machines that AWS took back, for their capacity or price (EC2 API, StateReason; 2026-11-22)."""
 _TRANSITION = re.compile(r"\((\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}) (?:GMT|UTC)\)")
 
 
 @dataclass(frozen=True, kw_only=True)
 class InstanceState:
-    """One instance; `reason` is AWS's own, such as `Client.InstanceInitiatedShutdown: …`."""
+    """One instance; `reason` is AWS's reason for its state, such as `Client.InstanceInitiatedShutdown: …`."""
 
     instance_id: str
     slot: int | None
@@ -39,9 +39,9 @@ class InstanceState:
     """When its end began, where AWS says so."""
     instance_type: str | None = None
     birth: str | None = None
-    """What it took on at birth alone: `replaceable.birth_facts` reads it."""
+    """The settings that it could only get at birth, as its tag has them: `replaceable.birth_facts` reads them."""
     is_spot: bool = False
-    """No place was ever reserved for it."""
+    """Whether it is a spot machine, for which no place was ever reserved."""
 
     @property
     def is_alive(self) -> bool:
@@ -66,9 +66,10 @@ def instances_of(clients: Clients, cluster_id: str) -> tuple[InstanceState, ...]
 
 
 def other_ids_alive(clients: Clients, name: str, *, own_id: str | None, now: datetime) -> tuple[str, ...]:
-    """Ids of other clusters of this name that run, or come up: they have a network and a deadline. Raises CloudError.
+    """Ids of other clusters of this name that run or are coming up. Raises CloudError.
 
-    A cluster that is down on purpose has no deadline, and one past its deadline does not count.
+    A cluster is coming up if it has a network whose deadline is still ahead. One that is down on purpose has no
+    deadline.
     """
     named: FilterTypeDef = {"Name": f"tag:{NAME_TAG}", "Values": [name]}
     with aws_errors(f"looking for other clusters called {name}"):

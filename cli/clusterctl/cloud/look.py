@@ -1,4 +1,4 @@
-"""One look at what carries a cluster's id: what AWS does not tell of one kind hides nothing of the others."""
+"""One look at what carries a cluster's id: if AWS does not list one kind of resource, the others are found anyway."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from clusterctl.cloud.resource_types import KINDS
 PARALLEL_LOOKS = 8
 UNKNOWN_REST = "it is not known whether everything is gone: AWS did not list every kind of resource"
 NotAsked = Mapping[str, CloudError]
-"""Kind → why AWS did not tell of it: a right is missing, or the region has no such service."""
+"""Kind → why AWS did not list it: a right is missing, or the region has no such service."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """What was found, and of what nothing is known."""
+    """What was found, and which kinds AWS did not list."""
 
     things: tuple[CloudResource, ...]
     """In the order in which they would be ended."""
     not_asked: NotAsked = field(default_factory=dict)
     is_blind: bool = False
-    """AWS told of no kind at all."""
+    """Whether AWS listed no kind at all."""
 
     def heard(self) -> Look:
-        """This look, if AWS told of anything. Raises CloudError when AWS told of no kind at all."""
+        """This look, if AWS listed any kind. Raises CloudError if AWS listed none at all."""
         if self.is_blind:
             raise next(iter(self.not_asked.values()))
         return self
 
 
 def look(clients: Clients, cluster_id: str | None, kinds: Sequence[ResourceType] = KINDS) -> tuple[CloudResource, ...]:
-    """Everything that carries the id (None: any id). Raises CloudError when a single kind is not told."""
+    """Everything that carries the id (None: any id). Raises CloudError if AWS does not list even one kind."""
     seen = look_at_each(clients, cluster_id, kinds)
     for refusal in seen.not_asked.values():
         raise refusal
@@ -45,7 +45,10 @@ def look(clients: Clients, cluster_id: str | None, kinds: Sequence[ResourceType]
 
 
 def look_at_each(clients: Clients, cluster_id: str | None, kinds: Sequence[ResourceType] = KINDS) -> Look:
-    """As much of it as AWS tells. Raises CloudError when there is nobody to ask."""
+    """Everything that carries the id (None: any id), as far as AWS lists it.
+
+    Raises CloudError if no client can be made, as for an AWS profile that does not exist.
+    """
     with aws_errors(f"looking for what belongs to {cluster_id or 'clusters'} in {clients.region}"):
         clients.warm_up()
     with ThreadPoolExecutor(max_workers=PARALLEL_LOOKS) as pool:
@@ -67,7 +70,8 @@ def _of_kind(clients: Clients, cluster_id: str | None, kind: ResourceType) -> tu
     """The resources of one kind, or why AWS does not list them; those of other clusters are left out even if AWS
     ignored the filter.
 
-    What is found is ended: a stand-in for EC2 was seen to take a filter by tag and not to heed it (moto 5.2).
+    This matters because what is found is ended: a stand-in for EC2 was seen to accept a filter by tag and ignore it
+    (moto 5.2).
     """
     try:
         with aws_errors(f"looking for each {kind.name} of {cluster_id or 'clusters'} in {clients.region}"):

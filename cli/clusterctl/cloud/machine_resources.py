@@ -1,4 +1,4 @@
-"""Kinds that belong to machines: instances, their volumes and interfaces, addresses, what holds capacity for them."""
+"""The resource types of machines: instances, their volumes and interfaces, addresses, what holds capacity for them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _instances(clients: Clients, cluster_id: str | None) -> Iterator[CloudResour
 
 
 def _machine_meter(row: InstanceTypeDef) -> Meter:
-    """No reservation's place is a spot machine."""
+    """What a machine is billed by; spot machines have a unit of their own, since they never take a reserved place."""
     zone = row.get("Placement", {}).get("AvailabilityZone", "")
     is_spot = row.get("InstanceLifecycle") == "spot"
     return Meter(unit="spot machine" if is_spot else "machine", name=row["InstanceType"], zone=zone if is_spot else "")
@@ -43,7 +43,10 @@ def _end_instance(clients: Clients, found: CloudResource) -> None:
 
 
 def reservations(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
-    """The call documents no filter by tag (EC2 API in botocore 1.44; 2026-11-21), so all are asked for."""
+    """The cluster's capacity reservations that hold places, or will.
+
+    The call documents no filter by tag (EC2 API in botocore 1.44; 2026-11-21), so all are asked for.
+    """
     pages = clients.ec2.get_paginator("describe_capacity_reservations").paginate(
         Filters=[{"Name": "state", "Values": ["active", "pending", "scheduled", "assessing"]}]
     )
@@ -68,7 +71,7 @@ def _cancel_reservation(clients: Clients, found: CloudResource) -> None:
 
 
 def addresses(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
-    """Elastic IPs."""
+    """The cluster's elastic IPs."""
     for row in clients.ec2.describe_addresses(Filters=[by_id(cluster_id)])["Addresses"]:
         yield CloudResource(
             kind="elastic IP",
@@ -90,7 +93,7 @@ def _interfaces(clients: Clients, cluster_id: str | None) -> Iterator[CloudResou
     for page in pages:
         for row in page["NetworkInterfaces"]:
             attachment = row.get("Attachment") or {}
-            # Amazon's own is one that came with the machine; an elastic IP is the account's, and has a row of its own.
+            # An address that Amazon owns came with the machine; an elastic IP is the account's, with a row of its own.
             is_lent = (row.get("Association") or {}).get("IpOwnerId") == "amazon"
             yield CloudResource(
                 kind="network interface",

@@ -1,4 +1,6 @@
-"""Kinds that belong to the network: gateways, endpoints, groups and their rules, tables, subnets, the VPC."""
+"""The resource types of the network: gateways, endpoints, security groups and their rules, route tables, subnets, the
+VPC.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from clusterctl.cloud.resource import CloudResource, Meter, ResourceType, by_id,
 
 
 def nat_gateways(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
-    """Those that are there, or on their way in or out."""
+    """The cluster's NAT gateways, also those that are being made or deleted."""
     pages = clients.ec2.get_paginator("describe_nat_gateways").paginate(
         Filters=[by_id(cluster_id), {"Name": "state", "Values": ["pending", "available", "deleting"]}]
     )
@@ -38,7 +40,7 @@ def _endpoints(clients: Clients, cluster_id: str | None) -> Iterator[CloudResour
                     id=row["VpcEndpointId"],
                     created_at=row.get("CreationTimestamp"),
                     tags=tags_of(row.get("Tags")),
-                    # One in each zone; a gateway endpoint costs nothing (Amazon VPC pricing; 2026-11-21).
+                    # Billed for each zone; a gateway endpoint costs nothing (Amazon VPC pricing; 2026-11-21).
                     meter=Meter(unit="endpoint", amount=len(row.get("SubnetIds", []))),
                 )
 
@@ -48,7 +50,10 @@ def _delete_endpoint(clients: Clients, found: CloudResource) -> None:
 
 
 def _rules(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
-    """The call documents a filter by a tag's value, none by its key (EC2 API in botocore 1.44; 2026-11-21)."""
+    """The cluster's security group rules.
+
+    The call documents a filter by a tag's value, but none by its key (EC2 API in botocore 1.44; 2026-11-21).
+    """
     filters = [] if cluster_id is None else [by_id(cluster_id)]
     for page in clients.ec2.get_paginator("describe_security_group_rules").paginate(Filters=filters):
         for row in page["SecurityGroupRules"]:

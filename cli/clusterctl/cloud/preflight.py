@@ -1,4 +1,4 @@
-"""What AWS says beforehand about all that an `up` needs of it: one function a question, and all asked at once."""
+"""What AWS says beforehand about all that an `up` needs of it: one function for each question, all asked at once."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NOT_ASKED = Finding(about="everything else", level="unknown", value="not known u
 def ask_all(clients: Clients, needs: Needs, *, now: datetime) -> tuple[Finding, ...]:
     """Every answer, in the order of the questions; what AWS does not tell is a finding, too.
 
-    Raises CloudError where there is nobody to ask as.
+    Raises CloudError if no client can be made, as for an AWS profile that does not exist.
     """
     with aws_errors(f"asking AWS in {clients.region}"):
         for service in ("sts", "ec2", "ssm", "service_quotas", *(("s3",) if needs.buckets else ())):
@@ -56,7 +56,7 @@ def ask_all(clients: Clients, needs: Needs, *, now: datetime) -> tuple[Finding, 
             with aws_errors(f"asking about {about}"):
                 return tuple(question(clients, needs, now))
         except CloudError as e:
-            level: Level = "error" if about == CREDENTIALS else "unknown"  # nobody is told anything without
+            level: Level = "error" if about == CREDENTIALS else "unknown"  # without credentials AWS tells nothing
             return (Finding(about=about, level=level, value=e.message, helps=e.hint),)
 
     with ThreadPoolExecutor(max_workers=PARALLEL) as pool:

@@ -27,17 +27,17 @@ class Finding:
 
 
 def findings_text(findings: Sequence[Finding]) -> str:
-    """The findings as a table, errors and warnings in place."""
+    """The findings as a table, in their order."""
     rows = [(row.about, row.level, row.value, row.limit, row.helps or "") for row in findings]
     return render_table(("online", "", "value", "limit", "what helps"), rows)
 
 
 def findings_json(findings: Sequence[Finding]) -> list[dict[str, object]]:
-    """For `--json`."""
+    """The findings as `--json` prints them."""
     return [dataclasses.asdict(row) for row in findings]
 
 
 def fails(findings: Sequence[Finding], *, fail_on: str) -> bool:
-    """Whether one of them is as bad as `fail_on`, or worse."""
+    """Whether one of the findings is as bad as `fail_on`, or worse."""
     bad = LEVELS[: LEVELS.index(fail_on) + 1]
     return any(row.level in bad for row in findings)

@@ -19,7 +19,7 @@ class Needs:
     """The nodes' one type, or all of a list."""
     nodes: int
     machines: int
-    """Of the nodes, those that are to be made."""
+    """How many machines are to be made for the nodes."""
     market: str
     image: str
     """An AMI id, or the SSM parameter that has one."""
@@ -29,7 +29,7 @@ class Needs:
     reservation_id: str | None
     vpc_id: str | None
     subnet_id: str | None
-    """Both of a network that exists; None: one is made."""
+    """This and `vpc_id` are those of a network that exists; None: a network is made."""
     is_public: bool
     buckets: tuple[str, ...]
     own_id: str | None
@@ -37,4 +37,4 @@ class Needs:
     source: str
     """The file that says all this, as a person calls it."""
     tags: Mapping[str, str]
-    """Of all that is made: an account may refuse what lacks some of them."""
+    """The tags of all that is made: an account may refuse resources without them."""

@@ -16,11 +16,11 @@ from clusterctl.cloud.spot_history import spot_prices_by_zone
 
 PARALLEL = 8
 FILTERS = {"operatingSystem": "Linux", "tenancy": "Shared", "preInstalledSw": "NA", "capacitystatus": "Used"}
-"""One product of the many that an instance type is: plain Linux, no reservation, shared hardware."""
+"""These pick one of the many products that an instance type has: plain Linux, no reservation, shared hardware."""
 
 
 def ask_prices(clients: Clients, instance_types: Sequence[str], *, now: datetime) -> tuple[FreshPrice, ...]:
-    """The types that AWS names an on-demand price for, at the day of `now`. Raises CloudError."""
+    """The prices, dated with the day of `now`, of the types for which AWS has an on-demand price. Raises CloudError."""
     with aws_errors(f"asking for spot prices in {clients.region}"):
         spot = spot_prices(clients, instance_types, now=now)
     clients.pricing.meta  # noqa: B018  made here: boto3 makes clients in one thread only

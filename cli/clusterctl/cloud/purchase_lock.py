@@ -1,10 +1,10 @@
 """Who may buy a capacity block for a cluster: one computer at a time, by a placement group that only one can make.
 
-AWS has no lock, and takes no token with a purchase. A placement group's name is unique in an account's region, whoever
-asks first (EC2 API, CreatePlacementGroup; error code InvalidPlacementGroup.Duplicate; 2026-11-26), and an empty one
-costs nothing. It stays for a while after the purchase: lists may not show a new block at once. One that is too old is
-not ended by who takes its place, since a request to end it could arrive when somebody else has: the next number is made
-beside it, which only one can make, too.
+AWS has no lock, and takes no token with a purchase. A placement group's name is unique in an account's region, and goes
+to whoever asks first (EC2 API, CreatePlacementGroup; error code InvalidPlacementGroup.Duplicate; 2026-11-26); an empty
+group costs nothing. It stays for a while after the purchase: lists may not show a new block at once. Whoever takes the
+place of a lock that is too old does not end it, since the request could arrive when somebody else holds that name:
+instead, a lock with the next number is made beside it, and again only one computer can make that one.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class PurchaseLock:
     owner: str
     asked_at: datetime
     number: int = 0
-    """One more than that of the lock in whose place it is."""
+    """One more than the number of the lock in whose place it is; 0 for the first."""
 
     @property
     def name(self) -> str:
@@ -57,9 +57,10 @@ def lock_name(cluster: str, number: int = 0) -> str:
 
 
 def take_lock(clients: Clients, lock: PurchaseLock, *, own_tags: Mapping[str, str]) -> PurchaseLock:
-    """Makes the lock, beside one that is too old to be of a purchase under way; it with its number. Raises CloudError.
+    """Makes the lock, and returns it with its number. Raises CloudError, also if another purchase is under way.
 
-    `own_tags`: a person's; an account may refuse what lacks some of them.
+    A lock that is too old for a purchase under way stays beside it. `own_tags`: a person's own, from cluster.yaml: an
+    account may refuse resources without them.
     """
     with aws_errors(f"keeping others from buying a capacity block for {lock.cluster} at the same time"):
         for _ in range(TRIES):
@@ -76,7 +77,7 @@ def take_lock(clients: Clients, lock: PurchaseLock, *, own_tags: Mapping[str, st
 
 
 def holds(clients: Clients, lock: PurchaseLock, *, now: datetime) -> bool:
-    """Whether the lock is this purchase's, and nobody takes it for an old one soon. Raises CloudError.
+    """Whether the newest lock is this purchase's, and will not soon be taken for an old one. Raises CloudError.
 
     Half of the time after which it is old is left for the purchase itself.
     """
@@ -93,11 +94,14 @@ def give_back(clients: Clients, lock: PurchaseLock) -> None:
 
 
 def end_old_locks(clients: Clients, cluster: str, *, now: datetime) -> None:
-    """Ends locks that no purchase under way can have; a block that was bought is shown by now. Raises CloudError."""
+    """Ends the cluster's locks if all are too old for a purchase under way. Raises CloudError.
+
+    By then, AWS shows a block that was bought.
+    """
     with aws_errors(f"looking who is buying a capacity block for {cluster}"):
         found = _found(clients, cluster)
         if all(_is_old(held, now) for held in found):
-            for held in reversed(found):  # the first one last: who makes it would not see the others
+            for held in reversed(found):  # the first one last: whoever makes that one does not look at the others
                 _end(clients, held)
 
 
@@ -127,7 +131,7 @@ def _is_made(clients: Clients, lock: PurchaseLock, own_tags: Mapping[str, str]) 
 
 
 def _tagged(lock: PurchaseLock, own_tags: Mapping[str, str]) -> list[TagSpecificationTypeDef]:
-    """Without a cluster's id: what ends clusters must not end it in the middle of a purchase."""
+    """The lock's tags, without a cluster's id: what ends clusters must not end it in the middle of a purchase."""
     own = {key: value for key, value in own_tags.items() if key != ID_TAG}
     told = {PURCHASE_TAG: lock.purchase_id, PURCHASED_FOR_TAG: lock.cluster, OWNER_TAG: lock.owner}
     tags = {**own, **told, PURCHASED_AT_TAG: lock.asked_at.isoformat(timespec="seconds")}
@@ -144,7 +148,7 @@ def _is_old(held: PurchaseLock, now: datetime) -> bool:
 
 
 def _found(clients: Clients, cluster: str) -> list[PurchaseLock]:
-    """The locks there are, by number. Raises CloudError for a placement group of such a name that is none."""
+    """The locks there are, by number. Raises CloudError for a placement group with such a name that is not a lock."""
     names = {lock_name(cluster, number): number for number in range(MOST_LOCKS)}
     answer = clients.ec2.describe_placement_groups(Filters=[{"Name": "group-name", "Values": list(names)}])
     rows = {row["GroupName"]: row for row in answer["PlacementGroups"] if row.get("State") != "deleted"}
@@ -167,7 +171,7 @@ def _lock_of(clients: Clients, cluster: str, number: int, tags: Mapping[str, str
             code="NoPurchaseLock",
             hint=f"aws ec2 delete-placement-group --region {clients.region} --group-name {name}",
         ) from e
-    asked_at = asked_at if asked_at.tzinfo is not None else asked_at.replace(tzinfo=UTC)  # by somebody's hand
+    asked_at = asked_at if asked_at.tzinfo is not None else asked_at.replace(tzinfo=UTC)  # a person wrote the tag
     owner = tags.get(OWNER_TAG, "")
     return PurchaseLock(cluster=cluster, purchase_id=purchase_id, owner=owner, asked_at=asked_at, number=number)
 

@@ -1,4 +1,4 @@
-"""vCPUs of machines on demand: how many an account may have in a region, and whether a cluster fits at all."""
+"""What an account may have in a region (vCPUs on demand, elastic IPs, VPCs), and whether a cluster fits at all."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ QUOTA_CODES = {
 
 
 def quota_code(family: str) -> str | None:
-    """`p5` → L-417A185B; None for a family that is in no quota known here."""
+    """The quota that a family counts for, such as L-417A185B for `p5`; None if none is known here."""
     return QUOTA_CODES.get("".join(takewhile(str.isalpha, family)))
 
 
 def vcpu_limit(clients: Clients, family: str) -> int | None:
-    """How many vCPUs the account may have of the family and its like; None where AWS does not say it.
+    """How many vCPUs the account may have in the families of this one's quota; None where AWS does not say it.
 
-    That is not an error: without the right servicequotas:GetServiceQuota, AWS refuses later by itself.
+    That is not an error: a person may lack the right servicequotas:GetServiceQuota, and later AWS itself refuses what
+    is too much.
     """
     code = quota_code(family)
     return None if code is None else quota(clients, "ec2", code)
@@ -50,7 +51,7 @@ def quota(clients: Clients, service: str, code: str) -> int | None:
 
 
 def refuse_beyond(limit: int | None, row: InstanceType, nodes: int, *, region: str, is_rehearsal: bool) -> None:
-    """Raises CloudError when the nodes alone are more than the account may have; what else runs, AWS counts itself."""
+    """Raises CloudError if the nodes alone are more than the account may have; AWS itself counts what else runs."""
     wanted = nodes * row.vcpus
     if limit is None or wanted <= limit:
         return
@@ -66,9 +67,9 @@ def refuse_beyond(limit: int | None, row: InstanceType, nodes: int, *, region: s
 LIMIT_ATTRIBUTE: Any = "vpc-max-elastic-ips"
 """EC2 API, DescribeAccountAttributes (2026-11-21)."""
 QUOTA_CODE = "L-0263D0A3"
-"""Of `EC2-VPC Elastic IPs` in Service Quotas (2026-11-21)."""
+"""The quota `EC2-VPC Elastic IPs` in Service Quotas (2026-11-21)."""
 VPC_QUOTA_CODE = "L-F678F1CE"
-"""Of `VPCs per Region` in Service Quotas: as others' public code has it, not verified with AWS (2026-11-26)."""
+"""The quota `VPCs per Region` in Service Quotas: as others' public code has it, not verified with AWS (2026-11-26)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +78,7 @@ class AddressRoom:
 
     limit: int
     taken: int
-    """By others than the cluster: its own are kept, or ended by the repair before a change."""
+    """How many belong to others than the cluster: its own are kept, or ended by the repair before a change."""
 
 
 def address_room(clients: Clients, *, own_id: str | None) -> AddressRoom:
@@ -129,7 +130,10 @@ def refuse_without_room(room: AddressRoom, wanted: int, *, region: str, is_rehea
 def raise_quota(
     name: str, code: str | None, wanted: int, *, region: str, is_rehearsal: bool, service: str = "ec2"
 ) -> str:
-    """`name`: the rehearsed region's word for it; `code`: Service Quotas', such as L-417A185B, None: not known here."""
+    """The command that asks for a quota of at least `wanted`, or that lists the service's quotas if `code` is None.
+
+    `name`: what the rehearsed region calls the quota; `code`: what Service Quotas calls it, such as L-417A185B.
+    """
     if is_rehearsal:
         return f"clusterctl rehearse fault quota {name}={wanted}"
     if code is None:

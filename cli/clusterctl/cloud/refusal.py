@@ -1,4 +1,4 @@
-"""What AWS refuses when clusterctl itself asks, as one of our errors with AWS's own code."""
+"""Turns what AWS refuses when clusterctl itself asks into one of our errors, with AWS's own code."""
 
 from __future__ import annotations
 
@@ -47,11 +47,12 @@ _HINTS: tuple[tuple[type[BotoCoreError], str], ...] = (
     (PartialCredentialsError, "aws configure list"),
     (CredentialRetrievalError, "aws configure list"),
 )
-"""What helps where the credentials were none before AWS was asked (botocore 1.44.5's errors, 2026-11-22)."""
+"""What helps when botocore found no usable credentials, before AWS was asked (botocore 1.44.5's errors, 2026-11-22)."""
 _REHEARSED = "http://127.0.0.1:"
 _WHO_IS_ASKING = "aws sts get-caller-identity"
 _ENDED = frozenset({"ExpiredToken", "ExpiredTokenException"})
-"""Of a session whose time is over (IAM, common errors; 2026-11-26). RequestExpired of EC2 may also be a wrong clock."""
+"""The codes for a session whose time is over (IAM, common errors; 2026-11-26). EC2's RequestExpired is not one of them:
+it may also mean a wrong clock."""
 
 
 @contextlib.contextmanager
@@ -88,14 +89,14 @@ def _cause(error: BotoCoreError) -> str:
 def _hint(error: BotoCoreError) -> str | None:
     url = _unreached(error)
     if url is not None and url.startswith(_REHEARSED):
-        return "clusterctl rehearse list"  # it names what ends a server that lives and does not answer
+        return "clusterctl rehearse list"  # it shows how to end a server that runs and does not answer
     if url is not None:
         return shlex.join(["curl", "-sSI", url])
     return next((command for kind, command in _HINTS if isinstance(error, kind)), None)
 
 
 def _unreached(error: BotoCoreError) -> str | None:
-    """The address to which no connection came about; None for other errors."""
+    """The address to which no connection could be made; None for other errors."""
     is_unreached = isinstance(error, EndpointConnectionError | ConnectTimeoutError)
     return str(error.kwargs.get("endpoint_url")) if is_unreached else None
 

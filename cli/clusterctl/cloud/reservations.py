@@ -24,11 +24,11 @@ class ReservationState:
     reservation_id: str
     instance_type: str
     places: int
-    """For how many machines it holds room, full or empty."""
+    """For how many machines it holds room, whether or not they are there."""
     state: str
     created_at: datetime
     ends_at: datetime | None
-    """The end date that it has; AWS ends it within the hour after."""
+    """Its end date; AWS ends it within the hour after."""
 
     @property
     def is_held(self) -> bool:
@@ -49,7 +49,7 @@ def reservations_of(clients: Clients, cluster_id: str) -> tuple[ReservationState
 
 
 def reservation_state(row: Mapping[str, Any]) -> ReservationState:
-    """One row of DescribeCapacityReservations."""
+    """Reads one row of DescribeCapacityReservations."""
     return ReservationState(
         reservation_id=row["CapacityReservationId"],
         instance_type=row["InstanceType"],

@@ -24,7 +24,7 @@ class Meter:
     name: str = ""
     """The instance type of machines, the throughput in MB/s per TiB of Lustre (empty: scratch)."""
     zone: str = ""
-    """Of a spot machine: each zone has a price of its own."""
+    """The zone of a spot machine, since each zone has a price of its own; empty for all else."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class CloudResource:
     """The thing it is part of, needed to delete it."""
     created_at: datetime | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
-    """Its own; of what carries none, those of the thing it is part of, or the id in its name."""
+    """Its own tags; if it carries none, those of the thing it is part of, or the id in its name."""
     meter: Meter | None = None
     """None where it costs nothing."""
 
@@ -68,7 +68,7 @@ class ResourceType:
     is_data: bool = False
     """It holds what people made: never deleted by a repair unless the broken run itself made it."""
     leads_to_data: bool = False
-    """Data is reached through it, so AWS keeps it, or the data is lost to its nodes, while the data stays."""
+    """Data is reached through it: while the data stays, AWS refuses to end it, or ending it cuts nodes off the data."""
     is_guard: bool = False
     """It ends machines at the deadline: it goes when there is nothing left that it would end."""
     is_tagged_once: bool = False
@@ -76,12 +76,12 @@ class ResourceType:
     is_global: bool = False
     """It is in no region: every region shows it."""
     also_called: tuple[str, ...] = ()
-    """Where one row finds things with names of their own."""
+    """The kinds of the things that this row finds, where they differ from `name`, such as `ingress rule`."""
 
 
 Known = Mapping[str, frozenset[str]]
-"""Resource type → every name under which a state knows things of it. By type, for one name serves several: a cluster's
-role, instance profile, key pair and placement group are all called `clusterctl-<id>`."""
+"""Resource type → every name under which a state knows things of that type. By type, because one name may serve several
+types: a cluster's role, instance profile, key pair and placement group are all called `clusterctl-<id>`."""
 
 
 def orphans(found: Iterable[CloudResource], known: Known, kinds: Sequence[ResourceType]) -> tuple[CloudResource, ...]:
@@ -96,7 +96,7 @@ def orphans(found: Iterable[CloudResource], known: Known, kinds: Sequence[Resour
 
 
 def type_of(resource: CloudResource, kinds: Sequence[ResourceType]) -> ResourceType:
-    """The row of the table that a thing belongs to."""
+    """The row of the table `kinds` that a thing belongs to."""
     return next(kind for kind in kinds if resource.kind in (kind.name, *kind.also_called))
 
 
@@ -106,7 +106,7 @@ def _is_known(resource: CloudResource, known: Known, kind: ResourceType) -> bool
 
 
 def by_id(cluster_id: str | None) -> FilterTypeDef:
-    """What carries this id (None: any); never the name, which a colleague's cluster may share."""
+    """EC2's filter for what carries this id (None: any id); never by name, which a colleague's cluster may share."""
     if cluster_id is None:
         return {"Name": "tag-key", "Values": [ID_TAG]}
     return {"Name": f"tag:{ID_TAG}", "Values": [cluster_id]}

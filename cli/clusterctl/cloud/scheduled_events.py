@@ -13,13 +13,13 @@ from clusterctl.cloud.refusal import aws_errors
 IDS_A_CALL = 100
 """As many as DescribeInstanceStatus takes by id (EC2 API reference; 2026-11-26)."""
 OVER = ("[completed]", "[canceled]")
-"""So begins the description of an event that AWS still shows for up to a week (EC2 API, InstanceStatusEvent, and EC2
-user guide, "Scheduled events for your instances"; 2026-11-26)."""
+"""How the description of an event begins that is over, and that AWS still shows for up to a week (EC2 API,
+InstanceStatusEvent, and EC2 user guide, "Scheduled events for your instances"; 2026-11-26)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScheduledEvent:
-    """One event of one machine, to come or under way."""
+    """One event that AWS plans for one machine, or that is under way."""
 
     instance_id: str
     event_id: str | None
@@ -31,7 +31,7 @@ class ScheduledEvent:
     not_after: datetime | None
     """When it is over at the latest; retirements have none."""
     start_deadline: datetime | None
-    """Until when it can be put off, where it can be."""
+    """Until when it can be put off; None if it cannot."""
 
 
 def scheduled_events_of(clients: Clients, instance_ids: Sequence[str]) -> tuple[ScheduledEvent, ...]:
@@ -46,7 +46,7 @@ def scheduled_events_of(clients: Clients, instance_ids: Sequence[str]) -> tuple[
 
 
 def events_in(row: Mapping[str, Any]) -> tuple[ScheduledEvent, ...]:
-    """Those of one row of DescribeInstanceStatus that are not over. Pure."""
+    """The events in one row of DescribeInstanceStatus that are not over. Pure."""
     return tuple(
         ScheduledEvent(
             instance_id=row["InstanceId"],

@@ -11,7 +11,7 @@ from clusterctl.cloud.refusal import aws_errors
 
 LINUX_SPOT = "Linux/UNIX"
 KEPT = timedelta(days=90)
-"""So long AWS keeps prices (EC2 API, DescribeSpotPriceHistory; 2026-11-22)."""
+"""How long AWS keeps prices (EC2 API, DescribeSpotPriceHistory; 2026-11-22)."""
 
 
 @dataclass(frozen=True, kw_only=True)

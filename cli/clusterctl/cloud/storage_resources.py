@@ -12,7 +12,7 @@ from clusterctl.cloud.resource import CloudResource, Meter, ResourceType, is_of
 
 
 def _targets(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
-    """They carry no tags: those of the cluster's own file systems."""
+    """The mount targets of the cluster's own file systems, with the tags of these: mount targets carry none."""
     for file_system in _elastic(clients, cluster_id):
         pages = clients.efs.get_paginator("describe_mount_targets").paginate(FileSystemId=file_system.id)
         for page in pages:
@@ -48,7 +48,8 @@ def _lustre(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]
 
 
 def _delete_lustre(clients: Clients, found: CloudResource) -> None:
-    """Without a last backup, which would bill on: of Lustre FSx makes none that nobody asks for, nor automatic ones.
+    """Deletes the file system without a last backup, which would go on billing. For Lustre, FSx makes neither a last
+    backup nor automatic ones unless somebody asks for them.
 
     FSx API, DeleteFileSystem and CreateFileSystem; 2026-11-22.
     """
@@ -73,12 +74,12 @@ def _links(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
 
 
 def _delete_link(clients: Clients, found: CloudResource) -> None:
-    """The files stay in both, as with a link that cluster.yaml has no more."""
+    """Deletes the link; the files stay on both sides, as after a link is taken out of cluster.yaml."""
     clients.fsx.delete_data_repository_association(AssociationId=found.id, DeleteDataInFileSystem=False)
 
 
 def _ours(row: Mapping[str, Any], cluster_id: str | None) -> dict[str, str] | None:
-    """The tags of what belongs to the cluster (None: to any); neither service filters by tag."""
+    """The row's tags if it belongs to the cluster (None: to any), else None: neither service filters by tag."""
     tags = tags_of(row.get("Tags"))
     return tags if is_of(tags, cluster_id) else None
 

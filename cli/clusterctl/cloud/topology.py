@@ -14,7 +14,7 @@ ASKING = "asking where the machines stand in the network"
 IDS_A_CALL = 100
 """As many as DescribeInstanceTopology takes by id (EC2 API reference, checked 2026-11)."""
 MOST_PAGES = IDS_A_CALL
-"""Of one call: a page without a machine tells nothing."""
+"""The most pages of one call: as many as machines are asked about, since a page without a machine tells nothing."""
 ATTEMPTS = 3
 PAUSE_S = 3.0
 """EC2 answers late about machines that were just made ("eventual consistency", same page)."""
@@ -25,7 +25,8 @@ def network_paths(
 ) -> Mapping[str, tuple[str, ...]]:
     """Instance id → the network nodes above it, from the top down; empty if AWS gives none. Raises CloudError.
 
-    None are told of types that AWS does not describe (G5, G6, …) and of machines that do not run: asked a few times.
+    AWS gives none for types that it does not describe (G5, G6, …), and for machines that do not run. It is asked a few
+    times, because it answers late about new machines.
     """
     found = _asked(clients, instance_ids)
     for _ in range(0 if clients.is_rehearsal else ATTEMPTS - 1):

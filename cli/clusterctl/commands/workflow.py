@@ -49,7 +49,7 @@ class WorkflowCommand(click.Command):
 
 
 def with_repeated_flags(args: list[str]) -> list[str]:
-    """The same arguments with the flag repeated before each of its values."""
+    """The arguments with the flag repeated before each of its values."""
     found: list[str] = []
     flag, is_first = None, False
     for place, word in enumerate(args):

@@ -17,28 +17,29 @@ HOURS_A_MONTH = 730
 
 
 def bills_on_after(plan: ClusterPlan) -> str | None:
-    """`$1.45 an hour: storage; the deadline does not end it, clusterctl down does`; None: nothing does."""
+    """`$1.45 an hour: storage; the deadline does not end it, clusterctl down does`; None: nothing bills then."""
     on = _bills_on({"storage": plan.price.storage_usd_per_hour})
     return None if on is None else f"{on}; {_what_ends_it(plan)}"
 
 
 def bills_a_month_after(plan: ClusterPlan) -> str | None:
-    """`$1058.50 a month: storage; the deadline does not end it, clusterctl down does`; None: nothing does."""
+    """`$1058.50 a month: storage; the deadline does not end it, clusterctl down does`; None: nothing bills then."""
     rate = plan.price.storage_usd_per_hour
     on = _bills_on({"storage": None if rate is None else HOURS_A_MONTH * rate}, per="month")
     return None if on is None else f"{on}; {_what_ends_it(plan)}"
 
 
 def _what_ends_it(plan: ClusterPlan) -> str:
-    # Data that is kept stays at a `down`, too.
+    # A plain `down` leaves data that is to be kept.
     is_kept = any(is_retained(row) for row in plan.storage)
     return f"the deadline does not end it, clusterctl down{' --all' if is_kept else ''} does"
 
 
 def bills_on_now(inventory: Inventory, *, ways_out: frozenset[StandingKind] | None) -> str | None:
-    """`$0.05 an hour: addresses, gateway` of a cluster whose time is over; None too where its last `up` did not say.
+    """What still bills of a cluster whose time is over, such as `$0.05 an hour: addresses, gateway`.
 
-    `ways_out`: of elastic IPs and the NAT gateway, those that AWS still has; None: it did not say.
+    None: nothing does, or the cluster's last `up` did not write down prices. `ways_out`: which of elastic IPs and the
+    NAT gateway AWS still has; None: it did not say.
     """
     if inventory.prices_dated is None:
         return None

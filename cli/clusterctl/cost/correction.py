@@ -1,7 +1,8 @@
-"""What of a ledger AWS's word puts right, where a command that was cut off left it with too little. Pure.
+"""Corrects a ledger by what AWS said, where a command that was cut off left too little in it. Pure.
 
-The ledger is written when machines are there or are to go, and the engine may be killed before the one, or after the
-other: then machines run that no span counts, until the next command, hours later perhaps. A budget would not know.
+The ledger is written once machines are there, and before machines are to go. If the engine is killed before it writes
+the one, or after it wrote the other, machines run that no span counts, until the next command, perhaps hours later. A
+budget would not know of them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from clusterctl_infra.ledger_correction import corrected
 from clusterctl.cost.sighting import SeenMachine
 
 SHORT_S = 60.0
-"""Between the instant that a change is planned for, which the ledger has, and what the change then does."""
+"""Shorter differences are not corrected: a change acts a little after the instant that it was planned for, and the
+ledger has that instant."""
 NEVER = datetime.max.replace(tzinfo=UTC)
 
 
@@ -24,7 +26,7 @@ PriceOf = Callable[[SeenMachine], float | None]
 
 
 def as_the_last(machine: SeenMachine) -> None:
-    """For who knows no prices: a machine costs what the last one in the ledger did."""
+    """A `price_of` without prices: a machine then costs what the last one in the ledger did."""
 
 
 def corrections(
@@ -34,11 +36,12 @@ def corrections(
     ends_by: datetime | None = None,
     price_of: PriceOf = as_the_last,
 ) -> tuple[Span, ...]:
-    """The spans that are to stand in the ledger instead, or besides.
+    """The spans that should replace spans of the ledger, or be added to it.
 
-    A slot's time is paid once, whichever machine was in it: what a span of its slot counts is no machine's loss. An
-    ledger without spans counts from the start of its run, which is before all machines. `ends_by`: the deadline that
-    the ledger's machines had. `price_of`: they may have been of another type, or on demand where these are spot.
+    A slot's time is paid once, whichever machine was in it: time that another span of the slot counts is not missing.
+    A ledger without spans counts from the start of its run, which is before all machines, and needs no correction.
+    `ends_by`: the deadline that the ledger's machines had. `price_of`: prices of machines that no span has; they may be
+    of another type than the ledger's, or on demand where those are spot machines.
     """
     if not ledger.spans:
         return ()
@@ -47,15 +50,15 @@ def corrections(
         if machine.slot is None:
             continue
         so_far = corrected(ledger, found)
-        if (span := _truth(machine, machine.slot, so_far, ends_by=ends_by, price_of=price_of)) is not None:
+        if (span := _corrected_span(machine, machine.slot, so_far, ends_by=ends_by, price_of=price_of)) is not None:
             found.append(span)
     return tuple(found)
 
 
-def _truth(
+def _corrected_span(
     machine: SeenMachine, slot: int, ledger: Ledger, *, ends_by: datetime | None, price_of: PriceOf
 ) -> Span | None:
-    """The machine's last span as it was; None where the ledger has it, or counts all of its time."""
+    """The machine's last span as it really was; None if the ledger has it so, or counts all of its time already."""
     of_slot = [span for span in ledger.spans if span.slot == slot]
     own = [span for span in of_slot if span.instance_id == machine.instance_id]
     others = [span for span in of_slot if span.instance_id != machine.instance_id]
@@ -89,10 +92,10 @@ def _truth(
 
 
 def _true_end(machine: SeenMachine, others: Iterable[Span], *, ends_by: datetime | None) -> datetime | None:
-    """When it ended; None while it runs, as far as anybody knows.
+    """When the machine ended; None while it runs, as far as anybody knows.
 
-    Gone, and AWS named no instant: the first that it can have been, of its deadline and of the next machine in its
-    slot, which has its address; else when it was first missed.
+    If it is gone and AWS named no instant: the earliest possible one of the deadline, the start of the next machine in
+    its slot (which has its address), and the look that first missed it.
     """
     if machine.ended_at is not None or machine.gone_at is None:
         return machine.ended_at
@@ -103,7 +106,9 @@ def _true_end(machine: SeenMachine, others: Iterable[Span], *, ends_by: datetime
 
 
 def _ran_after(machine: SeenMachine, instant: datetime) -> bool:
-    """Whether AWS said so: one that nobody looked at since may be gone, and the ledger's end stands."""
+    """Whether AWS said that the machine ran after `instant`. If nobody looked since, it may be gone, and the ledger's
+    end stands.
+    """
     known = machine.ended_at or machine.alive_at
     return known is not None and known > instant
 

@@ -19,7 +19,7 @@ HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True, kw_only=True)
 class CostRow:
-    """One thing that bills; sums are US dollars, None is unknown and never 0."""
+    """One thing that bills; sums are in US dollars, and None means unknown, never 0."""
 
     kind: Kind
     name: str
@@ -33,7 +33,7 @@ class CostRow:
     at_deadline_usd: float | None
     note: str | None = None
     is_start_seen: bool = False
-    """AWS said it; else it is assumed from the ledger."""
+    """Whether AWS itself named the instant; if not, it is assumed from the ledger."""
     is_end_seen: bool = False
 
     @property

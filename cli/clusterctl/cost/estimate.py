@@ -52,15 +52,15 @@ def cost_rows(
     """Machines by slot and time, the reserved places in which nothing runs, then what bills beside them.
 
     `alive`: the instances that AWS says run; `is_reserved`: whether it says that places are held; None: it did not
-    answer, and the ledger alone counts. `over`: since when a kind of what bills beside them is gone. `ways_out`: of
-    elastic IPs and the NAT gateway, those that AWS still has; None: it was not asked.
+    answer, and the ledger alone counts. `over`: the kinds of things beside machines that are gone, and since when.
+    `ways_out`: which of elastic IPs and the NAT gateway AWS still has; None: it was not asked.
     """
     # A cluster that is down has no end to look forward to: what it keeps bills until somebody ends it.
     deadline = now if inventory.run_nodes_down else datetime.fromisoformat(inventory.deadline)
     spans = _assumed_spans(inventory, observed) if ledger is None else ledger.spans
     if inventory.capacity != "on-demand":
-        # Nothing is reserved for spot machines, nor by the cluster beside a reservation that existed before it: what
-        # is held all the same AWS would have said.
+        # Nothing is reserved for spot machines, and a cluster that uses a reservation that existed before it reserves
+        # nothing itself. If places are held all the same, AWS has said so.
         is_reserved = bool(is_reserved)
     paid = reconcile(spans, observed, alive=alive, deadline=deadline, now=now, is_reserved=is_reserved)
     look = _Look(
@@ -80,7 +80,7 @@ def cost_rows(
 
 
 def uncounted(ledger: Ledger | None, alive: frozenset[str] | None) -> tuple[str, ...]:
-    """Instances that run and are in no ledger: they are counted from their launch, but in no deadline."""
+    """Instances that run and are in no ledger: their cost counts from their launch, but the deadline ignores it."""
     if ledger is None or alive is None:
         return ()
     return tuple(sorted(alive - {span.instance_id for span in ledger.spans}))
@@ -95,7 +95,7 @@ class _Look:
     deadline: datetime
     now: datetime
     unseen: str | None
-    """Why everything is assumed; None if AWS was asked."""
+    """The note on each machine's row if there is no ledger; None if there is one."""
     is_reserved: bool | None
     is_released: bool
     """Whether AWS holds no reserved place any more."""
@@ -140,9 +140,9 @@ def _end_and_note(paid: Paid, look: _Look) -> tuple[datetime | None, str | None]
 
 
 def _assumed_spans(inventory: Inventory, observed: Observed) -> tuple[Span, ...]:
-    """Without a ledger: every node since the start of the run, at its share of the hourly sum.
+    """The spans to assume without a ledger: every node since the start of the run, at its share of the hourly sum.
 
-    A node whose machine nobody wrote down counts only where AWS was never seen to have any.
+    A node whose instance id was never written down counts only if AWS was never seen to have any machine.
     """
     if inventory.run_nodes_down or not inventory.nodes:
         return ()

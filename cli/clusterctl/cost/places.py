@@ -14,7 +14,7 @@ FAR = datetime.max.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, kw_only=True)
 class _Empty:
-    """A place of a slot between two instants; up to FAR it is empty still."""
+    """A place of a slot that is empty between two instants; `until` is FAR if it is empty still."""
 
     slot: int
     began: datetime
@@ -24,9 +24,9 @@ class _Empty:
 def empty_places(
     reservation: SeenReservation, machines: Iterable[Paid], *, planned: datetime, price: float | None
 ) -> tuple[Paid, ...]:
-    """The empty places of a reservation; `machines` of its type sat in it for as long as they lived.
+    """The empty places of a reservation: each of `machines` that has its type was in it for as long as it lived.
 
-    Which slot an empty place is of: the lowest ones that have no machine. `planned`: when the cluster was to end.
+    An empty place counts for the lowest slot that has no machine. `planned`: when the cluster was to end.
     """
     inside = [machine for machine in machines if machine.instance_type in (None, reservation.instance_type)]
     seen = {reservation.created_at, *_said(inside)}
@@ -60,7 +60,7 @@ def _intervals(reservation: SeenReservation, inside: Sequence[Paid], end: dateti
 
 
 def _joined(rows: Iterable[_Empty]) -> list[_Empty]:
-    """One row for what goes on, by slot and time."""
+    """The rows by slot and time, those joined that follow each other without a gap."""
     joined: list[_Empty] = []
     for row in sorted(rows, key=lambda place: (place.slot, place.began)):
         if joined and (joined[-1].slot, joined[-1].until) == (row.slot, row.began):
@@ -71,7 +71,7 @@ def _joined(rows: Iterable[_Empty]) -> list[_Empty]:
 
 
 def _said(machines: Iterable[Paid]) -> Iterator[datetime]:
-    """The instants that AWS named."""
+    """The starts and ends of machines that AWS named."""
     for machine in machines:
         if machine.is_start_seen:
             yield machine.started_at
@@ -90,7 +90,7 @@ class Paid:
     ended_at: datetime | None
     """None: no end is known."""
     is_start_seen: bool
-    """AWS said it; else it is assumed."""
+    """Whether AWS itself named the instant; if not, it is assumed."""
     is_end_seen: bool
     usd_per_hour: float | None
     is_in_ledger: bool = True

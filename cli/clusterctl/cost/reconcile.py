@@ -1,9 +1,9 @@
 """What was paid for in each slot: the ledger, put right by what AWS said of the machines. Pure.
 
-The ledger errs early: it counts from a run's start and to the instant that a change was planned for. Where AWS told
-when a machine was launched or ended, that holds instead; machines that AWS showed and no ledger has are added. What
-of a reservation is empty is paid for, too: by what AWS said of it, and where it said nothing, as long as the ledger
-takes the slot for reserved.
+The ledger's instants are too early: it counts from a run's start and to the instant that a change was planned for.
+Where AWS told when a machine was launched or ended, that holds instead; machines that AWS showed and no ledger has are
+added. Empty places of a reservation are paid for, too: as AWS described the reservation, or, where it said nothing, for
+as long as the ledger takes the slot to be reserved.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def reconcile(
     now: datetime,
     is_reserved: bool | None = None,
 ) -> tuple[Paid, ...]:
-    """What was paid for, machines and empty places; without an observation a span stays what it is.
+    """What was paid for, machines and empty places; a span of which nothing was observed stays as it is.
 
     `alive`: the instances that AWS says run; `is_reserved`: whether it says that places are held for them; None: it did
     not answer.
@@ -63,7 +63,7 @@ def reconcile(
 
 
 def released_at(observed: Observed, *, is_reserved: bool | None, deadline: datetime, now: datetime) -> datetime | None:
-    """Since when no place is held any more; None while one is, and where nobody knows."""
+    """Since when no place is held any more; None while one is, or if nobody knows."""
     ends = [reservation.end(planned=deadline) for reservation in observed.reservations.values()]
     if any(end is None for end in ends) or is_reserved:
         return None
@@ -73,7 +73,10 @@ def released_at(observed: Observed, *, is_reserved: bool | None, deadline: datet
 
 
 def all_gone_at(observed: Observed, *, is_reserved: bool | None, deadline: datetime, now: datetime) -> datetime | None:
-    """Since when neither a machine nor a place for one is there, where none of either is now."""
+    """Since when there has been neither a machine nor a place for one; None while a place is held, or if nobody knows.
+
+    The caller knows that no machine lives.
+    """
     over_at = released_at(observed, is_reserved=is_reserved, deadline=deadline, now=now)
     ends = [machine.ended_at or machine.gone_at for machine in observed.machines.values()]
     return None if over_at is None else max([over_at, *(end for end in ends if end is not None)])
@@ -88,7 +91,7 @@ def _machine(
     over_at: datetime | None,
     now: datetime,
 ) -> Paid:
-    """A machine of the ledger; `over_at`: since when none has a place."""
+    """What was paid for a machine of the ledger; `over_at`: since when no place is held any more."""
     start, end = span.started_at, span.ended_at
     is_gone = alive is not None and span.instance_id not in alive
     if machine is not None:
@@ -100,8 +103,8 @@ def _machine(
             runs = alive is not None and machine.instance_id in alive
             end = None if runs else _latest(end, start, machine.alive_at)
     if end is None and is_gone and over_at is not None:
-        # Nobody saw it end; until then its place was paid for, with it or without, and it may outlive that. Where only
-        # the reservation of an earlier run was seen, nobody knows more than that it is gone now.
+        # Nobody saw it end. Its place was paid for until `over_at`, with or without it, and it may have outlived that.
+        # Where only the reservation of an earlier run was seen, nobody knows more than that it is gone now.
         end = _latest(over_at if over_at > start else now, start, None if machine is None else machine.alive_at)
     return Paid(
         slot=span.slot,
@@ -116,7 +119,9 @@ def _machine(
 
 
 def _empty_place(span: Span, paid: Paid, pairs: Iterable[tuple[Span, Paid]], deadline: datetime) -> Paid | None:
-    """The slot's place after its machine ended, reserved until the next one, or until the ledger closed it."""
+    """The slot's place after its machine ended, reserved until the next machine, or until the ledger closed it; None if
+    it was not empty.
+    """
     began = paid.ended_at
     if began is None or paid.ended_at == span.ended_at:
         return None
@@ -142,7 +147,7 @@ def _empty_place(span: Span, paid: Paid, pairs: Iterable[tuple[Span, Paid]], dea
 def _stray(
     machine: SeenMachine, observed: Observed, alive: frozenset[str] | None, deadline: datetime, now: datetime
 ) -> Paid:
-    """A machine of no ledger, such as of an `up` that was killed before it wrote it down."""
+    """What was paid for a machine in no ledger, such as one of an `up` that was killed before writing it down."""
     end = None
     if machine.ended_at is not None or machine.gone_at is not None:
         end = _end(machine, planned=(deadline,))
@@ -162,7 +167,7 @@ def _stray(
 
 
 def _cut(place: Paid, until: datetime | None) -> Paid | None:
-    """The assumed place as long as nothing better is known: up to the first reservation seen, or to the end."""
+    """The assumed place, cut off at `until`, from when on more is known: the first reservation seen, or its end."""
     if until is None:
         return place
     if place.started_at >= until:
@@ -173,7 +178,7 @@ def _cut(place: Paid, until: datetime | None) -> Paid | None:
 def _price(
     reservation: SeenReservation, pairs: Iterable[tuple[Span, Paid]], observed: Observed, deadline: datetime
 ) -> float | None:
-    """What a place of it costs: as the last machine in it, else today's list price of its type."""
+    """What a place in the reservation costs: as much as the last machine in it, else the list price of its type."""
     end = reservation.end(planned=deadline)
     inside = [
         span
@@ -186,9 +191,10 @@ def _price(
 
 
 def _end(machine: SeenMachine, *, planned: Iterable[datetime]) -> datetime:
-    """When a machine that is gone ended: AWS's word; else the first planned end that it was there before and not after.
+    """When a machine that is gone ended: the instant that AWS named.
 
-    Else when it was first missed, which counts too much rather than too little.
+    Else the first planned end that lies between the last look that found it and the first that missed it; else the
+    look that missed it, which counts too much rather than too little.
     """
     if machine.ended_at is not None:
         return max(machine.ended_at, machine.launched_at)

@@ -1,7 +1,7 @@
 """What AWS itself said of a cluster's reservations, look by look: since when, for how many, until when. Pure.
 
-AWS names the instant of a reservation's making, and of its end only where that is its end date: of one that was
-cancelled it says no more than that it is. Who cancels it here writes down when AWS said yes.
+AWS says when a reservation was made, but when it ended only if that is its end date: of a cancelled one it says no more
+than that it is cancelled. So whatever cancels one here writes down when AWS agreed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from clusterctl_infra.strict_json import Fields
 from clusterctl.cloud.reservations import EXPIRED, ReservationState
 
 AGAIN = timedelta(minutes=10)
-"""What is there still, a machine too, is written down again so often: it bounds when it can have ended unseen."""
+"""How often a reservation or a machine that is still there is written down again: that bounds when it can have ended
+unseen."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,10 +32,10 @@ class ReservationSighting:
     ends_at: datetime | None
     """Its end date."""
     at: datetime
-    """When AWS was asked, or said yes to its end."""
+    """When AWS was asked, or agreed to end it."""
     is_held: bool
     ended_at: datetime | None = None
-    """When it ended, where AWS or the answer to its cancelling says so."""
+    """When it ended, if AWS said so, or agreed to cancel it; else None."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +46,8 @@ class SeenReservation:
     instance_type: str
     created_at: datetime
     places: tuple[tuple[datetime, int], ...]
-    """From when on it held room for how many: the first from its making, others from the look that showed them."""
+    """(Since when, for how many machines it held room): first since it was made, then since the look that showed a
+    change."""
     ends_at: datetime | None
     held_at: datetime | None
     """The last look that found it held."""
@@ -56,8 +58,9 @@ class SeenReservation:
     def end(self, *, planned: datetime) -> datetime | None:
         """When it ended; None while it is held.
 
-        Where nobody named it: what was planned for the cluster, or its end date, if that lies between the looks, else
-        the look that missed it, which counts too much rather than too little.
+        If nobody named the instant: the end that was planned for the cluster, or the reservation's end date, if that
+        lies between the last look that found it and the first that missed it; else the look that missed it, which
+        counts too much rather than too little.
         """
         if self.ended_at is not None:
             return max(self.ended_at, self.created_at)
@@ -91,7 +94,7 @@ def reservation_news(
 
 
 def ending(reservation: SeenReservation, *, at: datetime, ended_at: datetime | None = None) -> ReservationSighting:
-    """The sighting of its end; `ended_at` where it was cancelled here, and AWS said yes."""
+    """The sighting of a reservation's end; `ended_at`: when AWS agreed to cancel it, if it was cancelled here."""
     return ReservationSighting(
         reservation_id=reservation.reservation_id,
         instance_type=reservation.instance_type,
@@ -105,7 +108,7 @@ def ending(reservation: SeenReservation, *, at: datetime, ended_at: datetime | N
 
 
 def resizing(reservation: SeenReservation, places: int, *, at: datetime) -> ReservationSighting:
-    """The sighting of another size, where it was changed here."""
+    """The sighting of a reservation with another size, which it was given here."""
     return ReservationSighting(
         reservation_id=reservation.reservation_id,
         instance_type=reservation.instance_type,
@@ -172,7 +175,7 @@ def _together(looks: list[ReservationSighting]) -> SeenReservation:
         places=((first.created_at, first.places), *((look.at, look.places) for look in changes)),
         ends_at=last.ends_at,
         held_at=held_at,
-        # A look may miss one that is there: EC2's answers are eventually consistent.
+        # A look may miss a reservation that is there: EC2's answers are eventually consistent.
         gone_at=min((look.at for look in looks if not look.is_held and (held_at or look.at) <= look.at), default=None),
         ended_at=min((look.ended_at for look in looks if look.ended_at is not None), default=None),
     )

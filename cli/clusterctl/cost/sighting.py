@@ -43,12 +43,12 @@ class SeenMachine:
     gone_at: datetime | None
     """The first look that found it gone."""
     is_spot: bool = False
-    """No place was reserved for it: when it has gone nothing bills."""
+    """Whether it is a spot machine, for which no place was reserved: when it is gone, nothing bills."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
-    """All that AWS said of machines and reservations, and list prices of the types that no ledger has one for."""
+    """All that AWS said of machines and reservations, and list prices of types for which no ledger has a price."""
 
     machines: Mapping[str, SeenMachine] = field(default_factory=dict)
     """By instance id."""
@@ -70,10 +70,10 @@ def seen_machines(sightings: Iterable[Sighting]) -> dict[str, SeenMachine]:
 
 
 def news(known: Mapping[str, SeenMachine], instances: Iterable[InstanceState], *, at: datetime) -> tuple[Sighting, ...]:
-    """What a look says that is not known yet; a machine without a launch time is none.
+    """What a look adds to what is known; an instance without a launch time is left out.
 
-    `instances`: all that AWS shows, ended ones too, for about an hour. What it shows no more has ended before that; but
-    what was made a moment ago may be missing in a list.
+    `instances`: all that AWS shows, which are also those that ended within about an hour. One that it no longer shows
+    ended before; but one that was made a moment ago may be missing in a list.
     """
     listed = {instance.instance_id: instance for instance in instances}
     told = [
@@ -134,7 +134,7 @@ def _together(looks: list[Sighting]) -> SeenMachine:
         launched_at=first.launched_at,
         ended_at=min((look.ended_at for look in looks if look.ended_at is not None), default=None),
         alive_at=alive_at,
-        # What was missing in a list and is there again was never gone.
+        # A machine that was missing in a list and is there again was never gone.
         gone_at=min(
             (look.at for look in looks if not look.is_alive and (alive_at or look.at) <= look.at), default=None
         ),
@@ -155,7 +155,7 @@ def _is_lost(known: SeenMachine, at: datetime) -> bool:
 
 
 def _missed(known: SeenMachine, at: datetime) -> Sighting:
-    """A look that did not find it any more: nobody knows since when."""
+    """The sighting of a machine that a look did not find any more: nobody knows since when it is gone."""
     return Sighting(
         instance_id=known.instance_id,
         slot=known.slot,

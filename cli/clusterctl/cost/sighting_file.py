@@ -44,19 +44,19 @@ T = TypeVar("T")
 
 
 def read_seen(path: Path) -> dict[str, SeenMachine]:
-    """Instance id → machine; a line that cannot be read is none."""
+    """Instance id → machine; lines that cannot be read are left out."""
     return seen_machines(sighting for row in _rows(path) if (sighting := _read(row, sighting_from_json)) is not None)
 
 
 def read_reserved(path: Path) -> dict[str, SeenReservation]:
-    """Reservation id → reservation; a line that cannot be read is none."""
+    """Reservation id → reservation; lines that cannot be read are left out."""
     return seen_reservations(
         sighting for row in _rows(path) if (sighting := _read(row, reservation_from_json)) is not None
     )
 
 
 def read_observed(home: Home, ledger: Ledger | None, *, cluster_id: str, region: str) -> Observed:
-    """The observed machines and reservations of the cluster, with today's prices of those that are in no ledger."""
+    """The observed machines and reservations of the cluster, with list prices of those that are in no ledger."""
     path = home.observed_file(cluster_id)
     machines, reservations = read_seen(path), read_reserved(path)
     known = set() if ledger is None else {span.instance_id for span in ledger.spans}
@@ -74,9 +74,10 @@ def read_observed(home: Home, ledger: Ledger | None, *, cluster_id: str, region:
 
 
 def note_instances(path: Path, instances: Iterable[InstanceState], *, at: datetime) -> None:
-    """Writes down what AWS's answer at the instant `at` adds.
+    """Writes down what AWS's answer at the instant `at` adds to what is known.
 
-    A full disk keeps nobody from asking for a status: what was not written is assumed from the ledger, and said so.
+    An error in writing is ignored, so that people can ask for a status even on a full disk: what is missing is assumed
+    from the ledger, and shown as assumed.
     """
     _append(path, [sighting_to_json(sighting) for sighting in news(read_seen(path), instances, at=at)])
 
@@ -128,7 +129,7 @@ def _row(line: str) -> Mapping[str, object] | None:
 
 
 def _read(row: Mapping[str, object], read: Callable[[Mapping[str, object]], T]) -> T | None:
-    """None for a row of the other kind, too."""
+    """What `read` makes of a row; None for a broken row, or one of the other kind."""
     try:
         return read(row)
     except NotAsExpected:
@@ -136,7 +137,7 @@ def _read(row: Mapping[str, object], read: Callable[[Mapping[str, object]], T]) 
 
 
 def note_look(clients: Clients, path: Path, cluster_id: str) -> None:
-    """Asks for both and writes down in `path` what is new. Raises CloudError."""
+    """Asks for the cluster's instances and reservations, and writes down in `path` what is new. Raises CloudError."""
     look_at_instances(clients, path, cluster_id)
     look_at_reservations(clients, path, cluster_id)
 

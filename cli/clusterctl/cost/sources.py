@@ -6,10 +6,12 @@ from clusterctl_infra.outputs import Inventory
 
 
 def cloud_name(inventory: Inventory) -> str:
-    """`AWS`, and of a rehearsed cluster what stands in for it."""
+    """`AWS`, or for a rehearsed cluster the words for what stands in for it."""
     return "the rehearsed region" if inventory.rehearsal else "AWS"
 
 
 def reserved_unknown(inventory: Inventory, trouble: str) -> str:
-    """One line: places without a machine are the dearest thing that nobody sees."""
+    """The line for when AWS did not say whether it holds places: empty ones are the most expensive thing that nobody
+    sees.
+    """
     return f"{cloud_name(inventory)} did not say whether places are reserved ({trouble}): what is known here is counted"

@@ -1,4 +1,4 @@
-"""What spot machines cost by the prices of their time, where their maximum is only a bound. Pure.
+"""What spot machines have cost by the spot prices of their time; their maximum price is only an upper bound. Pure.
 
 AWS bills the price of the moment, by the second, and never more than the maximum (EC2 User Guide, "Spot Instances";
 2026-11-22).
@@ -18,9 +18,9 @@ FAR = datetime.max.replace(tzinfo=UTC)
 
 
 def spot_machines(observed: Observed, instance_type: str, *, now: datetime) -> dict[str, datetime]:
-    """Instance id → launch of the machines of all runs that AWS called spot machines of this type.
+    """Instance id → when it was launched, for all runs' machines that AWS called spot machines of this type.
 
-    Those of whose begin AWS tells no price any more are left out.
+    Machines are left out if they were launched before the time for which AWS still has prices.
     """
     return {
         id: machine.launched_at

@@ -12,7 +12,7 @@ from clusterctl_infra.outputs import Inventory
 from clusterctl.cost.cost_row import CostRow, cost_row
 
 WAYS_OUT: Mapping[str, StandingKind] = {"elastic IP": "addresses", "NAT gateway": "gateway"}
-"""By which nodes reach the internet: kind in AWS → kind in the ledger. They end with the last machine."""
+"""The ways by which nodes reach the internet: kind in AWS → kind in the ledger. They end after the last machine."""
 
 
 def standing_rows(
@@ -23,7 +23,9 @@ def standing_rows(
     deadline: datetime,
     now: datetime,
 ) -> tuple[CostRow, ...]:
-    """What bills until somebody ends it; `over`: since when a kind does not, whatever the ledger says."""
+    """What bills until somebody ends it; `over`: the kinds that do not any more, and since when, whatever the ledger
+    says.
+    """
     standing = _assumed(inventory) if ledger is None or not ledger.standing else ledger.standing
     return tuple(_row(_cut(charge, over.get(charge.kind)), deadline=deadline, now=now) for charge in standing)
 
@@ -35,10 +37,11 @@ def gone_with_machines(
     alive: frozenset[str] | None,
     ways_out: frozenset[StandingKind] | None,
 ) -> dict[StandingKind, datetime]:
-    """Since when nothing is there that goes with its machine: root disks, and addresses that AWS gave with them.
+    """The kinds of things that are gone because all machines are, and since when; empty while a machine lives.
 
-    `ways_out`: of elastic IPs and the NAT gateway, those that AWS still has; None: it was not asked. What ends a
-    cluster ends them some minutes after the last machine.
+    These are root disks, addresses that AWS gave with the machines, and of elastic IPs and the NAT gateway whatever is
+    not in `ways_out`: those that AWS still has; None: it was not asked. What ends a cluster ends these two some minutes
+    after the last machine.
     """
     ends = [row.ended_at for row in machines]
     if alive != frozenset() or not ends or None in ends:
@@ -81,7 +84,7 @@ def _row(standing: Standing, *, deadline: datetime, now: datetime) -> CostRow:
 
 
 def _assumed(inventory: Inventory) -> tuple[Standing, ...]:
-    """Without a ledger of it: today's rates from the start of the run."""
+    """What is assumed if no ledger has it: the rates that the last `up` named, from the start of the run."""
     if inventory.prices_dated is None:  # written by a clusterctl that knew only the sum
         return ()
     began = datetime.fromisoformat(inventory.started_at)

@@ -38,13 +38,13 @@ class CostView:
     is_reserved: bool | None = None
     """Whether AWS holds places for machines; None: not known."""
     reserved_trouble: str | None = None
-    """Why not."""
+    """Why it is not known."""
     over: Mapping[StandingKind, datetime] = field(default_factory=dict)
-    """Since when something beside machines is gone."""
+    """The kinds of things beside machines that are gone, and since when."""
     ways_out: frozenset[StandingKind] | None = None
-    """Of elastic IPs and the NAT gateway, those that AWS still has; None: machines live, or it did not say."""
+    """Which of elastic IPs and the NAT gateway AWS still has; None: machines live, or it did not say."""
     spot_prices: tuple[SpotPriceChange, ...] | None = None
-    """Of machines like the cluster's in its zone, since its first one; None: not asked, or not known."""
+    """The prices of machines like the cluster's, in its zone, since its first one; None: not asked, or not known."""
     spot_trouble: str | None = None
     """Why they are not known."""
 
@@ -64,7 +64,7 @@ class CostView:
 
     @property
     def machines_at_spot_usd(self) -> float | None:
-        """What the machines cost by those prices; None: not known."""
+        """What the machines have cost by `spot_prices`; None: not known."""
         if self.spot_prices is None:
             return None
         return machines_at_spot_usd(

@@ -263,7 +263,7 @@ class RemoteFunction(Generic[P, R]):
         raise UsageError("map() is not built yet: call spawn() for each input", hint=HINT)
 
     def with_mounts(self, mounts: Mapping[str, str]) -> RemoteFunction[P, R]:
-        """The same function, on a cluster that mounts these buckets as well: path → `s3://bucket/prefix`.
+        """This function, on a cluster that mounts these buckets as well: path → `s3://bucket/prefix`.
 
         Raises UsageError.
         """

@@ -110,7 +110,7 @@ def link_problem(link: str, row: InstanceType) -> str | None:
 
 
 def by_arguments(error: ConfigError) -> ConfigError:
-    """The same error with each problem named by the argument it comes from: no person has written this cluster.yaml."""
+    """The error with each problem named by the argument it comes from: no person has written this cluster.yaml."""
     problems = [f"  {_argument(problem)}" for problem in error.problems] or [f"  {error.message}"]
     found = f"{count(len(problems), 'problem')}, nothing was started"
     return ConfigError(found, problems=problems, hint="docs/python.md")

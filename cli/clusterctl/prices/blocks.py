@@ -25,7 +25,7 @@ RIGHT = {"hours", "in all", "$/h", "$/gpu h"}
 def block_request(
     catalog: Catalog, wanted: str, *, nodes: int, hours: int, starts_from: datetime | None
 ) -> BlockRequest:
-    """What AWS can be asked for. Raises UsageError, NothingMatched."""
+    """The request that AWS can be asked. Raises UsageError, NothingMatched."""
     if nodes > MOST_INSTANCES:
         raise UsageError(f"--nodes {nodes}: AWS sells blocks of at most {MOST_INSTANCES} machines")
     problem = hours_problem(hours)
@@ -66,7 +66,7 @@ def blocks_json(found: Sequence[BlockOffering]) -> list[dict[str, object]]:
 
 
 def _types(catalog: Catalog, wanted: str) -> tuple[str, ...]:
-    """The type with this name, or the types with these GPUs, of those that are sold so."""
+    """The type with this name, or the types with these GPUs, without those of which AWS sells no capacity blocks."""
     named = catalog.instance_type(wanted)
     rows = [named] if named is not None else _with_gpus(catalog, wanted)
     if not rows:

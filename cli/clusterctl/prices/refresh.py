@@ -18,7 +18,10 @@ from clusterctl.text.quantities import count
 
 
 def refresh_prices(catalog: Catalog, words: Sequence[str], *, region: str | None, file: Path, now: datetime) -> str:
-    """The sentence about what was found. Raises UsageError without a region, CloudError when AWS does not answer."""
+    """Asks for prices and keeps them; returns the sentence about what was found.
+
+    Raises UsageError without a region, CloudError when AWS does not answer or names no price.
+    """
     if region is None:
         raise UsageError(
             "prices refresh asks about one region: say which", hint="clusterctl prices refresh --region us-west-2"
@@ -37,12 +40,12 @@ def refresh_prices(catalog: Catalog, words: Sequence[str], *, region: str | None
 
 
 def keep_prices(file: Path, found: Iterable[FreshPrice]) -> None:
-    """Adds them to this computer's file, from which `plan`, `up` and `cost` take them. Raises ConfigError, OSError."""
+    """Adds prices to this computer's file, which `plan`, `up` and `cost` read. Raises ConfigError, OSError."""
     write_private(file, fresh_prices_text(merged(read_fresh_prices(file), found)))
 
 
 def told(asked: Sequence[str], found: Sequence[str], *, region: str, file: Path) -> str:
-    """`38 of 40 prices of us-west-2 asked and kept in …`, and the types that keep an older one."""
+    """`38 of 40 prices of us-west-2 are today's, kept in …`, and the types that keep an older one."""
     missing = [name for name in asked if name not in found]
     rest = f"; AWS names none for {', '.join(missing)}: what was known of them stays" if missing else ""
     return f"{len(found)} of {count(len(asked), 'price')} of {region} are today's, kept in {file}{rest}"

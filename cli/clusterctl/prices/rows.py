@@ -56,7 +56,7 @@ def matching_types(catalog: Catalog, words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _with_gpu(catalog: Catalog, word: str) -> list[str]:
-    """The types with this GPU, in whatever number; none for a word that can be no GPU's."""
+    """The types with this GPU, in whatever number; none for a word that cannot name a GPU."""
     try:
         return [row.name for row in catalog.with_gpu(word)]
     except GpuSpecUnreadable:
@@ -72,7 +72,7 @@ def check_region(catalog: Catalog, region: str | None) -> None:
 
 
 def age_days(dated: str, today: date) -> int:
-    """Days since an ISO date; of a month (`2026-01`) since its first, which errs on the old side."""
+    """Days since an ISO date; for a month (`2026-01`), since its first day, which errs on the old side."""
     return (today - date.fromisoformat(dated if len(dated) > len("2026-01") else f"{dated}-01")).days
 
 

@@ -49,5 +49,5 @@ def _cells(row: PriceRow, *, with_spot: bool) -> list[str]:
 
 
 def _price(amount: float | None) -> str:
-    """Small machines cost less than a cent."""
+    """A price with two decimals; below a dollar with four, since small machines cost less than a cent."""
     return UNKNOWN if amount is None else f"${amount:.4f}" if amount < 1 else f"${amount:.2f}"

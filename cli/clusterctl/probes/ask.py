@@ -62,7 +62,7 @@ def _answer(node: InventoryNode, result: NodeResult, ended_at_s: float, probes: 
 BEGIN, END = "@@probe", "@@end"
 TIMED_OUT = "124"  # coreutils timeout(1)
 MOST_ROWS = 20_000
-"""In one reading: counters of 32 EFA devices are some hundreds."""
+"""The most rows of one reading: counters of 32 EFA devices are some hundreds."""
 KILL_AFTER_S = 2
 
 _FUNCTION = f"""probe() {{
@@ -75,7 +75,9 @@ _SECTION = re.compile(rf"^{BEGIN} (\S+)\n(.*?)(?:^{END} (\d+)$|(?=^{BEGIN} )|\Z)
 
 
 def probe_script(probes: Sequence[Probe[Any]]) -> str:
-    """One line for any login shell: each probe in turn, with its own end, so that one that hangs costs only itself."""
+    """One line for any login shell: each probe in turn, with its own time limit, so that one that hangs costs only
+    itself.
+    """
     calls = [f"probe {probe.name} {probe.limit_s} {shlex.quote(probe.command)}" for probe in probes]
     return "exec sh -c " + shlex.quote(_FUNCTION + "\n".join(calls) + "\n")
 
@@ -98,7 +100,7 @@ def _reading(probe: Probe[Any], section: tuple[str, str | None] | None) -> Any:
     except ProbeUnreadable as e:
         return ProbeTrouble(message=str(e) or f"unreadable: {first_words(text)}")
     except (ValueError, ArithmeticError, LookupError, TypeError, RecursionError) as e:
-        # The boundary: a parser that the output of a broken or hostile node breaks costs that node this probe.
+        # The boundary: if the output of a broken or hostile node breaks a parser, only this reading of it is lost.
         return ProbeTrouble(message=f"unreadable ({first_words(str(e))}): {first_words(text)}")
     return reading
 
@@ -109,7 +111,7 @@ def refuse_unbounded(reading: object) -> None:
         if len(reading) > MOST_TEXT:
             raise ProbeUnreadable(f"a text of {len(reading)} characters")
     elif isinstance(reading, int | float):
-        if not abs(reading) <= LARGEST_NUMBER:  # NaN is not, either
+        if not abs(reading) <= LARGEST_NUMBER:  # refuses NaN, too
             raise ProbeUnreadable("a number out of bounds")
     elif dataclasses.is_dataclass(reading):
         for field in dataclasses.fields(reading):

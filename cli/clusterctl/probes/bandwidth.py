@@ -40,7 +40,7 @@ LEAST_OF_RATE = 0.9
 """Less than Azure's node health checks want of their own machines, 380 of 400 Gb/s (azurehpc-health-checks,
 nd96isr_h100_v5: check_ib_bw_gdr 380)."""
 MOST_ROWS = 60
-"""Of the table; if there are more links, only the slow and the failed ones are shown."""
+"""The most rows of the table; if there are more links, only the slow and the failed ones are shown."""
 HEADER = ("from", "to", "link", "Gb/s", "median", "rate", "")
 AROUND_S = 15.0
 """What a round may take beside its measurements: Python's start, and the connection between the two nodes."""
@@ -153,7 +153,7 @@ class Bandwidth:
             deadlines=self.deadlines,
             timeout_s=limit_s,
             stdin=stdin,
-            fan_out=max(1, len(nodes)),  # none may wait for another's end: both of a pair run at the same time
+            fan_out=max(1, len(nodes)),  # no node may wait until another is done: both of a pair run at the same time
         )
 
 
@@ -222,7 +222,7 @@ def sweep(cluster: str, slot: int) -> str:
 
 
 def suspects(judged: Sequence[JudgedLink]) -> tuple[int, ...]:
-    """The slot that is in every pair with a bad link, and in no other pair; none if there is no such slot."""
+    """The slots that are in every pair with a bad link, and in no other pair; empty if only one pair is bad."""
     bad = {each.measured.pair for each in judged if each.verdict != "ok"}
     pairs = {each.measured.pair for each in judged}
     slots = sorted({slot for pair in bad for slot in (pair.sender, pair.receiver)})

@@ -1,4 +1,4 @@
-"""A check before a training: what most often keeps nodes from starting one, looked at without torch and at once."""
+"""A check before a training: it looks at what most often keeps nodes from starting one, without torch, all at once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from clusterctl.text.node_set import fold_numbers
 from clusterctl.text.quantities import count
 
 IDLE_GPU_MIB = 512.0
-"""Of a GPU's memory: what a driver and an idle node's services take stays below."""
+"""From here on, a GPU's memory counts as in use: the driver and an idle node's services take less."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class CheckedNode:
 
     @property
     def is_wrong(self) -> bool:
-        """It was not reached, or has a fault."""
+        """Whether the node was not reached, or has a fault."""
         return self.answer.failure is not None or any(finding.level == "fault" for finding in self.findings)
 
 
@@ -90,7 +90,7 @@ class Check:
             deadlines=Deadlines.within(self.connect_timeout_s),
             timeout_s=float(sum(probe.limit_s for probe in probes)),
             on_result=note_end,
-            fan_out=len(self.nodes),  # none may wait for another's end: they try to reach each other
+            fan_out=len(self.nodes),  # no node may wait until another is done: they try to reach each other
         )
         answers: list[NodeAnswer] = []
         networks: dict[int, NetworkReading | ProbeTrouble] = {}
@@ -146,7 +146,7 @@ def unchecked_network(trouble: ProbeTrouble | None) -> Finding:
 
 
 def memory_findings(readings: Readings) -> list[Finding]:
-    """GPUs whose memory somebody has: another training, or what one has left."""
+    """Remarks about GPUs whose memory is in use: by another training, or by what one has left behind."""
     return [
         Finding(level="remark", kind="memory in use", detail=f"{gpu.memory_used_mib:.0f} MiB", gpu=gpu.index)
         for gpu in (() if readings.gpu is None else readings.gpu.gpus)

@@ -20,7 +20,7 @@ class ClockReading:
 
 
 def parse_clock(text: str) -> ClockReading:
-    """`date` and `chronyc tracking`. Raises ProbeUnreadable."""
+    """Reads what `date` and `chronyc tracking` print. Raises ProbeUnreadable."""
     shown = re.search(r"^now (\d+\.\d+)$", text, re.MULTILINE)
     if shown is None:
         raise ProbeUnreadable(f"clock: {first_words(text)}")

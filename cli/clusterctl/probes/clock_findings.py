@@ -1,4 +1,4 @@
-"""Clocks that are off, as far as the way to a node lets one say. Pure."""
+"""Clocks that are off, as exactly as the time that a node takes to answer allows. Pure."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ MOST_SERVICE_OFF_S = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class Offset:
-    """A clock's distance from this computer's lies between these."""
+    """The bounds of how far a node's clock is ahead of this computer's; negative: behind it."""
 
     least_s: float
     most_s: float
 
     @property
     def certain_s(self) -> float:
-        """What it is off at least; 0 when it may be right."""
+        """How far the clock is off at least; 0 when it may be right."""
         return self.least_s if self.least_s > 0 else min(0.0, self.most_s)
 
 
 def offset_of(answer: NodeAnswer) -> Offset | None:
-    """The node read its clock after it was asked and before it answered; None without a reading."""
+    """The bounds for a node's clock, read after the node was asked and before it answered; None without a reading."""
     clock = answer.readings.clock
     if clock is None:
         return None
@@ -35,13 +35,15 @@ def offset_of(answer: NodeAnswer) -> Offset | None:
 
 
 def own_offset_s(answers: Sequence[NodeAnswer]) -> float:
-    """What this computer's clock is off: what most nodes agree on. 0 for a single node, which proves nothing."""
+    """How far the nodes' clocks are ahead of this computer's, by their median; 0 for a single node, which proves
+    nothing.
+    """
     certain = [offset.certain_s for offset in map(offset_of, answers) if offset is not None]
     return median(certain) if len(certain) > 1 else 0.0
 
 
 def clock_findings(answer: NodeAnswer, *, own_s: float) -> list[Finding]:
-    """All of a node's, measured against the cluster's clocks."""
+    """All findings about a node's clock; `own_s`: how far most nodes' clocks are ahead of this computer's."""
     clock, offset = answer.readings.clock, offset_of(answer)
     if clock is None or offset is None:
         return []

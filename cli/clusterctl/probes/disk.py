@@ -20,7 +20,7 @@ class FileSystem:
 
 
 def parse_df(text: str) -> tuple[FileSystem, ...]:
-    """`df -P -k`'s rows, each device once. Raises ProbeUnreadable when there is none."""
+    """The rows of `df -P -k`, each device once. Raises ProbeUnreadable if there are none."""
     rows: dict[str, FileSystem] = {}
     for line in text.splitlines():
         words = line.split(None, 5)

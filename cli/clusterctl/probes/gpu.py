@@ -12,10 +12,10 @@ from clusterctl.probes.probe import Probe, ProbeUnreadable, first_words
 NO_PROGRAM = "@@no-nvidia-smi"
 ONE_GPU = "@@gpu"
 SIMULATED = "SIMULATED"
-"""Stands in everything that a rehearsed node's nvidia-smi prints."""
+"""This word is in everything that a rehearsed node's nvidia-smi prints."""
 
-# Where the whole query ends at the first GPU that does not answer, each is asked alone. The list of supported clocks is
-# nine tenths of the output (r555 on an L4: 45 of 51 KB, 2024-07) and nobody reads it.
+# If the query about all GPUs fails because one does not answer, each GPU is asked alone. The list of supported clocks
+# is nine tenths of the output (r555 on an L4: 45 of 51 KB, 2024-07) and nobody reads it.
 COMMAND = f"""
 command -v nvidia-smi >/dev/null || {{ echo {NO_PROGRAM}; exit 0; }}
 trim() {{ sed '/<supported_clocks>/,/<\\/supported_clocks>/d'; }}

@@ -15,7 +15,7 @@ from clusterctl.text.quantities import count
 
 FEWEST_FOR_A_MEDIAN = 3
 HOT_C = 85.0
-"""Below where data center GPUs slow themselves down (H100: 87 °C, A100: 92 °C by nvidia-smi -q)."""
+"""Somewhat below where data center GPUs slow themselves down (H100: 87 °C, A100: 92 °C by nvidia-smi -q)."""
 HOTTER_THAN_MEDIAN_C = 12.0
 LIKE_LOAD_PERCENT = 20.0
 """Temperatures are compared between GPUs whose utilization is no further apart: work makes each of them hotter."""
@@ -28,7 +28,7 @@ FABRIC_ANSWERED, FABRIC_TOOK_IT, FABRIC_WELL = "Completed", "Success", "Healthy"
 
 @dataclass(frozen=True, kw_only=True)
 class Medians:
-    """Over all GPUs of the cluster that answered; None with too few of them."""
+    """The medians over all GPUs of the cluster that answered; None with too few of them."""
 
     utilization_percent: float | None
     temperature_c: float | None
@@ -52,18 +52,19 @@ class Usual:
 
     medians: Medians
     temperature_c_at: Mapping[float | None, float | None]
-    """By utilization in percent: the median of the GPUs at like load; of all for a GPU that does not tell its own."""
+    """Utilization in percent → the median temperature of the GPUs at a similar load; the key None, for a GPU that does
+    not tell its utilization, has the median of all."""
 
 
 def usual_of(gpus: Sequence[Gpu]) -> Usual:
-    """The usual values of these GPUs, which are those of the cluster that answered."""
+    """The usual values of the GPUs that are given: all those of the cluster that answered."""
     loads = dict.fromkeys(gpu.utilization_percent for gpu in gpus)
     at = {load: _median(gpu.temperature_c for gpu in gpus if _is_like(gpu, load)) for load in loads}
     return Usual(medians=medians(gpus), temperature_c_at=at)
 
 
 def gpu_findings(readings: Readings, *, cluster: str, slot: int, expected: int, usual: Usual) -> list[Finding]:
-    """All of a node's; `expected` is how many GPUs its instance type has."""
+    """All findings about a node's GPUs; `expected`: how many GPUs its instance type has."""
     reading = readings.gpu
     if reading is None:
         return []

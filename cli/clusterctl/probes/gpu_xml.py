@@ -71,7 +71,8 @@ class Gpu:
     fabric_state: str | None = None
     """NVSwitch fabric: `Completed` when the GPU has been taken in, or refused; None without one."""
     fabric_status: str | None = None
-    """Which of both: `Success`, or an error. It means nothing before (nvmlGpuFabricInfo_t in nvml.h, 2026-11)."""
+    """Whether it was taken in: `Success`, or an error. It means nothing until `fabric_state` is `Completed`
+    (nvmlGpuFabricInfo_t in nvml.h, 2026-11)."""
     fabric_health: str | None = None
     """`Healthy`, or what the fabric has become since (by r580, where the fabric tells)."""
     mig_devices: int | None = None
@@ -88,13 +89,13 @@ def gpu_blocks(text: str) -> list[Element]:
 
 
 def text_of(text: str, tag: str) -> str | None:
-    """What stands in the first such element."""
+    """The text of the first element with this tag; None if there is none, or it says that it is not known."""
     match = re.search(rf"<{tag}>([^<]*)</{tag}>", text)
     return None if match is None else _known(match[1])
 
 
 def is_lost(gpu: Element) -> bool:
-    """A GPU that does not answer any more, with what the driver still knows of it."""
+    """Whether this is a GPU that does not answer any more; the element then has what the driver still knows of it."""
     return any((element.text or "").strip() in _LOST for element in gpu.iter())
 
 
@@ -167,7 +168,7 @@ def _first(gpu: Element, *paths: str) -> float | None:
 
 
 def _memory(gpu: Element) -> tuple[float | None, float | None]:
-    """Memory used and in all; with MIG it is the devices that tell what is used, where the GPU does not."""
+    """Memory used and in all, in MiB; with MIG, if the GPU does not tell what is used, its MIG devices do."""
     used, total = _number(gpu, "fb_memory_usage/used"), _number(gpu, "fb_memory_usage/total")
     parts = [_number(device, "fb_memory_usage/used") for device in gpu.findall("mig_devices/mig_device")]
     if used is None and parts:
@@ -183,7 +184,7 @@ def _is_active(gpu: Element, reason: str) -> bool:
 
 
 def _slowdowns(gpu: Element) -> tuple[str, ...]:
-    """Each once; the general hardware slowdown only when nothing says what it is."""
+    """The active slowdowns, each once; the general `hardware slowdown` only if no other says what it is."""
     active = [reason for reason in SLOWDOWNS if _is_active(gpu, reason)]
     if len(active) > 1 and "hw_slowdown" in active:
         active.remove("hw_slowdown")
@@ -191,7 +192,7 @@ def _slowdowns(gpu: Element) -> tuple[str, ...]:
 
 
 def _ecc(gpu: Element, kind: str, older: str) -> int | None:
-    """The sum of the volatile counters of this kind; `older`: Volta's and earlier."""
+    """The sum of the volatile counters of this kind; `older`: the path of the counter that Volta and earlier have."""
     volatile = gpu.find("ecc_errors/volatile")
     if volatile is None:
         return None

@@ -42,7 +42,7 @@ class InfinibandPort:
     lid: int
     """Its address in the subnet; 0: none was given."""
     sm_lid: int
-    """The subnet manager's."""
+    """The subnet manager's LID."""
     partitions: tuple[str, ...]
     """P_Keys, sorted; `0xffff` is the default partition."""
     near_gpus: tuple[int, ...]
@@ -57,7 +57,7 @@ class InfinibandReading:
     has_peermem: bool
     """The module nvidia_peermem is loaded: adapters read and write the memory of GPUs."""
     gpus: int
-    """Bound to NVIDIA's driver."""
+    """How many GPUs are bound to NVIDIA's driver."""
 
     @property
     def active(self) -> int:
@@ -81,7 +81,7 @@ def parse_infiniband(text: str) -> InfinibandReading:
 
 
 def near(device: str, gpus: Sequence[str]) -> tuple[int, ...]:
-    """Which of the GPUs' sysfs paths share the longest way with the device's, over one bridge at least."""
+    """The indexes of the GPUs whose sysfs paths share the most bridges with the device's; empty if none shares any."""
     shared = [_shared_bridges(device, gpu) for gpu in gpus]
     most = max(shared, default=0)
     return tuple(index for index, number in enumerate(shared) if number == most and most > 0)

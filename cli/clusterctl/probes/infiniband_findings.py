@@ -28,7 +28,7 @@ class UsualInfiniband:
 
 
 def usual_infiniband(readings: Sequence[Readings]) -> UsualInfiniband:
-    """By the readings of all nodes; where as many have one as the other, the greater."""
+    """What most nodes have, by the readings of all; the greater value wins a tie."""
     found = [each.infiniband for each in readings if each.infiniband is not None]
     rates = [port.rate_gbps for each in found for port in each.ports if port.state == "ACTIVE"]
     return UsualInfiniband(

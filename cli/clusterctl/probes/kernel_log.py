@@ -10,7 +10,7 @@ from clusterctl.probes.probe import Probe
 
 UNREADABLE = "@@unreadable"
 
-# A journal first, since the ring of dmesg forgets; -n never asks for a password.
+# The journal first, since dmesg's ring buffer forgets; sudo -n never asks for a password.
 COMMAND = f"""
 root=; sudo -n true 2>/dev/null && root='sudo -n'
 {{ $root journalctl -k -b -q --no-pager -o short-unix || $root dmesg || echo {UNREADABLE}; }} 2>/dev/null |
@@ -19,8 +19,8 @@ true
 """
 
 _XID = re.compile(r"\b(S?Xid) \((?:PCI:)?([^)]*)\): (\d+)(?:, (.*))?")
-# Where a GPU is gone before the driver has it there is no number, and the sentence may have three lines (nv.c of
-# NVIDIA's open kernel modules; r570 in NVIDIA/NVSentinel issue 155; checked 2026-11-22).
+# If a GPU is gone before the driver has set it up, there is no Xid number, and the message may have three lines (nv.c
+# of NVIDIA's open kernel modules; r570 in NVIDIA/NVSentinel issue 155; checked 2026-11-22).
 _ADDRESSED = re.compile(r"NVRM: The NVIDIA GPU ([0-9a-fA-F:.]+)")
 _OFF_THE_BUS = "fallen off the bus and is not responding"
 _OFF_THE_BUS_XID = 79
@@ -36,7 +36,7 @@ class XidEvent:
     bus_id: str | None
     count: int
     message: str
-    """The last one's text."""
+    """The text of the last one."""
     is_switch: bool = False
 
     @property
@@ -48,7 +48,7 @@ class XidEvent:
 
 @dataclass(frozen=True, kw_only=True)
 class KernelReading:
-    """Since boot."""
+    """What the kernel has logged since the node booted."""
 
     xids: tuple[XidEvent, ...] = ()
     killed: tuple[str, ...] = ()

@@ -21,7 +21,7 @@ class LoadReading:
 
 
 def parse_load(text: str) -> LoadReading:
-    """/proc/loadavg, the count of processors, and two lines of /proc/meminfo. Raises ProbeUnreadable."""
+    """Reads /proc/loadavg, the count of processors, and two lines of /proc/meminfo. Raises ProbeUnreadable."""
     load = re.search(r"^(\d+\.\d+) \d+\.\d+ \d+\.\d+ ", text, re.MULTILINE)
     cpus = re.search(r"^(\d+)$", text, re.MULTILINE)
     total = re.search(r"^MemTotal:\s+(\d+) kB", text, re.MULTILINE)

@@ -18,7 +18,8 @@ from clusterctl.text.node_set import fold_numbers
 
 NAME = "network"
 PORTS = (28500, 29400, 29500, 45000)
-"""Of jobs (28000 to 28999), torchrun's c10d and static rendezvous, and one of those that NCCL and gloo choose from."""
+"""One of the ports of jobs (28000 to 28999), those of torchrun's c10d and static rendezvous, and one of those that NCCL
+and gloo choose from."""
 MOST_NODES = 1024
 MOST_BYTES = 4 * 1024 * 1024
 MOST_ROWS = MOST_NODES * len(PORTS)
@@ -28,7 +29,7 @@ AFTER_S = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Unreached:
-    """A port of another node."""
+    """A port of another node that was not reached."""
 
     slot: int
     port: int
@@ -45,7 +46,7 @@ class NetworkReading:
     busy: tuple[int, ...]
     """Ports of its own that another program has."""
     names: tuple[tuple[str, str], ...]
-    """Nodes' names that do not mean their address there, and what they mean."""
+    """Names of nodes that do not resolve to the node's address there, and what they resolve to."""
     are_names_known: bool
     unreached: tuple[Unreached, ...]
 

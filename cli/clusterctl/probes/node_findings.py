@@ -18,7 +18,7 @@ LITTLE_MEMORY_SHARE = 0.05
 
 
 def node_findings(readings: Readings, *, cluster: str, slot: int, efa_devices: int) -> list[Finding]:
-    """All of a node's; `efa_devices` is how many the cluster's nodes have."""
+    """All findings about a node beside its GPUs' own numbers; `efa_devices`: how many most nodes have."""
     return [
         *_spot(readings),
         *_from_kernel(readings, cluster, slot),
@@ -53,7 +53,7 @@ def _from_kernel(readings: Readings, cluster: str, slot: int) -> Iterator[Findin
 
 
 def _xid(xid: XidEvent, readings: Readings, cluster: str, slot: int) -> Finding | None:
-    """None for a lost GPU's: that finding names its Xid."""
+    """The finding about an Xid; None for Xid 79 of a lost GPU, whose own finding names it."""
     if xid.is_switch:
         return Finding(level="fault", kind=f"NVSwitch SXid {xid.code}", detail=xid.message or None)
     gpu = _gpu_at(xid.bus_id, readings)

@@ -16,9 +16,11 @@ from clusterctl.probes.infiniband import InfinibandPort
 from clusterctl.probes.probe import Probe, ProbeUnreadable, first_words
 
 PACKAGE = "perftest"
-"""On Debian and Ubuntu as on Red Hat's systems (linux-rdma/perftest: debian/control, perftest.spec; 2026-11-26)."""
+"""It has this name on Debian and Ubuntu, and on Red Hat's systems (linux-rdma/perftest: debian/control, perftest.spec;
+2026-11-26)."""
 CONTROL_PORT = 18514
-"""The links' own follow: 18515 is perftest's usual one (perftest(1), --port)."""
+"""The port over which the two nodes of a pair talk. The links' own ports follow it: 18515 is perftest's usual one
+(perftest(1), --port)."""
 MOST_LINKS = 64
 _HEAD = re.compile(r"\s*#bytes\s+#iterations\s+BW peak\[Gb/sec\]\s+BW average\[Gb/sec\]", re.ASCII)
 _ROW = re.compile(r"\s*\d+\s+\d+\s+\d+\.\d+\s+(\d+\.\d+)\s+\d+\.\d+(?:\s|$)", re.ASCII)
@@ -60,10 +62,10 @@ class PairAnswer:
 
 
 def rounds_of(slots: Sequence[int]) -> tuple[tuple[Pair, ...], ...]:
-    """Every two of the slots once, in as few rounds as possible, and no slot twice in a round.
+    """Pairs of slots, every two once, in as few rounds as possible; no slot is twice in a round.
 
-    The circle method for tournaments: one stays, all others move on by a place each round. Each slot is the sender in
-    half of its pairs, or in one more or less.
+    This is the circle method for tournaments: one slot stays, all others move on by a place each round. Each slot is
+    the sender in half of its pairs, give or take one.
     """
     places: list[int | None] = [*range(len(slots)), *([None] if len(slots) % 2 else [])]
     half = len(places) // 2
@@ -84,7 +86,9 @@ def _pair(slots: Sequence[int], first: int, second: int) -> Pair:
 
 
 def links_between(sender: Sequence[InfinibandPort], receiver: Sequence[InfinibandPort]) -> tuple[Link, ...]:
-    """Ports of one name, as a rail's switch may have no link to another rail's; if no names are the same, by place."""
+    """The links between ports of the same name, since a rail's switch may have no link to another rail's; if no names
+    match, between ports in the same place.
+    """
     names = {port.name: port for port in receiver}
     both = [(port, names[port.name]) for port in sender if port.name in names]
     return tuple(
@@ -101,7 +105,7 @@ def data_rate_gbps(port: InfinibandPort) -> float:
 def round_request(
     pairs: Sequence[Pair], links: Mapping[Pair, Sequence[Link]], nodes: Mapping[int, InventoryNode], *, limit_s: float
 ) -> bytes:
-    """What `on_node/measure_infiniband` is given."""
+    """What `on_node/measure_infiniband` reads from its stdin."""
     rows = [
         {
             "from": pair.sender,

@@ -10,7 +10,7 @@ Reading = TypeVar("Reading")
 
 
 class ProbeUnreadable(Exception):
-    """The command printed something else than the parser knows; the message shows it."""
+    """The command printed something that the parser does not know; the message shows it."""
 
 
 @dataclass(frozen=True, kw_only=True)

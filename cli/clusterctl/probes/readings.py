@@ -52,7 +52,7 @@ class NodeAnswer:
 
 
 def readings_of(by_probe: Mapping[str, Any]) -> Readings:
-    """Readings and troubles apart."""
+    """What each probe gave, its reading in the field of its name, its ProbeTrouble in `troubles`."""
     known = {each.name for each in fields(Readings)}
     good = {name: value for name, value in by_probe.items() if not isinstance(value, ProbeTrouble) and name in known}
     return Readings(

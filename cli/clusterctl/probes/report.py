@@ -26,7 +26,7 @@ class NodeReport:
 
     @property
     def is_wrong(self) -> bool:
-        """It was not reached, or has a fault."""
+        """Whether the node was not reached, or has a fault."""
         return self.answer.failure is not None or any(finding.level == "fault" for finding in self.findings)
 
 
@@ -40,11 +40,11 @@ class SweepReport:
     versions: Mapping[str, str]
     """What most nodes have."""
     own_offset_s: float
-    """What this computer's clock is off, by what the nodes agree on."""
+    """How far the nodes' clocks are ahead of this computer's, by their median."""
 
     @property
     def wrong(self) -> tuple[NodeReport, ...]:
-        """The nodes with a fault."""
+        """The nodes that have a fault, or were not reached."""
         return tuple(node for node in self.nodes if node.is_wrong)
 
 

@@ -11,7 +11,7 @@ from clusterctl.probes.probe import Probe, ProbeUnreadable
 
 @dataclass(frozen=True, kw_only=True)
 class SpotReading:
-    """None for both where AWS told the node nothing, as it does a machine that is not spot."""
+    """AWS's notice to a spot machine; both fields are None if there is none, as on a machine that is not spot."""
 
     notice: str | None
     """`interruption`, or `rebalance` where AWS only recommends to leave the machine."""

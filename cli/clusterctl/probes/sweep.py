@@ -39,7 +39,7 @@ class Sweep:
     nodes: tuple[InventoryNode, ...]
     probes: tuple[Probe[Any], ...]
     is_chosen: bool
-    """The person named the probes."""
+    """Whether the person named the probes."""
     keys: LoginKeys
     connect_timeout_s: float
     timeout_s: float
@@ -95,7 +95,10 @@ PROBES: dict[str, Probe[Any]] = {
 
 
 def chosen_probes(names: Sequence[str]) -> tuple[Probe[Any], ...]:
-    """The probes called so, all without names, in their own order. Raises UsageError naming the nearest one."""
+    """The probes with these names, or all if there are none, in the order of PROBES.
+
+    Raises UsageError that names the nearest probe.
+    """
     wanted = [word for name in names for word in name.split(",") if word]
     for word in wanted:
         if word not in PROBES:

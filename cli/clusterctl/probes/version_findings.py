@@ -45,7 +45,7 @@ def usual_versions(readings: Sequence[Readings]) -> Mapping[str, str]:
 
 
 def version_findings(readings: Readings, usual: Mapping[str, str]) -> list[Finding]:
-    """What this node has otherwise than most."""
+    """Versions in which this node differs from most, and a driver that was upgraded but not loaded."""
     found = []
     for thing in VERSIONED:
         own, others = thing.of(readings), usual.get(thing.name)

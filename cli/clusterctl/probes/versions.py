@@ -22,13 +22,15 @@ true
 
 @dataclass(frozen=True, kw_only=True)
 class VersionsReading:
-    """None: not installed where it usually is (a container or a virtual environment may have its own)."""
+    """The versions on a node; None: not installed in its usual place (a container or a virtual environment may have its
+    own).
+    """
 
     kernel: str
     module: str | None
-    """The loaded NVIDIA kernel module, which a half-done driver upgrade leaves behind the library."""
+    """The loaded NVIDIA kernel module; after a half-done driver upgrade it is older than the library."""
     cuda: str | None
-    """Without a version.json, as in NVIDIA's own images, what the folder is called: `13.0`."""
+    """From version.json; without one, as in NVIDIA's own images, from the folder's name: `13.0`."""
     nccl: str | None
     efa_installer: str | None
 

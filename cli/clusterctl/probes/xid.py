@@ -16,7 +16,7 @@ error hit; `none`: only to know."""
 
 @dataclass(frozen=True, kw_only=True)
 class XidKind:
-    """One number's meaning; the name is None where NVIDIA's own line must do."""
+    """One number's meaning; the name is None where the driver's own message must do."""
 
     name: str | None
     remedy: Remedy
@@ -51,5 +51,5 @@ UNKNOWN = XidKind(name=None, remedy="none")
 
 
 def xid_kind(code: int) -> XidKind:
-    """The number's meaning; one that is not known is only told."""
+    """The number's meaning; without a name and a remedy if it is not known."""
     return XIDS.get(code, UNKNOWN)

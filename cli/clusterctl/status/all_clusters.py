@@ -16,7 +16,7 @@ from clusterctl.text.quantities import clock, duration, usd
 from clusterctl.text.table import render_table
 
 AT_A_TIME = 4
-"""Clusters: each asks AWS and all its nodes at once."""
+"""How many clusters are asked about at once: each look asks AWS and all of the cluster's nodes."""
 _HEADER = ("cluster", "state", "nodes", "$/h", "deadline")
 
 
@@ -30,7 +30,7 @@ class ClusterSeen:
 
     @property
     def is_ready(self) -> bool:
-        """Every node that it should have is ready."""
+        """Whether every node that it should have is ready."""
         return self.seen is not None and self.seen.ready == len(self.seen.nodes)
 
 
@@ -56,7 +56,7 @@ def all_text(rows: Sequence[ClusterSeen]) -> str:
 
 
 def all_json(rows: Sequence[ClusterSeen]) -> dict[str, object]:
-    """Each cluster as `status --json --cluster` has it; of one that could not be read its name and the trouble."""
+    """Each cluster as `status --json --cluster` has it; for one that could not be read, its name and the trouble."""
     return {
         "clusters": [
             {"cluster": row.cluster, "trouble": row.trouble} if row.seen is None else status_json(row.seen)

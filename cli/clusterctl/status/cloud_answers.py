@@ -1,4 +1,4 @@
-"""What AWS, or the rehearsed region, says of a cluster; where it is silent, or refuses, why that is not known."""
+"""What AWS, or the rehearsed region, says of a cluster; or why that is not known, if it is silent or refuses."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Asked(Generic[T]):
         threading.Thread(target=self._work, daemon=True, name="ask AWS").start()
 
     def answer(self) -> tuple[T | None, str | None]:
-        """The answer, or None and why; waits no longer than its time since it was asked."""
+        """The answer, or None and why; waits until `timeout_s` after the question was asked at most."""
         with self._reading:
             if self._known is None:
                 try:
@@ -90,7 +90,7 @@ def asked_early_end(
     is_gone = instances is not None and not any(row.is_alive for row in instances)
     if not is_gone or not inventory.nodes:
         return None
-    # An end of machines before these is not theirs.
+    # An end that was begun before these machines started is not theirs.
     starts = [row.launched_at for row in instances or () if row.launched_at is not None]
     starts += [span.started_at for span in ledger.spans] if ledger is not None else []
     after = max([datetime.fromisoformat(inventory.started_at), *starts])
@@ -107,7 +107,7 @@ def asked_early_end(
 def asked_ways_out(
     inventory: Inventory, instances: Instances | None, *, home: Home, environ: Mapping[str, str]
 ) -> frozenset[StandingKind] | None:
-    """Of elastic IPs and the NAT gateway, those that AWS still has; None where machines live, or it does not say."""
+    """Which of elastic IPs and the NAT gateway AWS still has; None where machines live, or it does not say."""
     if instances is None or any(row.is_alive for row in instances) or not inventory.nodes:
         return None
 
@@ -147,7 +147,8 @@ def ask_api(
 ) -> Instances:
     """The cluster's instances; what is new about them is written down. Raises ClusterctlError.
 
-    `note_clients` is given what asks: it learns AWS's clock, also where AWS refuses the question for ours.
+    `note_clients` is called with the clients before they ask: they learn AWS's clock, even if AWS refuses the question
+    because ours is wrong.
     """
     id, clients = inventory.cluster_id, _new_clients(inventory, home, environ)
     note_clients(clients)
@@ -175,12 +176,14 @@ def ask_reserved(inventory: Inventory, home: Home, environ: Mapping[str, str]) -
 
 
 def ask_alarms(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> tuple[Alarm, ...]:
-    """The cluster's alarms that are on. Raises ClusterctlError."""
+    """The cluster's alarms in state ALARM. Raises ClusterctlError."""
     return alarms_on(_clients(inventory, home, environ), inventory.cluster_id)
 
 
 def _clients(inventory: Inventory, home: Home, environ: Mapping[str, str]) -> Clients:
-    """Raises CloudError where the credentials are another account's, in which nothing of the cluster would be found."""
+    """The clients to ask with. Raises CloudError if the credentials are another account's, in which nothing of the
+    cluster would be found.
+    """
     clients = _new_clients(inventory, home, environ)
     _refuse_other_account(inventory, clients)
     return clients

@@ -19,7 +19,7 @@ _WORDS = {
 }
 """By code (EC2 user guide, "Scheduled events for your instances"; 2026-11-26)."""
 _ENDS = ("instance-retirement", "instance-stop")
-"""After these no machine is left in the slot, or one that stands still: a reboot alone needs no other machine."""
+"""After these events the slot has no machine, or a stopped one, and needs another; after a reboot it does not."""
 
 
 def event_words(event: ScheduledEvent, inventory: Inventory, node: InventoryNode, now: datetime) -> str:
@@ -34,7 +34,7 @@ def event_words(event: ScheduledEvent, inventory: Inventory, node: InventoryNode
 
 
 def event_json(event: ScheduledEvent) -> dict[str, str | None]:
-    """What `clusterctl status --json` has of it."""
+    """The event as `clusterctl status --json` shows it."""
     return {
         "id": event.event_id,
         "code": event.code,

@@ -39,13 +39,13 @@ class Facts:
     """Everything that `status` judges by; nothing in it is a guess."""
 
     now: datetime
-    """By AWS's clock, where AWS told that this computer's is wrong."""
+    """By AWS's clock if this computer's is known to be wrong, else by this computer's."""
     instances: tuple[InstanceState, ...] | None
     """None: the API did not answer, which says nothing about the machines."""
     cloud_trouble: str | None = None
     """Why it did not."""
     wrong_by: timedelta | None = None
-    """By how much this computer's clock is ahead of AWS's, where that is more than it may be."""
+    """By how much this computer's clock is ahead of AWS's; None: by no more than is allowed, or not known."""
     is_reserved: bool | None = None
     """Whether places are held for machines; None: not known."""
     reserved_trouble: str | None = None
@@ -55,7 +55,7 @@ class Facts:
     events_trouble: str | None = None
     """Why not, where the instances are known."""
     alarms: tuple[Alarm, ...] | None = None
-    """Those that are on; None: not asked, as the deadline has not come, or no answer."""
+    """The alarms in state ALARM; None: not asked, because the deadline has not come, or no answer."""
     answers: Mapping[int, NodeReport | NodeFailure] = field(default_factory=dict)
     """By slot; a slot that was not asked is not in it."""
     ssh_trouble: str | None = None
@@ -65,11 +65,11 @@ class Facts:
     early_end: EarlyEnd | None = None
     """What ended the cluster before its deadline; looked for where no machine lives."""
     ways_out: frozenset[StandingKind] | None = None
-    """Of elastic IPs and the NAT gateway, those that AWS still has; None: machines live, or it did not say."""
+    """Which of elastic IPs and the NAT gateway AWS still has; None: machines live, or it did not say."""
     half_extend: HalfExtend | None = None
     unfinished: Unfinished | None = None
     size_note: str | None = None
-    """Where cluster.yaml does not give the size."""
+    """The line about a size that cluster.yaml does not give; None where it gives it."""
 
 
 def gather(
@@ -115,7 +115,7 @@ def gather(
 
 
 def _of_hosts(inventory: Inventory, home: Home, *, now: datetime, connect_timeout_s: float, ssh_dir: Path) -> Facts:
-    """What the nodes say: no cloud knows of them."""
+    """The facts about a cluster of hosts: only what its nodes say, since no cloud knows of them."""
     nodes = inventory.nodes
     answers, trouble = asked_nodes(inventory, nodes, home, ssh_dir=ssh_dir, connect_timeout_s=connect_timeout_s)
     return Facts(now=now, instances=None, answers=answers, ssh_trouble=trouble)
@@ -129,7 +129,10 @@ def _with_ends(
     home: Home,
     environ: Mapping[str, str],
 ) -> Facts:
-    """The facts with what ended the cluster and what is left of its way out: AWS is asked where no machine lives."""
+    """The facts with what ended the cluster, and which of its ways to the internet are left.
+
+    AWS is asked for both only if no machine lives.
+    """
     end = asked_early_end(
         inventory,
         instances,
@@ -145,7 +148,7 @@ def _with_ends(
 
 
 def _is_over(inventory: Inventory, now: datetime) -> bool:
-    """Past the deadline, by this computer's clock."""
+    """Whether the deadline has passed at `now`."""
     return datetime.fromisoformat(inventory.deadline) <= now
 
 
@@ -164,5 +167,9 @@ def _with_what_is_known_here(facts: Facts, inventory: Inventory, home: Home) -> 
 def _unless_heard(
     instances: tuple[InstanceState, ...] | None, answers: Mapping[int, NodeReport | NodeFailure]
 ) -> tuple[InstanceState, ...] | None:
-    """None where a node answers: whoever has no machine of the cluster then did not make it, and knows of no end."""
+    """The instances; None if a node answers.
+
+    If AWS lists no machine although a node answers, we ask an account, or a rehearsed region, that did not make the
+    cluster, and that knows nothing of its end.
+    """
     return None if any(isinstance(answer, NodeReport) for answer in answers.values()) else instances

@@ -10,13 +10,13 @@ from clusterctl.status.node_report import IdleReport, NodeReport
 from clusterctl.text.quantities import clock, duration
 
 FRESH = timedelta(minutes=5)
-"""Slot 0 judges every half minute; what it said longer ago is not about now."""
+"""Slot 0 judges every half minute; what it said longer ago than this says nothing about now."""
 SHORT = timedelta(seconds=60)
-"""Between two commands nobody has to be told that nothing happens."""
+"""A shorter time without use is not shown: nobody has to be told that nothing happens between two commands."""
 
 
 def idle_report(facts: Facts) -> IdleReport | None:
-    """What slot 0 found last; None without a rule, or when it does not judge."""
+    """What slot 0 found last; None without an idle rule, or if slot 0 has not judged lately."""
     answer = facts.answers.get(0)
     found = answer.idle if isinstance(answer, NodeReport) else None
     return found if found is not None and facts.now - found.at < FRESH else None

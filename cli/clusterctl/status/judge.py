@@ -24,7 +24,7 @@ from clusterctl.text.quantities import clock, duration
 
 State = Literal["ready", "booting", "failed", "unreachable", "stopped", "terminated", "missing", "unknown"]
 BOOT_TIME = timedelta(minutes=10)
-"""As long as a machine is younger, silence is booting; a large GPU node takes 5 to 8 minutes to its first answer."""
+"""A silent machine that is younger counts as booting; a large GPU node takes 5 to 8 minutes to its first answer."""
 NOT_YET = ("refused", "timeout", "unreachable", "proxy", "lost", "protocol")
 
 
@@ -37,34 +37,34 @@ class NodeStatus:
     name: str
     state: State
     phase: str | None
-    """Where it boots, or where that failed."""
+    """How far its boot has come, or where it failed."""
     private_ip: str
     instance_id: str | None
     since: datetime | None
     note: str | None
     checks: tuple[NodeCheck, ...] | None = None
-    """What it looked at when it booted; None when it was not heard."""
+    """What the node checked when it booted; None if it did not answer."""
     is_behind: bool = False
-    """It says itself that it has not got the newest membership."""
+    """Whether the node itself says that it has not got the newest membership."""
     is_ahead: bool = False
-    """It says itself that it has a newer membership than this computer knows."""
+    """Whether the node itself says that it has a newer membership than this computer knows."""
     is_split: bool = False
-    """It has another membership under the number that this computer and other nodes know."""
+    """Whether its membership has the number known here, but differs from this computer's or from most nodes'."""
     notice: SpotNotice | None = None
-    """What AWS told it, where it is a spot machine."""
+    """What AWS told the node, if it is a spot machine."""
     jobs: tuple[str, ...] = ()
-    """Those that run on it."""
+    """The jobs that run on it."""
     events: tuple[ScheduledEvent, ...] | None = None
     """What AWS plans for its machine; None: not known."""
 
     @property
     def is_ready(self) -> bool:
-        """It said so itself."""
+        """Whether the node itself said that it is ready."""
         return self.state == "ready"
 
     @property
     def was_made(self) -> bool:
-        """It has a machine, or had one."""
+        """Whether the node has a machine, or had one."""
         return self.state != "missing" or self.instance_id is not None
 
 
@@ -83,9 +83,9 @@ def judge(inventory: Inventory, facts: Facts) -> tuple[NodeStatus, ...]:
 
 
 def split_slots(inventory: Inventory, answers: Mapping[int, NodeReport | NodeFailure]) -> frozenset[int]:
-    """The slots whose node has the number that is known here, and another deadline, or other content than most nodes.
+    """The slots whose node has the generation that is known here, but another deadline, or other content than most.
 
-    Where as many nodes have one content as another, that of the lowest slot is taken for the right one.
+    If several contents are equally frequent, the one that the lowest slot has is taken to be right.
     """
     known, deadline = inventory.generation, datetime.fromisoformat(inventory.deadline)
     same = {
@@ -94,7 +94,7 @@ def split_slots(inventory: Inventory, answers: Mapping[int, NodeReport | NodeFai
         if isinstance(answer, NodeReport) and answer.generation == known > 0
     }
     contents = Counter(report.membership for report in same.values() if report.membership is not None)
-    right = max(contents, key=lambda content: contents[content], default=None)  # of equals the first that was met
+    right = max(contents, key=lambda content: contents[content], default=None)  # a tie goes to the first one met
     return frozenset(
         slot
         for slot, report in same.items()
@@ -181,7 +181,7 @@ def _alive(machine: InstanceState, answer: NodeReport | NodeFailure | None, now:
     if answer is None:
         return _Verdict(state="unknown")
     is_young = machine.launched_at is not None and now - machine.launched_at < BOOT_TIME
-    # One that takes connections and then says nothing has come further than booting: it stands still.
+    # A node that accepts connections and then says nothing has come further than booting: it hangs.
     is_frozen = answer.kind == "timeout" and answer.phase != "connect"
     if is_young and answer.kind in NOT_YET and not is_frozen:
         return _Verdict(state="booting", phase="no SSH yet", since=machine.launched_at, note=answer.message)
@@ -225,7 +225,9 @@ def _is_behind(inventory: Inventory, answer: NodeReport | NodeFailure | None) ->
 
 
 def _has_failed(answer: NodeReport | NodeFailure | None) -> bool:
-    """A node whose boot failed takes no list of nodes: what helps is another machine, and that gets it."""
+    """Whether the node's boot failed. Such a node takes no list of nodes: it needs another machine, which gets the
+    list.
+    """
     return isinstance(answer, NodeReport) and answer.phase == FAILED
 
 
@@ -250,6 +252,6 @@ def _noticed(report: NodeReport, now: datetime) -> list[str]:
 
 
 def _failed_checks(report: NodeReport) -> list[str]:
-    """A node that failed for one of them has said so already."""
+    """The failed checks, without those that the node's own message names already."""
     told = [f"{check.name}: {check.detail}" for check in report.checks if check.verdict == "failed"]
     return [each for each in told if each not in (report.message or "")]

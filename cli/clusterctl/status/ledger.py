@@ -16,7 +16,7 @@ from clusterctl.cost.sighting import NOTHING_OBSERVED, Observed
 
 
 def read_ledger(path: Path) -> Ledger | None:
-    """All that was paid by the append-only file, with its end where one was written; None without a readable file."""
+    """The ledger in the append-only file, each span with its end if one was written; None without a readable file."""
     try:
         lines = path.read_bytes().splitlines()
         return ledger_of(parsed_object(line).row for line in lines if line.strip())
@@ -25,7 +25,7 @@ def read_ledger(path: Path) -> Ledger | None:
 
 
 def ledger_of(rows: Iterable[Mapping[str, object]]) -> Ledger:
-    """What `rows` open and close. Raises NotAsExpected on other shapes."""
+    """The ledger that `rows` add up to: each opens or closes spans. Raises NotAsExpected on other shapes."""
     spans: dict[tuple[int, str], Span] = {}
     standing: dict[tuple[str, datetime], Standing] = {}
     for row in rows:
@@ -46,7 +46,7 @@ def spent_usd(
     over: Mapping[StandingKind, datetime] = NOTHING_OVER,
     ways_out: frozenset[StandingKind] | None = None,
 ) -> float | None:
-    """US dollars so far, about: the sum that `clusterctl cost` shows; None when a price is not known."""
+    """About how many US dollars were spent so far, as `clusterctl cost` shows; None when a price is not known."""
     rows = cost_rows(
         inventory,
         ledger,

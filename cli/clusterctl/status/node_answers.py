@@ -24,17 +24,17 @@ from clusterctl.status.node_report import NodeReport, parse_report
 ASK = f"clusterctl-node status; code=$?; {LINE}; exit $code"
 ASK_S = 5.0
 DIRECTLY_S, BY_SESSION_MANAGER_S = 5.0, 20.0
-"""Until a healthy node is logged in to, at most: a session alone takes Session Manager some seconds."""
+"""How long it takes at most to log in to a healthy node: for its session alone Session Manager needs some seconds."""
 USUAL_WAITS = f"{DIRECTLY_S:.0f}s, by Session Manager {BY_SESSION_MANAGER_S:.0f}s"
 
 
 def usual_wait_s(inventory: Inventory) -> float:
-    """How long a healthy node takes at most until it is logged in to."""
+    """How long it takes at most to log in to a healthy node of this cluster."""
     return BY_SESSION_MANAGER_S if uses_session_manager(inventory.ssh.proxy_command) else DIRECTLY_S
 
 
 def nodes_with_ways(inventory: Inventory, api: Asked[Instances]) -> tuple[InventoryNode, ...]:
-    """The nodes; of a half-made cluster only AWS knows where they are, and its answer is waited for."""
+    """The nodes with their addresses; only AWS knows those of a half-made cluster, so its answer is waited for."""
     if not any(_lacks_its_way(inventory, node) for node in inventory.nodes):
         return inventory.nodes
     instances, _ = api.answer()

@@ -32,11 +32,11 @@ class IdleReport:
     at: datetime
     limit_s: float
     since: datetime | None
-    """None: something keeps it."""
+    """Since when nobody has used it; None: something keeps it."""
     keeps: tuple[str, ...]
-    """What does, such as `train-1: 8 GPU processes`."""
+    """What keeps the cluster, such as `train-1: 8 GPU processes`."""
     ends: bool = False
-    """It is decided, and nothing stops it any more."""
+    """Whether it is decided that the cluster ends, which nothing stops any more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class SpotNotice:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeReport:
-    """A node's own words; other keys are for other readers."""
+    """What a node says of itself; keys that are not read here are for other readers."""
 
     phase: str
     generation: int
@@ -61,25 +61,26 @@ class NodeReport:
     message: str | None = None
     log: tuple[str, ...] = ()
     checks: tuple[NodeCheck, ...] = ()
-    """Of this boot, as far as it has come."""
+    """The checks of this boot, as far as it has come."""
     idle: IdleReport | None = None
-    """Of slot 0, where the cluster has an idle rule."""
+    """Only slot 0 has one, if the cluster has an idle rule."""
     notice: SpotNotice | None = None
     """The one that counts now."""
     membership: str | None = None
     """A hash of what its membership says; None: an older agent, which does not tell it."""
     deadline: datetime | None = None
-    """By its membership."""
+    """The deadline in its membership."""
     watch: tuple[str, ...] = ()
-    """What of the node's watch over its end fails, each with why."""
+    """The parts of the node's watch over its own end that fail, each with why."""
     jobs: tuple[str, ...] = ()
-    """The jobs that run on it; no word of its agent's."""
+    """The jobs that run on it; these are not in its agent's report."""
 
 
 def parse_report(line: str) -> NodeReport | None:
     """The report in one line; None for a line that is no JSON object, such as a login's greeting.
 
-    Raises NotAsExpected for an object that is no report: no command may fail for what one node says.
+    Raises NotAsExpected for an object that is no report; callers catch it, since no command may fail because of what
+    one node says.
     """
     try:
         value = parsed(line, most_bytes=MOST_REPORT_BYTES)
@@ -108,7 +109,7 @@ def parse_report(line: str) -> NodeReport | None:
 
 
 def _said(error: Fields, key: str) -> str:
-    """What a program on the node wrote, shortened and not refused: that the node failed is what counts."""
+    """What a program on the node wrote. It is shortened rather than refused: what counts is that the node failed."""
     value = error.row.get(key)
     return value.replace("\0", "")[:MOST_TEXT] if isinstance(value, str) else error.text(key)
 

@@ -1,4 +1,4 @@
-"""A cluster's state as a whole: every node judged, the cost added up, what does not belong named. Pure."""
+"""A cluster's state as a whole: every node judged, the cost added up, machines without a slot named. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Overview:
     strays: Sequence[InstanceState]
     """Living instances without a place in the cluster."""
     spent_usd: float | None
-    """About; None when a price is not known."""
+    """About how much; None when a price is not known."""
 
     @property
     def ready(self) -> int:
@@ -37,7 +37,7 @@ class Overview:
 
     @property
     def is_down(self) -> bool:
-        """Zero nodes on purpose."""
+        """Whether it has no nodes on purpose."""
         return self.inventory.run_nodes_down or not self.nodes
 
 
@@ -63,7 +63,7 @@ def overview(inventory: Inventory, facts: Facts) -> Overview:
 
 
 def ended_early(inventory: Inventory, end: EarlyEnd | None, *, now: datetime) -> Inventory:
-    """The cluster with the end that it had instead of its deadline, and why."""
+    """The inventory; after an early end, that end and its reason are in the place of the deadline and its reason."""
     if end is None:
         return inventory
     reason = end.reason if end.since is None else f"{end.reason} since {clock(end.since, now)}"
@@ -71,7 +71,7 @@ def ended_early(inventory: Inventory, end: EarlyEnd | None, *, now: datetime) ->
 
 
 def ended_kinds(end: EarlyEnd | None) -> dict[StandingKind, datetime]:
-    """What beside machines is gone with them, and since when: after `reap` all but the data."""
+    """The kinds of things beside machines that are gone, and since when: after `reap` all, except data that stays."""
     if end is None or not end.is_reaped:
         return {}
     kept = ("storage",) if end.keeps_data else ()

@@ -22,11 +22,11 @@ from clusterctl.system.processes import is_alive
 
 @dataclass(frozen=True, kw_only=True)
 class Unfinished:
-    """One run."""
+    """A run that is under way, or did not come to a good end."""
 
     verb: str
     pid: int | None
-    """The command that is at it now; None: it is gone, and its work is half done or was refused half way."""
+    """The process that is at it now; None: it is gone, and its work is half done or was refused half way."""
 
 
 def unfinished(cluster: str, home: Home) -> Unfinished | None:
@@ -44,7 +44,7 @@ def unfinished_of(record: RunRecord | None) -> Unfinished | None:
 
 @dataclass(frozen=True, kw_only=True)
 class HalfExtend:
-    """From which end, and to which: a moment, a budget, or both."""
+    """An `extend` that is not finished: from which end, and to which: an instant, a budget, or both."""
 
     before: datetime
     until: datetime | None
@@ -63,7 +63,9 @@ def size_note_here(inventory: Inventory, home: Home) -> str | None:
 
 
 def half_extend(inventory: Inventory, home: Home) -> HalfExtend | None:
-    """The one that is not finished; None where all is, and where this computer has no config of the cluster."""
+    """The cluster's `extend` that is not finished; None if there is none, or this computer has no config of the
+    cluster.
+    """
     with contextlib.suppress(ClusterctlError, ValueError, OSError):
         where = whereabouts_of_cluster(inventory)
         folder = config_folder(where.stack, home=home, rehearse=where.rehearse)

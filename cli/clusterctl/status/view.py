@@ -78,7 +78,7 @@ def headline(seen: Overview) -> str:
 
 
 def remarks(seen: Overview) -> list[str]:
-    """What no line of a node can say."""
+    """The lines about the cluster that belong to no single node."""
     inventory, facts = seen.inventory, seen.facts
     told = []
     if inventory.is_hosts:
@@ -121,7 +121,7 @@ def remarks(seen: Overview) -> list[str]:
 
 
 def _what_aws_did_not_say(seen: Overview) -> list[str]:
-    """What is not known although the machines are, as where a right is missing."""
+    """The lines about what AWS did not say although it listed the machines, as when a right is missing."""
     inventory, facts, told = seen.inventory, seen.facts, []
     if facts.instances is not None and facts.reserved_trouble is not None:
         told.append(reserved_unknown(inventory, facts.reserved_trouble))
@@ -131,7 +131,7 @@ def _what_aws_did_not_say(seen: Overview) -> list[str]:
 
 
 def _memberships(seen: Overview) -> list[str]:
-    """Which nodes have another list of nodes, deadline and environment than this computer knows."""
+    """The lines about nodes that have another list of nodes, deadline or environment than this computer knows."""
     inventory, told = seen.inventory, []
     if behind := sum(node.is_behind for node in seen.nodes):
         has = "has" if behind == 1 else "have"
@@ -148,7 +148,7 @@ def _memberships(seen: Overview) -> list[str]:
 
 
 def _what_is_half_done(seen: Overview) -> list[str]:
-    """An `extend` that was cut off, as long as it matters: at the deadline the earlier end has come."""
+    """The line about an `extend` that was cut off; none after the deadline, when the earlier end has come."""
     half, inventory, now = seen.facts.half_extend, seen.inventory, seen.facts.now
     if half is None or seen.is_down or datetime.fromisoformat(inventory.deadline) <= now:
         return []
@@ -158,7 +158,7 @@ def _what_is_half_done(seen: Overview) -> list[str]:
 
 
 def _what_is_under_way(seen: Overview) -> list[str]:
-    """Whoever changes the cluster now, or did not come to an end with it."""
+    """The line about a command that is changing the cluster now, or that was cut off while it did."""
     run, inventory, end = seen.facts.unfinished, seen.inventory, seen.facts.early_end
     if run is None or (end is not None and end.is_reaped):
         return []
@@ -168,7 +168,7 @@ def _what_is_under_way(seen: Overview) -> list[str]:
 
 
 def _what_is_gone(seen: Overview) -> list[str]:
-    """What became of machines that are not there, and the command that goes on from it."""
+    """The line about what became of machines that are not there, with the command that goes on from it."""
     inventory, facts = seen.inventory, seen.facts
     if heard := [node.name for node in seen.nodes if node.state == "missing" and node.checks is not None]:
         return [_made_elsewhere(inventory, heard)]
@@ -197,7 +197,7 @@ def _what_is_gone(seen: Overview) -> list[str]:
 
 
 def _made_elsewhere(inventory: Inventory, heard: Sequence[str]) -> str:
-    """Nodes answer, and who is asked for their machines has none."""
+    """The line about nodes that answer although AWS, or the rehearsed region, has no machine for them."""
     answer = f"{fold_names(heard)} {'answers' if len(heard) == 1 else 'answer'}"
     if inventory.rehearsal:
         return f"{answer}, and this home's rehearsed region has no such machine: another home made the cluster"

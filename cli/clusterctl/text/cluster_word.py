@@ -1,4 +1,6 @@
-"""The name of a cluster or a node where a verb wants something else: the command that was meant. Pure."""
+"""Finds the command that was meant where a person wrote a cluster's or a node's name and the verb wants something else.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -20,19 +22,19 @@ class ClusterWord:
     kind: str
     """`a cluster`, or `a node of train`."""
     flag: str
-    """Behind which the verb takes it."""
+    """The flag after which the verb takes the word."""
     hint: str
     """The command that was meant."""
 
 
 def extra_word(message: str) -> str | None:
-    """The word in click's message that a verb takes none of; None in any other message."""
+    """The word in click's message about an argument that the verb does not take; None for any other message."""
     match = _EXTRA.fullmatch(message)
     return None if match is None else match["word"]
 
 
 def cluster_word(word: str, known: Sequence[str], *, typed: str, flags: Collection[str]) -> ClusterWord | None:
-    """What the word names of the `known` clusters; None where it names nothing, or the verb has no flag for it.
+    """Which of the `known` clusters, or whose node, the word names; None: nothing, or the verb has no flag for it.
 
     `typed`: the verb, such as `clusterctl status`; `flags`: those that it has.
     """

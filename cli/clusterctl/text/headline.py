@@ -34,7 +34,7 @@ def rehearsed(is_rehearsal: bool, has_gpus: bool) -> str:
 
 
 def money(inventory: Inventory, spent_usd: float | None) -> str:
-    """`about $265.85 of $1000.00`; an unknown price is said to be unknown. Of hosts the rate that was written."""
+    """`about $265.85 of $1000.00`, or that the cost is unknown; for hosts, their price per hour by cluster.yaml."""
     if inventory.is_hosts:
         return "cost unknown" if inventory.usd_per_hour is None else f"{usd(inventory.usd_per_hour)}/h"
     told = "cost unknown" if spent_usd is None else f"{about(inventory)} {usd(spent_usd)}"
@@ -42,12 +42,12 @@ def money(inventory: Inventory, spent_usd: float | None) -> str:
 
 
 def about(inventory: Inventory) -> str:
-    """`about`; of spot machines the maximum price is counted: `at most`."""
+    """`about`, or `at most` for spot machines, which are counted at their maximum price."""
     return "at most" if inventory.capacity == "spot" else "about"
 
 
 def advice(inventory: Inventory, now: datetime) -> list[str]:
-    """Of hosts: that nothing ends them, and until when their use was meant to last."""
+    """The lines for a cluster of hosts: that nothing ends them, and until when their use was meant to last."""
     told = ["these hosts are not clusterctl's: no deadline and no cap ends them, or a job on them"]
     if inventory.advisory_end is not None:
         at = datetime.fromisoformat(inventory.advisory_end)
@@ -57,7 +57,9 @@ def advice(inventory: Inventory, now: datetime) -> list[str]:
 
 
 def ends(inventory: Inventory, now: datetime) -> str:
-    """`ends 17:22 UTC (in 3 h 19 m: budget)`, and afterwards `ended 17:22 UTC (4 m ago: budget)`; of hosts neither."""
+    """`ends 17:22 UTC (in 3 h 19 m: budget)`, afterwards `ended 17:22 UTC (4 m ago: budget)`; for hosts, why they do
+    not end.
+    """
     if inventory.is_hosts:
         return inventory.deadline_reason
     at = datetime.fromisoformat(inventory.deadline)

@@ -1,4 +1,6 @@
-"""Moments as people type them: `17:30`, `2026-11-22 08:00`, ISO 8601; without a zone UTC, as all that we show."""
+"""Moments as people type them: `17:30`, `2026-11-22 08:00`, ISO 8601; in UTC if no zone is given, like all that we
+show.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What a person types to go on with a stack or a cluster, or to end it: whole, as it works wherever they are. Pure."""
+"""The commands with which a person goes on with a stack or a cluster, or ends it: complete, so that they work in any
+folder. Pure.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +21,16 @@ def edit(file: Path | str) -> str:
 
 
 def stack_words(directory: Path | str, *, stack_name: str, rehearse: bool) -> str:
-    """`stacks/train --rehearse`: what stands behind `up`, `down` and `plan`; without its flags it is another stack."""
+    """`stacks/train --rehearse`: what follows `up`, `down` and `plan`; without its flags it would be another stack."""
     name = [] if stack_name == USUAL_STACK_NAME else ["--stack-name", stack_name]
     return shlex.join([str(directory), *(["--rehearse"] if rehearse else []), *name])
 
 
 def up_again(inventory: Inventory) -> str:
-    """`clusterctl up /home/ada/stacks/train`: the folder, since a cluster's name is none that `up` takes."""
+    """`clusterctl up /home/ada/stacks/train`: with the folder, since `up` does not take a cluster's name."""
     if inventory.stack_dir is None:
         return "clusterctl up STACK"
-    # A stack that is always rehearsed takes the flag, too.
+    # A stack that is always rehearsed accepts the flag, too.
     words = stack_words(inventory.stack_dir, stack_name=inventory.stack_name, rehearse=inventory.rehearsal)
     return f"clusterctl up {words}"
 
@@ -39,7 +41,7 @@ def down_again(inventory: Inventory) -> str:
 
 
 def reap_cluster(inventory: Inventory) -> str:
-    """`clusterctl reap --cluster 0123456789ab --region us-west-2`: ends it without its stack, all but data."""
+    """`clusterctl reap --cluster 0123456789ab --region us-west-2`: ends a cluster without its stack, all but data."""
     return reap_id(inventory.cluster_id, region=inventory.region, rehearse=inventory.rehearsal)
 
 
@@ -56,7 +58,9 @@ def go_on_with(verb: str, inventory: Inventory) -> str:
 
 
 def nodes_again(inventory: Inventory) -> str | None:
-    """`clusterctl nodes --cluster train`; where there are none, what makes them; nothing for machines of a file."""
+    """`clusterctl nodes --cluster train`; if there are no nodes, the command that makes them; None for machines of a
+    file, which no command lists.
+    """
     if not inventory.cluster_id:
         return None
     if not inventory.nodes:
@@ -79,7 +83,7 @@ def replace_again(cluster: str, names: Mapping[int, str]) -> str:
 
 
 def replace_slot(cluster: str, slot: int) -> str:
-    """`clusterctl replace --node 1 --cluster train`; a host is its owner's to mend, or to take out of the list."""
+    """`clusterctl replace --node 1 --cluster train`; for a host, which only its owner can repair, a look at it."""
     if cluster.endswith(HOSTS_SUFFIX):
         look = shlex.join(["clusterctl", "status", "--cluster", cluster])
         return f"{look}  (repair the host, or write another one in cluster.yaml)"
@@ -87,7 +91,7 @@ def replace_slot(cluster: str, slot: int) -> str:
 
 
 def gpu_reset(cluster: str, slot: int, gpu: int | None) -> str:
-    """What resets one GPU of a node; where it is not known which, the person says."""
+    """The command that resets one GPU of a node; if it is not known which, with `ID` for the person to fill in."""
     return on_slot(cluster, slot, ["sudo", "nvidia-smi", "--gpu-reset", "-i", "ID" if gpu is None else str(gpu)])
 
 

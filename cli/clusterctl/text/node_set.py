@@ -88,7 +88,7 @@ def _range(part: str, item: str, *, cluster: str, slots: Sequence[int], look: st
     if last < first:
         raise ValueError(f"{item}: runs backwards; write {last}-{first}")
     known = set(slots)
-    # Ends first: a range of a billion is refused without being walked.
+    # The ends are looked up first: a range of a billion is refused without being walked.
     missing = next((n for n in (first, last) if n not in known), None)
     if missing is None:
         missing = next((n for n in range(first, last + 1) if n not in known), None)

@@ -1,4 +1,4 @@
-"""What a running machine lacks of what a new one would have, in words."""
+"""Words for the settings that a new machine would have and a running one lacks."""
 
 from __future__ import annotations
 

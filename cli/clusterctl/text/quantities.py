@@ -8,7 +8,7 @@ UNKNOWN = "unknown"
 
 
 def duration(length: timedelta) -> str:
-    """The two largest units of `length`: `3 d 4 h`, `1 h 12 m`, `4 m 10 s`, `38 s`; whole ones alone: `12 h`."""
+    """The two largest units of `length`: `3 d 4 h`, `1 h 12 m`, `4 m 10 s`, `38 s`; one if it is whole: `12 h`."""
     seconds = int(abs(length).total_seconds())
     days, hours, minutes = seconds // 86400, seconds // 3600 % 24, seconds // 60 % 60
     if days:

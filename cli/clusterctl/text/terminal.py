@@ -24,11 +24,11 @@ PLAINER: Mapping[str, str] = {
     "≥": ">=",
     "≈": "~",
 }
-"""What stands for our own signs where an encoding has none of them; most as wide, so that columns stay columns."""
+"""What replaces our own signs in an encoding that lacks them; most are as wide, so that columns stay columns."""
 
 
 def cut_to(text: str, columns: int) -> str:
-    """The line in at most so many terminal cells; what is cut off ends in `…`."""
+    """The line, cut to at most `columns` terminal cells; a line that is cut ends in `…`."""
     if display_width(text) <= columns:
         return text
     kept, room = [], columns - 1

@@ -28,7 +28,7 @@ def visible_in_a_line(text: str) -> str:
 def visible_in_json(document: str) -> str:
     """A JSON document with the control characters in its strings as JSON's own escapes: a reader gets the same value.
 
-    `json.dumps` escapes C0 alone, where it leaves other letters as they are.
+    With `ensure_ascii=False`, `json.dumps` itself escapes only C0.
     """
     return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", document)
 

@@ -32,7 +32,7 @@ class TookTooLong(Exception):
 
 
 def bounded_render(text: str, given: Mapping[str, Any]) -> Rendered:
-    """The same as `render`, within `CPU_S`, `WALL_S` and `MEMORY_BYTES`. Raises TemplateProblems."""
+    """Does what `render` does, within `CPU_S`, `WALL_S` and `MEMORY_BYTES`. Raises TemplateProblems."""
     argv = [sys.executable, "-P", "-m", __name__]
     asked = json.dumps({"text": text, "given": dict(given)}).encode()
     try:

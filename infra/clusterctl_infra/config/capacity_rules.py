@@ -39,7 +39,11 @@ def capacity_has_one_source(config: ClusterConfig, catalog: Catalog) -> Iterator
 
 
 def lists_are_for_on_demand(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
-    """Room is asked for by a reservation: of spot machines none tells, and one that exists has its type."""
+    """A list of types is for machines on demand.
+
+    Whether AWS has room for a type is found out by making a reservation, which tells nothing about spot machines; and a
+    reservation that exists has its type already.
+    """
     if not config.is_list or config.market == "on-demand":
         return
     key = "gpus" if config.gpus is not None else "instance_type"
@@ -50,7 +54,9 @@ def lists_are_for_on_demand(config: ClusterConfig, catalog: Catalog) -> Iterator
 
 
 def block_has_no_placement_group(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
-    """Machines of a block are close to each other without one (EC2 User Guide, "Capacity Blocks for ML"; 2026-11)."""
+    """A capacity block takes no placement group: its machines are close to each other without one (EC2 User Guide,
+    "Capacity Blocks for ML"; 2026-11).
+    """
     if config.capacity_block is not None and "placement" in config.model_fields_set and config.placement == "cluster":
         yield (
             ("placement",),
@@ -82,7 +88,7 @@ def searched_block_holds_nodes(config: ClusterConfig, catalog: Catalog) -> Itera
 
 
 def adopted_network_has_its_ranges(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
-    """Ranges of a network that is not made would mean nothing."""
+    """No ranges are written for a network that exists, which has its own."""
     if config.network.adopt is None:
         return
     for name in OWN_RANGES:

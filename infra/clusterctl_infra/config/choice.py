@@ -1,4 +1,4 @@
-"""From `gpus:` or `instance_type:` to one instance type of the catalog.
+"""Chooses one instance type of the catalog by `gpus:` or `instance_type:`.
 
 Every refusal is a ValueError whose sentence follows "gpus: 'h100:9': " in the report.
 """
@@ -21,7 +21,7 @@ SIBLINGS_SHOWN = 3
 
 @dataclass(frozen=True, kw_only=True)
 class InstanceChoice:
-    """The type, and where several would do, the rule that chose it."""
+    """The chosen type, and if several would do, the others and the rule by which it was chosen."""
 
     name: str
     others: tuple[str, ...] = ()

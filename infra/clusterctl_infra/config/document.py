@@ -15,7 +15,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 Path = tuple[str | int, ...]
 Tree = None | str | list["Tree"] | dict[str, "Tree"]
 NODE_LIMIT = 20_000
-"""Visits, aliases followed: a file that unfolds to more is an attack or an accident."""
+"""The most YAML nodes that are read, with aliases followed: a file that unfolds to more is an attack or an accident."""
 DEPTH_LIMIT = 40
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _STANDARD_TAGS = frozenset(
@@ -34,7 +34,7 @@ class DocumentProblem:
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """What the file says, where, and what of it was not read."""
+    """What the file says, in which lines, and which parts of it were not read."""
 
     tree: Tree
     lines: Mapping[Path, int]

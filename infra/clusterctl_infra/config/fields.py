@@ -23,10 +23,12 @@ NAME_LENGTH = 40
 NODES_LIMIT = 1000
 TAGS_LIMIT = 40
 TAG_LETTER = r"[\w +\-=._:/@]"
-"""In a tag's value. EC2 takes others too; IAM, FSx and EFS do not (their API models in botocore 1.44; 2026-11-22)."""
+"""A character of a tag's value. EC2 takes others too; IAM, FSx and EFS do not (their API models in botocore 1.44;
+2026-11-22)."""
 KMS_EXAMPLE = "arn:aws:kms:us-west-2:123456789012:key/1a2b3c4d-5e6f-7a8b-9c0d-1e2f3a4b5c6d"
 LEAST_ROOT_DISK_GIB, LARGEST_DISK_GIB = 8, 16_384
-"""Of the smallest usual image; of a gp3 volume (EBS User Guide, "General Purpose SSD volumes"; before 2026)."""
+"""The size of the smallest usual image; the largest gp3 volume (EBS User Guide, "General Purpose SSD volumes"; before
+2026)."""
 
 
 def check_name(value: object) -> str:
@@ -46,7 +48,7 @@ def check_name(value: object) -> str:
 
 
 def check_nodes(value: object) -> int:
-    """1 to NODES_LIMIT. Raises ValueError."""
+    """A number of nodes, from 1 to NODES_LIMIT. Raises ValueError."""
     count = check_whole(value)
     if count < 1:
         raise ValueError("a cluster has at least 1 node; to end one: clusterctl down")
@@ -105,7 +107,7 @@ def check_root_disk(value: object) -> int:
 
 
 def check_size(value: object) -> int:
-    """GiB. Raises ValueError."""
+    """A size in GiB. Raises ValueError."""
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
         return value
     return quantities.parse_size_gib(check_text(value))
@@ -120,7 +122,9 @@ def check_policy_arn(value: object) -> str:
 
 
 def check_kms_key(value: object) -> str:
-    """The ARN of a key. Not of an alias: AWS answers with its key, and the engine would see a change. Or ValueError."""
+    """The ARN of a key. Raises ValueError, also for an alias: AWS would answer with its key, and the engine would see a
+    change.
+    """
     pattern = r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/(mrk-[0-9a-f]{32}|[0-9a-f-]{36})"
     return check_form(value, pattern, f"not the ARN of a KMS key; one looks like {KMS_EXAMPLE}")
 
@@ -185,12 +189,12 @@ def check_bastion(value: object) -> str:
 
 
 def check_env(value: object) -> dict[str, str]:
-    """Environment variables. Raises ValueError for all that no shell would take."""
+    """Environment variables. Raises ValueError that names all that no shell would take."""
     return _checked_texts(value, _env_fault)
 
 
 def check_tags(value: object) -> dict[str, str]:
-    """AWS tags. Raises ValueError for all that a service of AWS, or the metadata service, would refuse."""
+    """AWS tags. Raises ValueError that names what a service of AWS, or the metadata service, would refuse."""
     found = _checked_texts(value, _tag_fault)
     # IAM takes no two keys that differ in case alone, and `Name` is on everything (IAM API, TagRole; 2026-11-22).
     first = {"name": "Name"}

@@ -1,7 +1,7 @@
 """The size that `up --nodes` gave a cluster: it holds until cluster.yaml says another number than it said then.
 
-It stands where a person's own override stands, `clusterctl:nodes` in the stack's config; `clusterctl:nodes-over` beside
-it is what the file said. Without that a person wrote the override, and it holds as long as it stands.
+It is kept where a person's own override would be, as `clusterctl:nodes` in the stack's config. Beside it,
+`clusterctl:nodes-over` is what the file said. If that is missing, a person wrote the override, and it always holds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def size_in_file(cluster_file: Path) -> str | None:
 
 
 def typed_size(values: Mapping[str, str], nodes: int | None, *, in_file: str | None) -> dict[str, str | None]:
-    """What an `up` changes in the stack's config, None taking a value away; `nodes`: behind `--nodes`. Pure."""
+    """What an `up` changes in the stack's config; None removes a value. `nodes`: the number after `--nodes`. Pure."""
     if nodes is not None and str(nodes) != in_file:
         return {NODES: str(nodes), NODES_OVER: in_file}
     is_over = nodes is not None or has_ended(values, in_file=in_file)
@@ -35,19 +35,19 @@ def typed_size(values: Mapping[str, str], nodes: int | None, *, in_file: str | N
 
 
 def size_of_one_run(nodes: int) -> dict[str, str | None]:
-    """What makes a run of the engine one of this size, whatever the file says or a flag said before. Pure."""
+    """What the stack's config needs for one run of this size, whatever the file or an earlier flag says. Pure."""
     return {NODES: str(nodes), NODES_OVER: None}
 
 
 def has_ended(values: Mapping[str, str], *, in_file: str | None) -> bool:
-    """Whether the file says another number than when the flag was typed. Pure."""
+    """Whether the size of a flag no longer holds, as the file says another number than when it was typed. Pure."""
     return NODES_OVER in values and in_file is not None and in_file != values[NODES_OVER]
 
 
 def without_ended_size(
     overrides: Mapping[str, str], nodes_over: str | None, *, in_file: str | None
 ) -> Mapping[str, str]:
-    """The overrides that hold. Pure."""
+    """The overrides, without a flag's size that no longer holds. Pure."""
     over = {} if nodes_over is None else {NODES_OVER: nodes_over}
     if not has_ended(over, in_file=in_file):
         return overrides

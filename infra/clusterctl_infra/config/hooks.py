@@ -12,11 +12,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr,
 from clusterctl_infra.config.fields import Text, check_text
 
 SCRIPT_LIMIT_BYTES = 256 * 1024
-"""It is sent to every node; a larger file is data, and belongs on storage."""
+"""The largest script, which is sent to every node; a larger file is data, and belongs on storage."""
 LIMIT_S = 1800
 """A node ends packages or a script that takes longer; `TIMEOUT_S` of the agent's hooks.py (a test compares them)."""
 TAKEN_NAMES = ("packages", "mount-clients")
-"""Logs of the agent's own."""
+"""Names of the agent's own logs."""
 
 
 def check_package(value: object) -> str:
@@ -28,7 +28,7 @@ def check_package(value: object) -> str:
 
 
 def check_script(value: object) -> str:
-    """A file below or beside cluster.yaml, whose name can be that of a log. Raises ValueError."""
+    """The path of a script whose file name can also be a log's name. Raises ValueError."""
     text = check_text(value)
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]*", Path(text).name, re.ASCII):
         raise ValueError("not a file whose name has letters, digits, dots, - and _ only, such as setup.sh")
@@ -59,7 +59,7 @@ class ScriptConfig(BaseModel):
 
     @property
     def name(self) -> str:
-        """The file's own name: on a node, and of its log."""
+        """The file's name without folders: what it is called on a node, as is its log."""
         return Path(self.run).name
 
     @property
@@ -123,7 +123,7 @@ def read_script(script: ScriptConfig, folder: Path) -> ScriptConfig:
 
 
 def checked_text(data: bytes) -> str:
-    """What a node can run, as text. Raises ValueError."""
+    """The text of a script that a node can run. Raises ValueError."""
     if len(data) > SCRIPT_LIMIT_BYTES:
         raise ValueError(f"larger than {SCRIPT_LIMIT_BYTES // 1024} KiB; let it fetch data from storage")
     if not data.strip():

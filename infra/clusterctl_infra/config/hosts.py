@@ -38,7 +38,7 @@ BOUNDS_NOTHING = (
     "nothing ends machines that are not clusterctl's, so it would bound nothing; runtime alone is kept, as advice"
 )
 CAPS = ("price_usd_per_hour", "total_usd_per_hour", "budget_usd", "idle", "dead_man")
-"""Caps of clusters on AWS that hosts have not."""
+"""Caps that clusters on AWS have and hosts do not."""
 
 
 def check_address(value: object) -> str:
@@ -215,12 +215,12 @@ class HostsConfig(BaseModel):
 
     @property
     def private_ips(self) -> tuple[str, ...]:
-        """By which the nodes reach each other, by slot."""
+        """The addresses at which the nodes reach each other, by slot."""
         return tuple(host.private_ip or host.address for host in self.hosts)
 
     @property
     def gpus_per_node(self) -> int:
-        """How many each host is said to have."""
+        """How many GPUs each host has, as cluster.yaml says."""
         return 0 if self.gpus is None else int(self.gpus.rpartition(":")[2])
 
     @property
@@ -230,7 +230,7 @@ class HostsConfig(BaseModel):
 
 
 def misplaced_keys(tree: Mapping[str, object]) -> dict[tuple[str, ...], str]:
-    """Path → sentence for each key that clusters on AWS have, and hosts have not."""
+    """Path → sentence for each key that clusters on AWS have and hosts do not."""
     found: dict[tuple[str, ...], str] = {(key,): why for key, why in NOT_BUILT.items() if key in tree}
     found |= {(key,): "of AWS alone; hosts are as they are: leave it out" for key in OF_AWS if key in tree}
     if "nodes" in tree:

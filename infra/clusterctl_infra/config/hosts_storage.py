@@ -19,8 +19,8 @@ PACKAGES = {
     "nfs": "nfs-common on Ubuntu and Debian, nfs-utils on Red Hat's systems",
     "lustre": "lustre-client on Red Hat's systems, lustre-client-utils and modules for the kernel on Ubuntu",
 }
-"""What brings /sbin/mount.nfs and /sbin/mount.lustre (the Debian and Red Hat package lists; wiki.lustre.org, Client
-packages; read 2026-11)."""
+"""The packages with /sbin/mount.nfs and /sbin/mount.lustre (the Debian and Red Hat package lists; wiki.lustre.org,
+Client packages; read 2026-11)."""
 LUSTRE_OPTIONS = "flock"
 """Without it, a program that locks a file gets an error (mount.lustre(8))."""
 OPTIONS_OF_OUR_OWN = {
@@ -114,7 +114,7 @@ class HostStorageConfig(BaseModel):
 
 
 def storage_problems(storage: tuple[HostStorageConfig, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Path and sentence of what is wrong between mounts."""
+    """(path, sentence) of each problem that mounts have with each other."""
     if len(storage) > MOUNTS_LIMIT:
         yield ("storage",), f"{len(storage)} mounts; the most is {MOUNTS_LIMIT}"
     for index, told in overlaps([row.mount for row in storage]):

@@ -15,10 +15,10 @@ REVOKED = "@revoked"
 
 
 def host_key_in(text: str, host: str, port: int = SSH_PORT) -> str | None:
-    """`ssh-ed25519 AAAA…` of the host, of several the first of PREFERRED; None where the file declares none.
+    """The host's key, `ssh-ed25519 AAAA…`; of several, the kind that is first in PREFERRED; None if there is none.
 
-    A key that is revoked anywhere is no key of anybody. Certificate authorities declare no key. Where nothing is
-    declared for another port than 22, what is for the host without one counts, as OpenSSH has it (sshconnect.c,
+    A key that is revoked anywhere is nobody's key. Certificate authorities declare no key. If nothing is declared for a
+    port other than 22, what is declared for the host without a port counts, as in OpenSSH (sshconnect.c,
     check_host_key).
     """
     found = _key_at(text, host, port)
@@ -49,7 +49,7 @@ def _names(patterns: str, host: str, port: int) -> bool:
 
 
 def _means(pattern: str, host: str, port: int) -> bool:
-    """`10.1.0.*` is at port 22, `[10.1.0.*]:2222` at that one."""
+    """Whether a pattern means the host at the port: `10.1.0.*` means port 22, `[10.1.0.*]:2222` port 2222."""
     name, _, at = pattern.removeprefix("[").partition("]:") if pattern.startswith("[") else (pattern, "", "")
     return fnmatch.fnmatchcase(host, name) and (at or str(SSH_PORT)) == str(port)
 

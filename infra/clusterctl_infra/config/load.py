@@ -23,7 +23,7 @@ from clusterctl_infra.config.sound_parts import STAND_INS, Unsound, is_sound, so
 from clusterctl_infra.errors import ConfigError
 
 SIZE_LIMIT_BYTES = 256 * 1024
-"""A hundred times what a cluster needs; a larger file is another file."""
+"""A hundred times what a cluster needs; a larger file is no cluster.yaml."""
 NO_OVERRIDES: Mapping[str, str] = {}
 Further = Callable[[ClusterConfig, Unsound], Sequence[ConfigProblem]]
 
@@ -43,7 +43,7 @@ def load_cluster(
     """The configuration in the file, with the stack's overrides. Raises ConfigError with all problems.
 
     `source`: the file as a person calls it; None: by its path. When there are problems, `further` is asked what else is
-    wrong with the parts that are sound, so that a person need not mend these to hear of those.
+    wrong with the parts that are sound, so that a person hears of everything at once.
     """
     source = source or str(path)
     reading = _reading(read_text(path, source), load_catalog(), overrides)
@@ -59,9 +59,10 @@ def load_cluster(
 
 
 def load_whereabouts(path: Path, *, overrides: Mapping[str, str], source: str) -> ClusterConfig:
-    """What ending a cluster needs of its file: the name and the region hold, all else may be a default instead.
+    """The configuration as far as ending a cluster needs it: the name and the region are right, all else may be a
+    default.
 
-    Raises ConfigError with all problems when one of the two is wrong.
+    Raises ConfigError with all problems if the name or the region is wrong.
     """
     reading = _reading(read_text(path, source), load_catalog(), overrides)
     unsound = unsound_paths(problem.path for problem in reading.problems)
@@ -116,7 +117,7 @@ def _reading(text: str, catalog: Catalog, overrides: Mapping[str, str]) -> _Read
 
 
 def login_name() -> str:
-    """Who runs this, in the letters of a tag, as in `CORP-ada`; `unknown` where the system does not say."""
+    """The login name of whoever runs this, in letters that a tag takes: `CORP-ada`; `unknown` if there is none."""
     try:
         name = getpass.getuser()
     except (KeyError, OSError, ImportError):

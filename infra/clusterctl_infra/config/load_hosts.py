@@ -22,7 +22,7 @@ KNOWN_HOSTS_BYTES = 4 * 1024 * 1024
 
 
 def load_hosts(file: Path, *, source: str) -> HostsConfig:
-    """The configuration, with an owner, and with a host key of every host. Raises ConfigError with all problems."""
+    """The configuration, with an owner, and with a host key for every host. Raises ConfigError with all problems."""
     read = read_document(read_text(file, source))
     problems = [ConfigProblem(path=each.path, message=each.message, line=each.line) for each in read.problems]
     if not isinstance(read.tree, dict):
@@ -85,7 +85,9 @@ def _without_key_file(config: HostsConfig, folder: Path) -> Iterator[ConfigProbl
 
 
 def _known_hosts(config: HostsConfig, folder: Path) -> tuple[str, ConfigProblem | None]:
-    """The text of the file that is named; empty where none is."""
+    """The text of the known_hosts file, empty if the configuration names none; and the problem of one that cannot be
+    read.
+    """
     named = config.ssh.known_hosts
     if named is None:
         return "", None
@@ -120,7 +122,7 @@ def _contradictions(config: HostsConfig) -> Iterator[ConfigProblem]:
     if len({":" in address for address in config.private_ips if is_ip(address)}) > 1:
         told = "some hosts reach each other by IPv4 and some by IPv6; write private_ip, of one family"
         yield ConfigProblem(path=("hosts",), message=told)
-    # Cloned machines have one host key: nobody could tell which of them is a node, or is clean.
+    # Cloned machines share one host key: nobody could tell which of them is a node, or is clean.
     keys = [" ".join((host.host_key or "").split()[:2]) for host in config.hosts]
     addresses = [place(host.address, host.port) for host in config.hosts]
     for name, values in (("address", addresses), ("private_ip", [*config.private_ips]), ("host key", keys)):
@@ -132,7 +134,7 @@ def _contradictions(config: HostsConfig) -> Iterator[ConfigProblem]:
 
 
 def _without(tree: dict[str, Tree], misplaced: dict[tuple[str, ...], str]) -> dict[str, Tree]:
-    """The tree without the keys that are told of already."""
+    """The tree without the misplaced keys, which are reported already."""
     kept = {key: value for key, value in tree.items() if (key,) not in misplaced}
     caps = kept.get("caps")
     if isinstance(caps, dict):

@@ -47,7 +47,7 @@ def check_one_or_list(value: object) -> str | tuple[str, ...]:
 
 
 def check_target(value: object) -> str:
-    """Raises ValueError for any but AWS: a file for hosts has a model of its own (hosts.py)."""
+    """`aws`. Raises ValueError for any other target: a file for hosts has a model of its own (hosts.py)."""
     if value == "hosts":
         raise ValueError("Pulumi does not make hosts nodes: run clusterctl up (docs/hosts.md)")
     if value != "aws":
@@ -200,19 +200,19 @@ class ClusterConfig(BaseModel):
 
     @property
     def market(self) -> Market:
-        """Where the machines come from, by all that says so."""
+        """Where the machines come from, by all keys that say so."""
         if self.capacity_block is not None:
             return "capacity-block"
         return "reservation" if self.reservation is not None else self.capacity
 
     @property
     def grouping(self) -> Literal["cluster", "none"]:
-        """Whether nodes are in a placement group: those of a capacity block are in none."""
+        """Whether nodes are in a placement group: `none` for those of a capacity block, else `placement`."""
         return "none" if self.capacity_block is not None else self.placement
 
     @property
     def reservation_id(self) -> str | None:
-        """The reservation or block that exists and is to be used; None for a block that is looked for."""
+        """The existing reservation or block that is to be used; None if there is none, or a block is looked for."""
         return self.reservation if self.capacity_block is None else self.capacity_block.id
 
     @property
@@ -226,8 +226,8 @@ class ClusterConfig(BaseModel):
         return isinstance(self.instance_type or self.gpus, tuple)
 
     def narrowed(self, chosen: Chosen | None, block_id: str | None) -> ClusterConfig:
-        """The configuration with the result of its list of types and its search for a block; unchanged if both are
-        settled.
+        """The configuration with the type and the block that were found in the place of its list of types and its
+        search for a block; unchanged if it has neither.
         """
         found: dict[str, object] = {}
         if chosen is not None and chosen.instance_type is not None and self.is_list:
@@ -237,7 +237,7 @@ class ClusterConfig(BaseModel):
         return self.model_copy(update=found) if found else self
 
     def instance_choice(self, catalog: Catalog) -> InstanceChoice:
-        """The instance type of the nodes, and why, if there was a choice; of a list the most expensive.
+        """The instance type of the nodes, and why, if there was a choice; from a list, the most expensive.
 
         Raises ConfigError.
         """
@@ -256,7 +256,7 @@ class ClusterConfig(BaseModel):
             return None
 
     def instance_rows(self, catalog: Catalog) -> tuple[InstanceType, ...]:
-        """What the catalog knows of every type that nodes may have: of each in a list; empty where none can be."""
+        """The catalog's rows of every type that nodes may have, such as all of a list; empty if none can be chosen."""
         try:
             choice = self.instance_choice(catalog)
         except ConfigError:

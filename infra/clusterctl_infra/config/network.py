@@ -13,7 +13,7 @@ LOGIN_USER = "ubuntu"
 
 
 def check_user(value: object) -> str:
-    """Raises ValueError for any but the one user."""
+    """The login user. Raises ValueError for any other name."""
     if value != LOGIN_USER:
         raise ValueError(f"the login user is {LOGIN_USER} on every image; leave the key out")
     return LOGIN_USER

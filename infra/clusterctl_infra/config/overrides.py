@@ -1,4 +1,4 @@
-"""Pulumi config of a stack over simple fields of cluster.yaml: `clusterctl:nodes` stands for `nodes:`."""
+"""A stack's Pulumi config overrides simple fields of cluster.yaml: `clusterctl:nodes` stands for `nodes:`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _EXCLUDES = {"gpus": "instance_type", "instance_type": "gpus"}
 
 
 def apply_overrides(tree: Mapping[str, Tree], given: Mapping[str, str]) -> tuple[dict[str, Tree], list[ConfigProblem]]:
-    """The tree with the overrides in it, and the overrides that are none."""
+    """The tree with the overrides in it, and a problem for each key that overrides nothing."""
     changed: dict[str, Tree] = copy.deepcopy(dict(tree))
     problems = []
     for key, text in given.items():

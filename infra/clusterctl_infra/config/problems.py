@@ -1,4 +1,4 @@
-"""From what pydantic found to sentences for a person: no word of pydantic's reaches the screen."""
+"""Turns what pydantic found into sentences for a person: no word of pydantic's reaches the screen."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def shown(value: object) -> str:
 
 
 def problems_of(error: ValidationError, model: type[BaseModel]) -> list[ConfigProblem]:
-    """One problem for each of pydantic's, in its order."""
+    """One problem for each of pydantic's errors, in pydantic's order."""
     return [_problem(details, model) for details in error.errors(include_url=False)]
 
 

@@ -14,9 +14,9 @@ DEAREST_NODE_USD_PER_HOUR = 1000.0
 """Seven times the dearest machine of the catalog (p6-b300.48xlarge, $142.42; prices.csv of 2026-01): a higher cap is a
 typing error, such as 5504 for 55.04, and would never refuse anything."""
 DEAREST_CLUSTER_USD_PER_HOUR = 1_000_000.0
-"""A thousand nodes, the most there can be, of the dearest."""
+"""A thousand nodes, the most there can be, at the highest price of a node."""
 LONGEST_RUNTIME = timedelta(days=30)
-"""Once a month somebody says again that the cluster is wanted; also keeps every sum of money finite."""
+"""So at least once a month somebody says that the cluster is still wanted; it also keeps every sum of money finite."""
 _UNITS_MS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
 _PART = r"(\d+(?:\.\d{1,9})?)\s*(ms|[dhms])"
 _DIGITS_LIMIT = 9

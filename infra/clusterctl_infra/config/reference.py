@@ -52,7 +52,7 @@ def reference(catalog: Catalog) -> str:
 def _sections(
     schema: dict[str, Any], definitions: dict[str, dict[str, Any]], start: str = ""
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every mapping inside, with its path, in the order of the file."""
+    """The path and the schema of every mapping inside, in the order of the file."""
     for key, field in schema["properties"].items():
         name = _reference_in(field)
         if name is None:
@@ -74,7 +74,7 @@ def _table(section: dict[str, Any]) -> str:
 
 
 def _value(field: dict[str, Any]) -> str:
-    """What may stand there, in words and examples."""
+    """What may be written for the field, in words or examples."""
     if "enum" in field:
         return ", ".join(f"`{each}`" for each in field["enum"])
     if "const" in field:

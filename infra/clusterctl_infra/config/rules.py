@@ -106,7 +106,7 @@ def instance_type_exists(config: ClusterConfig, catalog: Catalog) -> Iterator[tu
 
 
 def offered_in_region(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
-    """Only what the rules above let through: a type that exists, in a region that exists."""
+    """The region offers the types. Only what the rules above let through is looked at: types and regions that exist."""
     if config.region not in catalog.regions():
         return
     for path, name in _entries("instance_type", config.instance_type):
@@ -162,7 +162,9 @@ def image_fits_architecture(config: ClusterConfig, catalog: Catalog) -> Iterator
 
 
 def keys_are_in_the_region(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
-    """AWS looks for a key nowhere else. A bucket may be in another region, with its own."""
+    """The KMS key is in the cluster's region: AWS looks for it nowhere else. A bucket may be in another region, with a
+    key of its own.
+    """
     if config.kms_key is not None and (where := config.kms_key.split(":")[3]) != config.region:
         yield ("kms_key",), f"{shown(config.kms_key)}: a key of {where}, and the cluster is in {config.region}"
 
@@ -188,7 +190,7 @@ def _inside(network: NetworkConfig, ranges: dict[str, ipaddress.IPv4Network]) ->
 
 
 def ssh_networks_differ(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
-    """AWS refuses a second rule for the same network (InvalidPermission.Duplicate)."""
+    """No network is written twice: AWS refuses a second rule for it (InvalidPermission.Duplicate)."""
     for index, cidr in enumerate(config.access.ssh_from):
         if cidr in config.access.ssh_from[:index]:
             yield ("access", "ssh_from", index), f"{shown(cidr)}: written twice"

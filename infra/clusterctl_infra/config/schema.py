@@ -11,7 +11,7 @@ from clusterctl_infra.config.target import TARGET
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 HOSTS_PREFIX = "Hosts"
-"""Of the names of definitions of files with `target: hosts`."""
+"""What the names of definitions for files with `target: hosts` begin with."""
 
 
 def json_schema(catalog: Catalog | None = None) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def json_schema(catalog: Catalog | None = None) -> dict[str, Any]:
 
 
 def any_target_schema(catalog: Catalog) -> dict[str, Any]:
-    """The JSON Schema of any cluster.yaml: `target` says which of the two it is, and a file without one is for AWS."""
+    """The JSON Schema of any cluster.yaml: `target` says whether it is for AWS or for hosts; without it, for AWS."""
     aws, hosts = json_schema(catalog), hosts_schema()
     definitions = {**_apart(aws.pop("$defs"), ""), **_apart(hosts.pop("$defs"), HOSTS_PREFIX)}
     is_for_hosts = {"properties": {"target": {"const": TARGET}}, "required": ["target"]}
@@ -61,7 +61,7 @@ def _renamed(schema: Any, prefix: str) -> Any:
 
 
 def _without_titles(schema: Any) -> Any:
-    """pydantic titles every key with itself in capitals, which says nothing."""
+    """The schema without pydantic's titles, which only repeat each key in capitals."""
     if isinstance(schema, list):
         return [_without_titles(each) for each in schema]
     if not isinstance(schema, dict):

@@ -15,7 +15,7 @@ from clusterctl_infra.nearest import nearest
 Unsound = frozenset[tuple[str, ...]]
 """Paths of keys whose values are wrong, missing, or written under another name."""
 STAND_INS: dict[str, Tree] = {"name": "x", "region": "us-west-2", "nodes": "1"}
-"""For required fields that are missing or unsound, so that the others can still be looked at together."""
+"""Values for required fields that are missing or unsound, so that the others can still be looked at together."""
 MACHINE = (("gpus",), ("instance_type",))
 """The fields to blame if neither or both are set."""
 
@@ -46,7 +46,7 @@ def sound_part(tree: dict[str, Tree], unsound: Unsound) -> ClusterConfig | None:
 
 
 def _keys(path: Path) -> tuple[str, ...]:
-    """The path as far as it goes through mappings: of a list one entry alone cannot be taken out."""
+    """The path as far as it goes through mappings: a single entry of a list cannot be taken out."""
     keys: list[str] = []
     for part in path:
         if isinstance(part, int):

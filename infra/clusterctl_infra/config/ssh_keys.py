@@ -21,7 +21,7 @@ class SecretPasted(ValueError):
 
 
 def check_public_key(value: object) -> str:
-    """The key's line. Raises ValueError; SecretPasted (one too) for a private key."""
+    """The key's line. Raises ValueError; for a private key SecretPasted, which is a ValueError, too."""
     if not isinstance(value, str):
         raise ValueError("not a single value")
     text = value.strip()
@@ -40,7 +40,7 @@ def check_public_key(value: object) -> str:
 
 
 def _holds_kind(encoded: str, kind: str) -> bool:
-    """RFC 4253, section 6.6: the blob begins with the kind's length and name, and more follows."""
+    """Whether the key's blob begins with the kind's length and name, and more follows (RFC 4253, section 6.6)."""
     try:
         blob = base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError):

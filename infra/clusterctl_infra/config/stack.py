@@ -55,7 +55,7 @@ class StackSettings:
     down: bool
     """Whether the cluster is at zero nodes on purpose."""
     run: int
-    """1 at birth."""
+    """The number of the current run; 1 at birth."""
     correction: LedgerCorrection | None = None
     """How the ledger in the state differs from `ledger`; None: it does not."""
     kept: frozenset[str] | None = None
@@ -63,15 +63,16 @@ class StackSettings:
     slot_ranks: tuple[int, ...] = ()
     """The rank of each slot as it was once ordered by topology, and stays; empty: never ordered."""
     reserved: int = 0
-    """Places that the reservation has at least: in one run more than there are nodes, while surplus machines live."""
+    """How many places the reservation has at least; more than there are nodes in a run with surplus machines alive."""
     unreserved: bool = False
-    """The reservation ended before its nodes, and no other is made beside those that run."""
+    """Whether the reservation ended before its nodes did; no other is made while these run."""
     until: datetime | None = None
-    """When this run ends, moved there by `clusterctl extend`; None: when caps.runtime is over."""
+    """When this run ends, as `clusterctl extend` set it; None: when caps.runtime is over."""
     extended_from: datetime | None = None
-    """The end before an `extend` that has not come to its own end."""
+    """The deadline before an `extend` that is not finished."""
     generation_floor: int = 0
-    """The number that the membership has at least, since nodes reported one below it that the state did not know."""
+    """The lowest generation that the membership may get: nodes reported the one below it, which the state did not
+    know."""
     adopted: Adopted = NOTHING_ADOPTED
     """What exists and is used, as AWS described it before the last run."""
     chosen: Chosen | None = None
@@ -155,7 +156,7 @@ def _own(config: Mapping[str, object], path: Path) -> dict[str, str]:
 
 
 def _written(key: str, text: str | None, read: Callable[[str], T], is_not: str) -> T | None:
-    """What clusterctl wrote under that key and `read` understands; None where nothing is there. Or ConfigError."""
+    """What clusterctl wrote under that key, as `read` understands it; None if nothing is there. Raises ConfigError."""
     if not text:
         return None
     try:

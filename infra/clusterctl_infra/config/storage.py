@@ -181,7 +181,7 @@ class StorageConfig(BaseModel):
 
 
 def _asked_beside_adopted(given: BaseModel, keys: tuple[str, ...]) -> Iterator[str]:
-    """The keys that an existing file system cannot have."""
+    """The sentence about keys that were written although an existing file system cannot have them."""
     asked = [key for key in keys if key in given.model_fields_set]
     if asked:
         yield f"file_system_id names one that exists: leave out {', '.join(asked)}"

@@ -10,7 +10,7 @@ THROUGHPUTS = (125, 250, 500, 1000)
 """MB/s per TiB of PERSISTENT_2 on SSD (FSx API, CreateFileSystemLustreConfiguration; read 2026-11)."""
 MOUNT_LENGTH = 100
 PREFIX_LENGTH = 100
-"""S3 takes 1,024; of this length the rights to as many buckets as there may be still fit into a role."""
+"""S3 takes 1,024; with prefixes of this length, the rights to as many buckets as there may be still fit into a role."""
 SYSTEM_FOLDERS = frozenset(
     ("bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "lost+found", "proc", "root", "run", "sbin")
 ).union(("snap", "sys", "tmp", "usr", "var"))
@@ -19,13 +19,13 @@ HIDING = {
     "/home/ubuntu": "it would hide the login user's keys",
     "/opt": "it would hide the drivers and libraries of the image",
 }
-"""Folders that may hold a mount, but not be one."""
+"""Folders in which a mount may be, but that may not be a mount themselves."""
 TAKEN = {
     "/opt/amazon": "EFA's libraries are there",
     "/opt/aws": "AWS's tools are there",
     "/opt/torch": "the image's torch may be there",
 }
-"""Folders that neither are a mount nor hold one."""
+"""Folders that may not be a mount, nor have one in them."""
 _NO_EFS_HELPER = (
     "not built yet: nodes would need AWS's mount helper, amazon-efs-utils, of which AWS has no package for Ubuntu; "
     "leave it out"
@@ -65,7 +65,7 @@ def check_lustre_size(value: object) -> int:
 
 
 def check_throughput(value: object) -> int:
-    """One of those that persistent storage has. Raises ValueError."""
+    """A throughput that persistent storage has, in MB/s per TiB. Raises ValueError."""
     found = check_positive(value)
     if found not in THROUGHPUTS:
         near = sorted(sorted(THROUGHPUTS, key=lambda each: abs(each - found))[:2])
@@ -151,7 +151,7 @@ def check_workflow_storage(value: object) -> str:
 
 
 def check_prefix(value: object) -> str:
-    """A prefix of keys; empty: the whole bucket. No wildcard of IAM's can be in it. Raises ValueError."""
+    """A prefix of keys, without IAM's wildcards; empty: the whole bucket. Raises ValueError."""
     text = check_text(value)
     if len(text) > PREFIX_LENGTH:
         raise ValueError(f"{len(text)} characters; the most is {PREFIX_LENGTH}")

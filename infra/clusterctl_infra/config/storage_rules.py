@@ -11,11 +11,11 @@ from clusterctl_infra.config.problems import shown
 from clusterctl_infra.config.storage import StorageConfig
 
 MOUNTS_LIMIT = 16
-"""The rights to so many buckets still fit into one role: its inline policies have 10,240 characters (IAM quotas)."""
+"""The rights to this many buckets still fit into one role: its inline policies have 10,240 characters (IAM quotas)."""
 
 
 BUCKET_KEYS_LIMIT = 3
-"""Keys of buckets, each named twice in those rights."""
+"""The most KMS keys of buckets, each of which is named twice in those rights."""
 
 
 def bucket_keys_are_few(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
@@ -36,7 +36,7 @@ def mounts_differ(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Pat
 
 
 def overlaps(mounts: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """(index, sentence) of each that is there twice, or lies in another."""
+    """(index, sentence) of each mount that is there twice, or lies in another."""
     for index, mount in enumerate(mounts):
         if mount in mounts[:index]:
             yield index, f"{shown(mount)}: mounted twice"
@@ -55,7 +55,7 @@ def file_systems_differ(config: ClusterConfig, catalog: Catalog) -> Iterator[tup
 
 
 def workflow_storage_is_mounted(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
-    """In a bucket that nodes may write to: they have rights to no other, and no way of their own to S3."""
+    """It is in a bucket that nodes may write to: they have rights to no other, and no way of their own to S3."""
     if config.workflow_storage is None:
         return
     bucket, _, path = config.workflow_storage.removeprefix("s3://").partition("/")

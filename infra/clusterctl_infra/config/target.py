@@ -13,11 +13,11 @@ TARGET = "hosts"
 
 
 def is_for_hosts(file: Path) -> bool:
-    """Whether the cluster.yaml says `target: hosts`; False where it cannot be read, which its own reader tells."""
+    """Whether the cluster.yaml says `target: hosts`; False if it cannot be read, which is reported on loading it."""
     try:
         text = read_text(file, str(file))
     except ConfigError:
         return False
-    # Files for AWS seldom name a target, and to read YAML takes longer than to look for the word.
+    # Files for AWS seldom name a target, and reading YAML takes longer than looking for the word.
     tree = read_document(text).tree if "target" in text else None
     return isinstance(tree, dict) and tree.get("target") == TARGET
