@@ -1,4 +1,4 @@
-"""Where a person's state lies, as a text: without pathlib, for a start that waits for nothing it does not need."""
+"""Where a person's state lies, as a string: a command that needs no more starts faster without importing pathlib."""
 
 from __future__ import annotations
 
