@@ -22,7 +22,7 @@ HOST_AUTHORITY_PURPOSE = "ssh-host-authority"
 HOST_CERTIFICATE_PURPOSE = "ssh-host-certificate"
 BARRIER_PURPOSE = "barrier-secret"
 NONCE_BYTES = 20
-"""16 to 32 are usual (PROTOCOL.certkeys); after this many, base64 writes the host's key with the same letters as in its
+"""16 to 32 are usual (PROTOCOL.certkeys); with this many, base64 writes the host's key with the same letters as in its
 public line."""
 
 

@@ -31,7 +31,7 @@ PORTS = 8000
 """Below what Linux gives to outgoing connections; a port for each name, so that several barriers may wait at a time."""
 BEAT_S = 2.0
 NODES_A_SECOND = 100
-"""How many nodes a busy slot 0 can surely tell who is missing; with more than 200 nodes it tells them less often."""
+"""How many nodes a second a busy slot 0 can surely tell who is missing; with more than 200 it tells each less often."""
 BEATS = 3
 """A side that says nothing for this many beats counts as gone although its connection stands: it is frozen or off."""
 RETRY_S = 0.3

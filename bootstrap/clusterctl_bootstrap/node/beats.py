@@ -61,7 +61,7 @@ def _is_beat(words: Dict[str, Any]) -> bool:
 
 
 def _proof(secret: bytes, words: Dict[str, Any]) -> str:
-    """The proof for these words; it covers a first word that no proof of the start barrier begins with."""
+    """The proof of these words, behind a first word that no proof of the start barrier covers."""
     return hmac.new(secret, json.dumps(["beat", words], sort_keys=True).encode(), "sha256").hexdigest()
 
 

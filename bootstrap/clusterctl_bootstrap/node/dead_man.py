@@ -42,7 +42,7 @@ KEPT = 4
 
 
 class DeadMan:
-    """One node's view of the others; `clock` counts seconds from anywhere."""
+    """One node's view of the others; `clock` gives seconds since any instant."""
 
     def __init__(self, root: Path, clock: Callable[[], float], start: Callable[..., str] = start_ending) -> None:
         self.root = root

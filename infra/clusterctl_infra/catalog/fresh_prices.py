@@ -31,7 +31,7 @@ def refresh_command(region: str, instance_type: str) -> str:
 
 
 def read_fresh_prices(path: Path) -> tuple[FreshPrice, ...]:
-    """The rows of the file; none without a file. Raises ConfigError if it cannot be read: old prices must not pass."""
+    """The rows of the file; none without a file. Raises ConfigError if it cannot be read: it is not taken for none."""
     try:
         rows = json.loads(path.read_bytes())["prices"]
         return tuple(_price(row) for row in rows)

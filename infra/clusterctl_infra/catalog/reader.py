@@ -134,7 +134,7 @@ class Catalog:
 
 
 def load_catalog(fresh: Path | None = None) -> Catalog:
-    """The catalog in this package, read in a few milliseconds; prices in the file `fresh`, if there is one, go first.
+    """The catalog in this package, read in a few milliseconds; prices in the file `fresh`, if any, replace its own.
 
     Raises ConfigError when that file is no price list.
     """

@@ -19,7 +19,7 @@ def uses_session_manager(config: ClusterConfig, plan: ClusterPlan) -> bool:
 
 
 def reserved_places(plan: ClusterPlan, settings: StackSettings) -> int:
-    """For how many machines a reservation is made: 0 unless they are on-demand, and where an earlier one has ended."""
+    """For how many machines a reservation is made; 0 unless they are on-demand, and once a reservation has ended."""
     nodes = len(plan.slots)
     is_none = nodes == 0 or settings.unreserved or plan.capacity != "on-demand"
     return 0 if is_none else max(nodes, settings.reserved)

@@ -45,7 +45,7 @@ def deadline_plan(
     until: datetime | None = None,
     capacity_ends_at: datetime | None = None,
 ) -> DeadlinePlan:
-    """The earliest end of run time, budget and capacity. Without a known price the budget sets none: a plan's problem.
+    """The earliest end of run time, budget and capacity; with an unknown price the budget has none, a plan's problem.
 
     `until`: where `clusterctl extend` moved the end of the run time. `capacity_ends_at`: the end of the reservation or
     block that is used.

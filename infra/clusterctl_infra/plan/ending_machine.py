@@ -18,7 +18,7 @@ DRY_RUN_INPUT = '{"DryRun": true}'
 said: a list of `{"Id": …, "Kind": …, "Answer": {"Error": …, "Cause": …}}`, with EC2's word for the type of resource."""
 SCHEDULE_INPUT = "{}"
 WAIT_KEY = "WaitSeconds"
-"""Nodes that end the cluster early start it with this key: so long it lets all nodes save before it ends them."""
+"""Nodes that end the cluster early start it with this key: for so many seconds it lets all nodes save."""
 IF_GONE_KEY = "IfSlot0IsGone"
 """Nodes that have lost slot 0 and cannot know whether it died start it with this key set to true: AWS knows."""
 DOUBT_S = 60
@@ -30,7 +30,7 @@ TAGS_PER_PAGE = 1000
 RESERVATIONS_PER_CALL = 100
 """The next call names the reservations by id, so a page of their tags is no larger than this."""
 PARALLEL = 40
-"""An inline Map runs at most so many steps side by side ("Service quotas", too)."""
+"""An inline Map runs at most this many steps side by side ("Service quotas", too)."""
 PASS_PAUSE_S = 30
 LEAVING_PAUSE_S = 5
 """The pause between two looks at machines that are shutting down, and at NAT gateways that are being deleted."""

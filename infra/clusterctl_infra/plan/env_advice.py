@@ -15,7 +15,8 @@ from clusterctl_infra.plan.case import Case, warning
 from clusterctl_infra.plan.model import Problem
 
 Verdict = Literal["dead", "old", "harmful", "risky"]
-"""dead: nothing reads it; old: it has another name now; harmful: it makes things worse; risky: it may do so."""
+"""dead: nothing reads it; old: it has another name now; harmful: it makes things worse; risky: so it does unless
+one knows why it is set."""
 NCCL_GUIDE = "NCCL user guide, environment variables"
 OFI = "aws-ofi-nccl, doc/efa-env-var.md"
 PLATFORM = "aws-ofi-nccl, src/platform-aws.cpp"

@@ -26,7 +26,7 @@ def node_plan(
 ) -> NodePlan:
     """The facts of `slot`. Their `nodes` is the size that the configuration asks for, also while the cluster is down.
 
-    `mounts` have the names that AWS gave; None, before anything exists, stands for stand-ins of the same length.
+    `mounts` have the names that AWS gave; None: before anything exists, stand-ins of the same length are used.
     """
     kinds = [kind for _, _, kind in plan.interface_layout]
     efa_interfaces = sum(kind != "interface" for kind in kinds)
