@@ -123,7 +123,7 @@ def zone_stays(case: Case) -> Iterator[Problem]:
 
 
 def region_stays(case: Case) -> Iterator[Problem]:
-    """A zone's name begins with its region's (EC2 User Guide, "Regions and Zones"): it tells where a cluster was born."""
+    """A zone's name begins with its region's (EC2 User Guide, "Regions and Zones"): it shows a birth elsewhere."""
     region, zone = case.plan.region, case.plan.zone
     if not zone.startswith(region):
         yield error(
