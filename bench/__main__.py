@@ -1,4 +1,4 @@
-"""Print the tables asked for by name, as `scripts/bench fanout`; all of them without arguments."""
+"""Prints the tables asked for by name, as in `scripts/bench fanout`; without arguments, all of them."""
 
 from __future__ import annotations
 

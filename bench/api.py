@@ -31,7 +31,7 @@ if __name__ == "__main__":
 
 
 def table() -> list[tuple[str, ...]]:
-    """Rows: what, median, over what it is compared with, aim."""
+    """Rows: what, its median, the difference to what it is compared with, aim."""
     with workspace() as space:
         cluster = "bapi"
         space.clusterctl("up", str(space.stack(cluster, nodes=NODES, machines="process")))

@@ -28,7 +28,9 @@ def table() -> list[tuple[str, ...]]:
 
 
 def _released_s(shares: list[tuple[int, int]], *, last: int) -> float:
-    """`shares`: first slot and number of slots of each process."""
+    """Seconds from the coming of slot `last` until all have gone on; `shares`: first slot and number of slots of each
+    process.
+    """
     address = f"127.99.{last % 250}.{1 + time.monotonic_ns() % 250}"
     with contextlib.ExitStack() as stack:
         children = [stack.enter_context(_waiting(address, first, count)) for first, count in shares]

@@ -39,7 +39,7 @@ def table() -> list[tuple[str, ...]]:
     """Rows: what was measured, its median then and now, the ratio with that of each round, the aim."""
     nodes, rounds = int(os.environ.get(NODES, "256")), int(os.environ.get(ROUNDS, "3"))
     with checkout(os.environ.get(REVISION, FIRST)) as then:
-        for tree in (then, ROOT):  # compiles it
+        for tree in (then, ROOT):  # compiles its modules, and is not counted
             _up(tree, WARM_NODES)
         pairs = [_pair(then, ROOT, nodes, is_odd=number % 2 == 1) for number in range(rounds)]
     return [

@@ -55,7 +55,7 @@ def _clusterctl(space: Workspace, verb: str, stack: Path, *options: str) -> Timi
 
 
 def _bare_stack(space: Workspace, count: int) -> Path:
-    """A program of as many resources that depend on nothing."""
+    """A stack of `count` resources that depend on nothing."""
     bare = space.folder / "bare"
     bare.mkdir()
     (bare / "__main__.py").write_text(BARE.format(count=count))

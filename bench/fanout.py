@@ -53,7 +53,7 @@ CASES = (
 def table() -> list[tuple[str, ...]]:
     """Rows: servers with the machine's load before, tool, wall, its ratio to Go's, processor seconds, MiB, aim.
 
-    Of `warm` processor and memory are the command's own; what the process has that keeps connections is not in them.
+    For `warm`, processor and memory are the command's own, without the process that keeps the connections.
     """
     found = tools()
     wanted = os.environ.get("BENCH_FANOUT", "")
@@ -111,7 +111,7 @@ def _timings(case: Case, used: list[Tool], hosts: Hosts, space: Workspace) -> di
 
 
 def _round_over_kept(hosts: Hosts, width: int, space: Workspace) -> float | None:
-    """Seconds of the command on connections that are there: what a warm tool cannot be below. None without Go."""
+    """Seconds of the command on connections that are kept: no warm tool can be faster. None without Go."""
     client = go_client()
     if client is None:
         return None

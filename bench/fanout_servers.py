@@ -57,7 +57,7 @@ def _sshd(folder: Path, addresses: list[str]) -> Iterator[None]:
 
 @contextmanager
 def light_servers(count: int, *, round_trip_ms: int = 0) -> Iterator[Hosts]:
-    """So many servers in one Go program; `round_trip_ms` is added to every exchange but TCP's own."""
+    """`count` servers in one Go program; `round_trip_ms` is added to every exchange but TCP's own."""
     program = light_server()
     assert program is not None, "the light servers need Go"
     with _folder() as folder:
@@ -84,7 +84,7 @@ def _addresses(count: int) -> list[str]:
 
 
 def _hosts(folder: Path, count: int) -> Hosts:
-    """Keys, and the lists of hosts that the tools read."""
+    """Makes the keys, and the lists of hosts that the tools read."""
     for name in ("login", "host"):
         argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(folder / name)]
         subprocess.run(argv, check=True, timeout=30)

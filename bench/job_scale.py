@@ -1,4 +1,4 @@
-"""How jobs bear size: a coordinator with a thousand members, ten thousand lines a second, and a supervisor's share."""
+"""How jobs cope with size: a coordinator of a thousand members, ten thousand lines a second, a supervisor's CPU use."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def table() -> list[Row]:
 
 
 def _coordinator_rows() -> list[Row]:
-    """The coordinator in a process of its own, as on a node."""
+    """Rows about the coordinator, which runs in a process of its own, as on a node."""
     argv = [sys.executable, "-m", "bench.job_scale"]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True) as child:
         port = int(_said(child, "port")[0])
@@ -89,7 +89,7 @@ def _members(port: int, first: int) -> Iterator[subprocess.Popen[str]]:
 
 
 def _said(child: subprocess.Popen[str], what: str) -> list[str]:
-    """The words behind `what`; raises CommandFailed where something else comes first."""
+    """The words that the child prints after `what`; raises CommandFailed if something else comes first."""
     while child.stdout is not None:
         word, *words = child.stdout.readline().split() or [""]
         if word == what:
@@ -114,7 +114,7 @@ def _output_rows() -> list[Row]:
 
 
 def _followed(env: Mapping[str, str], work: Path) -> list[Row]:
-    """Lines carry the instant at which they were said; all machines here have one clock."""
+    """Rows about a job with much output. Each line says when it was printed; all machines here have one clock."""
     words = ("run", "--launcher", "plain", "--workdir", str(work), "--name", "speaks", "--json", "--", "speaks.py")
     lags_s: list[float] = []
     shares: list[float] = []
@@ -153,7 +153,7 @@ def _idle(env: Mapping[str, str], work: Path) -> Row:
 
 
 def supervisors(job: str) -> list[int]:
-    """The job's supervisors on all machines of this computer, by their own numbers here."""
+    """The process ids, here, of the job's supervisors on all machines of this computer."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):

@@ -23,7 +23,7 @@ TIMEOUT_S = 120.0
 
 
 def spec_of(port: int, members: int) -> dict[str, Any]:
-    """A job of so many nodes, all of them this computer."""
+    """The spec of a job of `members` nodes, all of them this computer."""
     rows = [{"slot": slot, "name": f"n-{slot}", "address": "127.0.0.1", "nproc": 1} for slot in range(members)]
     known = {"job": "light", "attempt": 1, "grace_s": 1.0, "timeout_s": None}
     return {**known, "channel_port": port, "members": rows}
@@ -60,7 +60,7 @@ def _await(links: Sequence[MemberLink], is_there: Callable[[MemberLink], bool]) 
 
 
 def _is_told_the_end(link: MemberLink) -> bool:
-    """A member that is to stop has no rank to end, so it says at once that it has."""
+    """Whether a member knows the job's end. One that is to stop has no rank to end, so it says at once that it has."""
     if link.directive["do"] == "stop":
         link.say(phase="ended")
     return bool(link.directive["do"] == "finish")

@@ -19,7 +19,7 @@ INSTALL_S = 600
 GO = "Go x/crypto/ssh"
 
 Argv = Callable[["Hosts", int, str], list[str]]
-"""Of hosts, a width and a command."""
+"""Makes a tool's argv from hosts, a width and a command."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,12 +65,12 @@ def tools() -> list[Tool]:
 
 
 def bench_cache() -> Path:
-    """Where what the measurements need is kept."""
+    """The folder that keeps what the measurements need."""
     return cache_folder(os.environ) / "bench"
 
 
 def go_client() -> Argv | None:
-    """The reference; None without Go."""
+    """The argv of the reference client; None without Go."""
     go = _built_go(bench_cache())
     return None if go is None else _program(str(go / "client"))
 
@@ -82,7 +82,7 @@ def light_server() -> Path | None:
 
 
 def _built_go(folder: Path) -> Path | None:
-    """The folder with our two Go programs, built anew when their source is newer."""
+    """The folder with our two Go programs, built from their present source; None without Go."""
     if shutil.which("go") is None:
         print("no Go: neither the reference client nor light servers", file=sys.stderr)
         return None
@@ -123,7 +123,7 @@ def clusterctl(hosts: Hosts, width: int, command: str) -> list[str]:
 
 
 def clusterctl_warm(hosts: Hosts, width: int, command: str) -> list[str]:
-    """With connections kept; the first of the runs makes them."""
+    """The verb with kept connections; the first of the runs makes them."""
     return ["env", "CLUSTERCTL_WARM=yes", *clusterctl(hosts, width, command)]
 
 
@@ -173,7 +173,7 @@ def _pdsh(hosts: Hosts, width: int, command: str) -> list[str]:
 
 def _ansible(program: Path) -> Argv:
     def argv(hosts: Hosts, width: int, command: str) -> list[str]:
-        # Its own way keeps connections between runs, which is measured elsewhere.
+        # By default Ansible keeps connections between runs, which is measured elsewhere.
         variables = json.dumps(
             {"ansible_ssh_common_args": " ".join(ssh_options(hosts)), "ansible_ssh_args": "-o ControlMaster=no"}
         )

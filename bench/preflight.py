@@ -1,4 +1,4 @@
-"""How long `plan --online` takes where each answer of AWS does: its questions are asked at once."""
+"""How long `plan --online` takes when each answer of AWS is slow: it asks all its questions at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ AIM = "< 3 s"
 
 
 def table() -> list[tuple[str, ...]]:
-    """One row: nodes, the delay of each call, `plan --online` and what of it is beside `plan`, the aim (medians)."""
+    """One row: nodes, the delay of each call, `plan --online`, how much longer it takes than `plan`, aim (medians)."""
     with workspace() as space:
         stack = space.stack("preflight", nodes=NODES, machines="none")
         settings = stack / "rehearsal.yaml"

@@ -1,4 +1,4 @@
-"""How many round trips a command on one host takes: by how much it grows with the servers' delay."""
+"""How many round trips a command on one host takes, found by how much longer it takes with the server's delay."""
 
 from __future__ import annotations
 

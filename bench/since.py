@@ -19,7 +19,7 @@ from bench.timing import Timing, median_cpu_s, median_wall_s, run
 from bench.workspace import CLUSTERCTL, ROOT, Workspace, workspace
 
 HOUSE = "a30afabc^"
-"""The commit before the command line got the rooms that it has now (2026-11-23)."""
+"""The commit before the command line got its present folders (2026-11-23)."""
 THEN, NOW = "then", "now"
 START_RUNS, FANOUT_RUNS = 31, 11
 
@@ -56,7 +56,7 @@ def table() -> list[tuple[str, ...]]:
 
 
 def _start_rows(spaces: Mapping[str, Workspace]) -> list[tuple[str, ...]]:
-    """Milliseconds over `python -c pass`."""
+    """Rows of the milliseconds that commands take over `python -c pass`."""
     plan = f"plan ({NODES_PLANNED} nodes)"
     measured = [Measured(what="pass", revision=NOW, argv=(sys.executable, "-c", "pass"), env=os.environ, folder=ROOT)]
     for revision, space in spaces.items():
@@ -86,7 +86,7 @@ def _start_rows(spaces: Mapping[str, Workspace]) -> list[tuple[str, ...]]:
 
 
 def _fanout_rows(name: str, hosts: Hosts, width: int, spaces: Mapping[str, Workspace]) -> list[tuple[str, ...]]:
-    """Seconds, as a part of the Go client's where there is one, and processor seconds."""
+    """Rows of seconds, of processor seconds and, if there is Go, of the Go client's seconds now."""
     measured: list[Measured] = []
     for revision, space in spaces.items():
         env = {**space.env, "HOME": str(space.folder), "USER": os.environ.get("USER", "root")}

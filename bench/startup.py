@@ -38,7 +38,7 @@ def table() -> list[tuple[str, ...]]:
 
 
 def an_inventory() -> dict[str, object]:
-    """Of a cluster of four nodes, as `clusterctl nodes` reads it."""
+    """The inventory of a cluster of four nodes, as `clusterctl nodes` reads it."""
     return {
         "version": 1,
         "name": "other",

@@ -40,7 +40,7 @@ def run(argv: Sequence[str], *, env: Mapping[str, str], cwd: str, timeout_s: flo
         _, status, usage = os.wait4(process.pid, 0)
         wall_s = time.monotonic() - started
         killer.cancel()
-        process.returncode = os.waitstatus_to_exitcode(status)  # waited for here: wait4 alone tells of its use
+        process.returncode = os.waitstatus_to_exitcode(status)  # set by hand: only wait4 tells what it used
         if process.returncode != 0:
             late = f"not done after {timeout_s:.0f} s" if wall_s >= timeout_s else f"exit {process.returncode}"
             said.seek(0)
@@ -50,10 +50,10 @@ def run(argv: Sequence[str], *, env: Mapping[str, str], cwd: str, timeout_s: flo
 
 
 def median_wall_s(timings: Sequence[Timing]) -> float:
-    """The middle of the wall times."""
+    """The median of the wall times."""
     return statistics.median(timing.wall_s for timing in timings)
 
 
 def median_cpu_s(timings: Sequence[Timing]) -> float:
-    """The middle of the processor times."""
+    """The median of the processor times."""
     return statistics.median(timing.cpu_s for timing in timings)

@@ -32,7 +32,7 @@ def is_waiting(wait: Wait) -> bool:
 
 
 def allow_many_connections() -> None:
-    """A connection for each node: more than the usual 1024 files."""
+    """Raises the limit of open files: a connection for each node is more than the usual 1024."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
 

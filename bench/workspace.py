@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 BIN = ROOT / ".venv" / "bin"
-# With PYTHONDONTWRITEBYTECODE, as build machines have it, every start would compile every file anew.
+# With PYTHONDONTWRITEBYTECODE, which build machines set, every start would compile every file anew.
 NOT_OURS = ("PULUMI_", "AWS_", "CLUSTERCTL_", "PYTHON")
 CLUSTERCTL = str(BIN / "clusterctl")
 SOURCES = ("cli", "infra", "bootstrap", "rehearsal")
@@ -42,14 +42,14 @@ class Workspace:
         )
         config = (source / "cluster.yaml").read_text().splitlines()
         config = [line for line in config if line.split(":")[0] not in ("name", "nodes", "access")]
-        # Private: with public addresses AWS's quota of elastic IPs ends a cluster of such nodes at five.
+        # Private: with public addresses, AWS's quota of elastic IPs allows no more than five such nodes.
         own = [f"name: {name}", f"nodes: {nodes}", "access: {mode: private}"]
         (target / "cluster.yaml").write_text("\n".join([*own, *config]) + "\n")
         (target / "rehearsal.yaml").write_text(f"machines: {machines}\n")
         return target
 
     def clusterctl(self, *arguments: str, timeout_s: float = 300) -> None:
-        """Run clusterctl here, not measured; its failure is raised with its output."""
+        """Runs clusterctl here, not measured. Raises CalledProcessError, with its output, if it fails."""
         subprocess.run([CLUSTERCTL, *arguments], env=self.env, check=True, timeout=timeout_s, capture_output=True)
 
 

@@ -26,7 +26,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 NODES_PYTHON = "/usr/bin/python3"
 """Rehearsed machines have the Python of the distribution."""
 SILENT_S, RETRIES = 30, 2
-"""A connection that brings nothing for this long has failed, and is tried anew as often."""
+"""A connection that brings nothing for this many seconds has failed, and is tried again this often."""
 
 
 def main() -> int:
@@ -57,14 +57,14 @@ def framework_folder(name: str) -> Path:
 
 
 def nodes_python_version() -> str:
-    """As in 3.11."""
+    """The version of the nodes' Python, such as `3.11`."""
     show = "import sys; print('%d.%d' % sys.version_info[:2])"
     argv = [NODES_PYTHON, "-c", show]
     return subprocess.run(argv, capture_output=True, text=True, timeout=30, check=True).stdout.strip()
 
 
 def make(name: str, folder: Path, pins: Mapping[str, Any]) -> bool:
-    """Installs it, and says why where that was not possible; whoever comes at the same time waits and finds it made."""
+    """Installs the framework; False, with the reason on stderr, if that failed. Others wait and then find it made."""
     with locked(folder.parent):
         if folder.is_dir():
             return True
@@ -83,7 +83,7 @@ def make(name: str, folder: Path, pins: Mapping[str, Any]) -> bool:
 
 
 def install(packages: Sequence[str], folder: Path, *, timeout_s: float) -> str | None:
-    """Why it failed; None if it did not."""
+    """Installs the packages into the folder. Returns why that failed; None if it did not."""
     argv = [
         *(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-cache-dir"),
         *("--timeout", str(SILENT_S), "--retries", str(RETRIES)),
@@ -99,7 +99,7 @@ def install(packages: Sequence[str], folder: Path, *, timeout_s: float) -> str |
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """One maker at a time."""
+    """Lets one process at a time make something in the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     with os.fdopen(os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -21,9 +21,9 @@ HEARTBEAT_S = 30
 
 
 def build(versions: dict[str, Any], target: Path) -> None:
-    """Fill `target` with the engine, the language host and the SDK's two scripts.
+    """Fills `target` with the engine, the language host and the SDK's two scripts.
 
-    Raises EngineFailure when Go is missing or too old, or when the build does not come to its end.
+    Raises EngineFailure when Go is missing or too old, or when the build fails or takes too long.
     """
     check_go(versions)
     version, host = versions["version"], versions["modules"]["language_host"]
@@ -57,7 +57,7 @@ def check_go(versions: dict[str, Any]) -> None:
 
 
 def write_module(folder: Path, requires: dict[str, str], replace: dict[str, str], versions: dict[str, Any]) -> Path:
-    """A module of our own that requires exactly these: replacements only count in the main module."""
+    """Writes a module of our own that requires exactly these: replacements only count in the main module."""
     folder.mkdir()
     lines = ["module clusterctl.invalid/engine", f"go {wanted_go(versions)}"]
     lines += [f"require {module} v{version}" for module, version in requires.items()]

@@ -17,7 +17,7 @@ from pathlib import Path
 
 TABLE = Path(__file__).with_name("lazy_imports.toml")
 LEAST_MS = 1.0
-"""What is loaded faster stands at the top of its file like everything else."""
+"""A module that loads faster than this is imported at the top of the file, like everything else."""
 RUNS = 15
 LOADERS = {"import_module", "__import__"}
 _MEASURED = """
@@ -43,11 +43,11 @@ class LazyImport:
     """What the call may load; `clusterctl.commands.*` is every module of that package."""
     saves_ms: float
     after: tuple[str, ...]
-    """What a process has loaded by then that does not need it."""
+    """What a process that does not need `modules` has loaded by then."""
     written: str | None = None
-    """The call's argument, where it is no literal."""
+    """The call's argument, if it is not a literal."""
     instead: str | None = None
-    """What else would be loaded, where that is not `modules`."""
+    """What would be loaded without the call, if that is not `modules`."""
 
     @property
     def argument(self) -> str:
@@ -103,7 +103,7 @@ def loaded_on_use(file: str, rows: list[LazyImport], modules: Mapping[str, objec
 
 
 def measured_ms(row: LazyImport) -> float:
-    """The processor time, in milliseconds, that a start takes longer with the module loaded."""
+    """How many milliseconds more of processor time a start takes if it loads the module."""
     modules = row.modules if row.instead is None else (row.instead,)
     code = _MEASURED.format(after=row.after, modules=modules)
     runs = [

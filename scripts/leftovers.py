@@ -50,7 +50,7 @@ def mounts() -> set[str]:
 
 
 def processes() -> set[str]:
-    """Those that scripts/test's run started, itself and its parents of this very check left out."""
+    """The processes that this run of scripts/test has started, without this check and its parent."""
     marker = f"{RUN_VARIABLE}={os.environ.get(RUN_VARIABLE, '')}".encode()
     ours = {os.getpid(), os.getppid()}
     found = set()

@@ -176,7 +176,7 @@ def is_complete(target: Path) -> bool:
 
 
 def install_wrapper(engine: Path) -> None:
-    """Write `.venv/bin/pulumi`, whole or not at all; one that is right already is left, as in a read-only checkout."""
+    """Writes `.venv/bin/pulumi`, whole or not at all; one that is right already stays, as in a read-only checkout."""
     template = (CHECKOUT / "scripts" / "pulumi-wrapper").read_text()
     text, wrapper = wrapper_text(template, checkout=CHECKOUT, engine=engine), ENVIRONMENT_BIN / "pulumi"
     if wrapper.is_file() and wrapper.read_text() == text:
@@ -194,7 +194,7 @@ def wrapper_text(template: str, *, checkout: Path, engine: Path) -> str:
 
 def engine_version(binary: Path) -> str:
     """The version `binary` reports, without the leading v. Raises EngineFailure when it does not run."""
-    # It keeps a log of even this, in ~/.pulumi where no home is named; the checkout's is the wrapper's.
+    # pulumi logs even this, in ~/.pulumi if no home is named; so it gets the checkout's, as the wrapper does.
     home = {"PULUMI_HOME": str(CHECKOUT / ".pulumi" / "home"), "PULUMI_SKIP_UPDATE_CHECK": "true"}
     environment = {**home, **os.environ}
     argv = [str(binary), "version"]
@@ -219,7 +219,7 @@ def cache_folder() -> Path:
 
 
 def elsewhere() -> str:
-    """What helps where the engine cannot be kept."""
+    """What to do where the engine cannot be kept."""
     return f"it is kept in {cache_folder()}; next: export CLUSTERCTL_CACHE=/var/tmp/clusterctl-cache && scripts/engine"
 
 
@@ -228,7 +228,7 @@ def locked(folder: Path) -> Iterator[None]:
     """One maker at a time; the others wait and then find what it made."""
     folder.mkdir(parents=True, exist_ok=True)
     with os.fdopen(os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "w") as lock:
-        os.fchmod(lock.fileno(), 0o600)  # whoever can read it can hold it; an older one let everybody
+        os.fchmod(lock.fileno(), 0o600)  # whoever can read it can hold it, and an older script let everybody read it
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

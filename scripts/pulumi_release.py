@@ -18,7 +18,7 @@ MACHINES = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64
 
 
 def download(versions: dict[str, Any], target: Path) -> None:
-    """Fill `target` with the archive's programs. Raises EngineFailure within seconds when there is no way out."""
+    """Fills `target` with the archive's programs. Raises EngineFailure, within seconds if there is no network."""
     machine = MACHINES.get(platform.machine().lower())
     if machine is None:
         raise EngineFailure(f"Pulumi has no release for {platform.machine()}")
@@ -35,7 +35,7 @@ def download(versions: dict[str, Any], target: Path) -> None:
 
 
 def unpack(stream: Any, target: Path) -> None:  # Any: urlopen's answer has no narrower public type
-    """The archive's programs, without its folders (`pulumi/` in some releases, `pulumi/bin/` in others)."""
+    """Writes the archive's programs, without its folders (`pulumi/` in some releases, `pulumi/bin/` in others)."""
     with tarfile.open(fileobj=stream, mode="r|gz") as archive:
         for member in archive:
             name = PurePosixPath(member.name).name

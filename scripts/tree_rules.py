@@ -1,5 +1,5 @@
 """Rules for the tree that no linter has: prints each breach, how large the rehearsal is beside the product, and small
-files that have one importer, which is a report and no rule."""
+files that have one importer, which is a report, not a rule."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def file_breaches() -> Iterator[str]:
 
 
 def code_breaches() -> Iterator[str]:
-    """Functions that do not fit on a screen, frozen classes that change all the same, docstrings that are riddles."""
+    """Functions that do not fit on a screen, frozen classes whose fields can change, docstrings that are riddles."""
     for kind in PACKAGES:
         for path in sources(kind):
             for node in ast.walk(ast.parse(path.read_text())):
@@ -156,7 +156,7 @@ def kinds_of(annotation: ast.expr) -> Iterator[str]:
 
 
 def cycle_breaches(rows: list[lazy_imports.LazyImport]) -> Iterator[str]:
-    """Files that import each other, whoever stands between them, and also where one is loaded on use."""
+    """Files that import each other, directly or through others, also when one of them is loaded only on use."""
     for kind in PACKAGES:
         for folder in PACKAGES[kind]:
             root = (CHECKOUT / folder).parent
@@ -168,7 +168,7 @@ def cycle_breaches(rows: list[lazy_imports.LazyImport]) -> Iterator[str]:
 def import_graph(
     files: dict[str, Path], rows: list[lazy_imports.LazyImport], checkout: Path = CHECKOUT
 ) -> dict[str, set[str]]:
-    """What each of the files imports of the others, at once or on use; a package's own file is nobody's import."""
+    """What each of the files imports of the others, at once or on use; imports of a package's own file do not count."""
     modules = {name: path for name, path in files.items() if path.name != "__init__.py"}
     return {
         name: imported_files(path, files) | lazy_imports.loaded_on_use(str(path.relative_to(checkout)), rows, modules)
@@ -253,7 +253,7 @@ def imported_here(tree: ast.Module) -> tuple[dict[str, tuple[str, str]], dict[st
 
 
 def defined_class(module: str, name: str) -> ast.ClassDef | None:
-    """The class of that name in a module of the product or the rehearsal; None for what is none, or another's."""
+    """The class of that name in a module of the product or the rehearsal; None if there is no such class."""
     for folder in (folder for kind in PACKAGES.values() for folder in kind):
         path = (CHECKOUT / folder).parent / f"{module.replace('.', '/')}.py"
         if path.is_file():
@@ -263,7 +263,7 @@ def defined_class(module: str, name: str) -> ast.ClassDef | None:
 
 
 def does_something(found: ast.ClassDef) -> bool:
-    """Whether a class has a method with more in it than a docstring, `pass`, or that it is not implemented."""
+    """Whether a class has a method with more in it than a docstring, `pass` or `raise NotImplementedError`."""
     if any(ast.unparse(base).partition("[")[0] in {"Protocol", "Exception", "Enum"} for base in found.bases):
         return False
     methods = [node for node in found.body if isinstance(node, ast.FunctionDef)]
@@ -299,8 +299,8 @@ def imported_names(text: str) -> list[str]:
 def names_imported_at_load(text: str) -> list[str]:
     """What the source imports before anybody calls a function of it.
 
-    `clusterctl.nodes` is loaded by a function in its package's file: a command, which loads that file too, must not pay
-    for it.
+    `clusterctl.nodes` is loaded by a function in its package's file: a command loads that file, too, and must not pay
+    for what the function loads.
     """
     at_load = [statement for statement in ast.parse(text).body if not isinstance(statement, ast.FunctionDef)]
     return imported_names(ast.unparse(ast.Module(body=at_load, type_ignores=[])))
@@ -311,7 +311,7 @@ def count_lines(path: Path) -> int:
 
 
 def counted(kind: str) -> list[Path]:
-    """What somebody wrote as a program, in Python or for a shell; data is not counted."""
+    """The files that are programs, in Python or for a shell; data is not counted."""
     return [path for path in files(kind) if path.suffix in (".py", ".sh") or path.read_bytes().startswith(b"#!")]
 
 

@@ -21,12 +21,12 @@ LATER = (
     *("metadata_service.py", "notices.py", "person_hook.py", "received.py", "register.py"),
     *("spot_market.py", "warning.py", "watch.py"),
 )
-"""What no node needs before `clusterctl up` delivers its membership; hosts are given all modules at once."""
+"""The modules that no node needs before `clusterctl up` delivers its membership; hosts are given all at once."""
 
 
 @cache
 def agent_sources() -> Mapping[str, str]:
-    """File name → text of each module that a node is born with, sorted by name; 256 nodes carry the same."""
+    """File name → text of each module that a node is born with, sorted by name; all nodes carry the same."""
     return {name: text for name, text in _sources().items() if name not in LATER}
 
 
@@ -39,7 +39,7 @@ def later_sources() -> Mapping[str, str]:
 def _sources() -> Mapping[str, str]:
     """File name → text of each module of the agent, sorted by name.
 
-    Shortening takes 0.15 s, half of what a `clusterctl plan` may: the texts are kept from run to run.
+    Shortening takes 0.15 s, half of what a `clusterctl plan` may take: the texts are kept from run to run.
     """
     package = files("clusterctl_bootstrap")
     modules = sorted((entry for entry in (package / "node").iterdir() if entry.name.endswith(".py")), key=_name)

@@ -11,7 +11,7 @@ from clusterctl_bootstrap.node_plan import SSH_PORT, MountPlan, NodePlan, Script
 
 VERSION = 1
 HASH_DIGITS = 32
-"""Of the SHA-256 of a script's text, in hex: 128 bits."""
+"""How many hex digits are kept of the SHA-256 of a script's text: 128 bits."""
 
 
 def birth_json(node: NodePlan, *, agent: str) -> str:
@@ -54,11 +54,11 @@ def _mount_row(mount: MountPlan) -> dict[str, object]:
 
 
 def _script_row(script: ScriptPlan) -> tuple[str, ...]:
-    """Name, when, at; behind them the hash of a script that comes over SSH."""
+    """Name, when, at; followed by the hash of a script that comes over SSH."""
     row = (script.name, script.when, script.at)
     return (*row, script_hash(script.content)) if script.is_delivered else row
 
 
 def script_hash(content: str) -> str:
-    """What the node compares with the script that came."""
+    """The hash that the node compares with that of the script which came."""
     return hashlib.sha256(content.encode()).hexdigest()[:HASH_DIGITS]

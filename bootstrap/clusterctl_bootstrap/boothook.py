@@ -17,7 +17,7 @@ def boothook(node: NodePlan) -> str:
 
 
 def guard(node: NodePlan) -> str:
-    """The shell script that arms this node's deadline and closes the metadata service; the boothook keeps it."""
+    """The shell script that arms this node's deadline and restricts the metadata service; the boothook keeps it."""
     text = shell_text("guard.sh").replace("@LAST_STAGE@", shell_text("last_stage.sh").rstrip("\n"))
     values = {
         "CLUSTER_ID": node.cluster_id,
@@ -31,9 +31,9 @@ def guard(node: NodePlan) -> str:
 
 
 def shell_text(name: str) -> str:
-    """A script without its lines of comment and its indentation, which only a reader here needs.
+    """A shell script without comment lines and indentation, which only people who read the source need.
 
-    The first line names the interpreter. No here-document among them needs its indentation.
+    A first line that names the interpreter stays. No here-document in the scripts needs its indentation.
     """
     text = (files("clusterctl_bootstrap") / "shell" / name).read_text(encoding="utf-8")
     return "".join(line.lstrip(" ") for line in text.splitlines(keepends=True) if not COMMENT.match(line))

@@ -41,7 +41,7 @@ COMPUTED = (
     "NCCL_SOCKET_FAMILY",
     "NCCL_IB_HCA",
 )
-"""What the agent finds out on a host itself (node/host_network.py): all but NCCL_NET, which is for EFA."""
+"""The variables that the agent computes on a host (node/host_network.py): all but NCCL_NET, which is for EFA."""
 
 CHANGES_PROGRAMS = re.compile(
     r"(LD_|_RLD|PYTHON|PERL|RUBY|BASH|GIT_|SSH_|TERMINFO).*"
@@ -49,10 +49,10 @@ CHANGES_PROGRAMS = re.compile(
     r"|GCONV_PATH|GLIBC_TUNABLES|LOCPATH|NLSPATH|HOSTALIASES|LOCALDOMAIN|RES_OPTIONS|TERMPATH|TERMCAP"
     r"|JAVA_TOOL_OPTIONS|NODE_OPTIONS"
 )
-"""Variables by which somebody has another program run, or other code in it: those that sudo removes, and more.
+"""Variables that make another program run, or other code run in it: those that sudo removes, and more.
 
-Sudo's are in its plugins/sudoers/env.c, initial_badenv_table.
-An account that may run certain programs alone could set them, wherever sshd takes them from ~/.ssh/environment.
+Sudo's are in its plugins/sudoers/env.c, initial_badenv_table. An account that may run only certain programs could set
+them, if sshd took them from ~/.ssh/environment.
 """
 
 
@@ -61,29 +61,29 @@ class HostPeer:
     """One host as the others know it."""
 
     address: str
-    """By which the nodes reach each other."""
+    """The address at which the other nodes reach it."""
     host_key: str
     """`ssh-ed25519 AAAA…`."""
     port: int = SSH_PORT
-    """Of its SSH server, for the nodes."""
+    """The port of its SSH server, for the nodes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HostTrust:
-    """By what the hosts of a cluster know each other; the node key and the barrier's secret are secrets."""
+    """What the hosts of a cluster know each other by; the node key and the barrier's secret are secrets."""
 
     node_private_key: str
     node_public_key: str
     barrier_secret: str
     peers: tuple[HostPeer, ...]
-    """By slot."""
+    """In the order of the slots."""
 
     def __repr__(self) -> str:
         return f"HostTrust({len(self.peers)} hosts)"
 
 
 def host_files(node: NodePlan, trust: HostTrust) -> tuple[Mapping[str, str], ...]:
-    """path, content and, but for 0644, permissions of each file of this host; the same for the same plan."""
+    """path, content and permissions (0644 if none are given) of each file of this host; the same for the same plan."""
     sources = {**agent_sources(), **later_sources()}
     return (
         *agent_files(sources),
@@ -101,7 +101,7 @@ def host_files(node: NodePlan, trust: HostTrust) -> tuple[Mapping[str, str], ...
 def environment_names(node: NodePlan) -> tuple[str, ...]:
     """Every variable that the host's sshd may take from the agent's file, sorted.
 
-    Sshd takes them from any account's ~/.ssh/environment, so none is among them that changes which programs run.
+    sshd takes them from any account's ~/.ssh/environment, so variables that change which programs run are left out.
     """
     facts = {
         "slot": node.slot,
@@ -142,9 +142,10 @@ def _known_as(host: str, port: int) -> str:
 
 
 def _client(node: NodePlan, peers: Sequence[HostPeer]) -> str:
-    """How the login user's ssh reaches the other hosts: by name or address, the declared host key or nothing.
+    """The ssh settings by which the login user reaches the other hosts: by name or address, with declared keys only.
 
-    For that user alone: the file is the whole machine's, and others on it have their own accounts on the hosts.
+    They hold for that user alone: the file is the whole machine's, and its other users have accounts of their own on
+    the hosts.
     """
     names = ",".join(f"{node.cluster}-{slot},{peer.address}" for slot, peer in enumerate(peers))
     ports: dict[int, list[str]] = {}

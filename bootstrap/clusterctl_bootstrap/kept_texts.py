@@ -21,7 +21,7 @@ def cache_folder(environ: Mapping[str, str]) -> Path:
 
 
 def kept(folder: Path, ingredients: Iterable[str], make: Callable[[], Texts]) -> Texts:
-    """What `make` gives, from `folder` when it was made of the same before; a cache that cannot be used is not."""
+    """What `make` gives, read from `folder` if it was made from the same before; an unusable cache is ignored."""
     digest = hashlib.sha256("\0".join(ingredients).encode()).hexdigest()
     path = folder / f"{digest[:32]}.json"
     try:

@@ -8,11 +8,11 @@ from clusterctl_bootstrap.boothook import shell_text
 from clusterctl_bootstrap.node_plan import ScriptPlan
 
 NAME = "mount-clients"
-"""Of the script, of its moment, and of its log on a node."""
+"""The name of the script, of the moment at which it runs, and of its log on a node."""
 LIMIT_S = 180
 LOCK_S = 50
-"""How long apt waits for its lock in each of the agent's three tries, between which it pauses for 15 s in all: the last
-line then is apt's, which names who holds the lock, and not the end of LIMIT_S."""
+"""How long apt waits for its lock in each of the agent's three tries, between which it pauses for 15 s in all: so the
+last line is apt's, which names who holds the lock, and not that LIMIT_S is over."""
 
 
 def mount_clients(parts: Iterable[str]) -> ScriptPlan:
@@ -22,17 +22,17 @@ def mount_clients(parts: Iterable[str]) -> ScriptPlan:
 
 
 def from_own_sources(helper: str, package: str) -> str:
-    """A package of the system's own sources, unless there is a /sbin/mount.<helper>."""
+    """The part that installs a package from the system's own sources, unless /sbin/mount.<helper> is there."""
     return _part("package", HELPER=helper, PACKAGE=package)
 
 
 def lustre_of_ubuntu(suite: str) -> str:
-    """FSx's client for the kernel that runs, from its own repository, unless the image has it."""
+    """The part that installs FSx's client for the running kernel from FSx's repository, unless the image has it."""
     return _part("lustre", SUITE=suite)
 
 
 def signed_mountpoint(version: str, architecture: str, fingerprint: str) -> str:
-    """Mountpoint's package, unless the image has it: installed when the key with this fingerprint signed it."""
+    """The part that installs Mountpoint's package if this fingerprint's key signed it, unless the image has it."""
     return _part("mountpoint", VERSION=version, ARCHITECTURE=architecture, FINGERPRINT=fingerprint)
 
 

@@ -1,4 +1,4 @@
-"""The facts of one node at its birth: built by the plan, read by the renderer, sent as node.json."""
+"""The facts of one node at its birth: built by the plan, rendered into the node's birth.json and its other files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class MountPlan:
     """`fs-0a….fsx.us-west-2.amazonaws.com@tcp:/mountname`, `fs-0a….efs.us-west-2.amazonaws.com:/`, `bucket/prefix/`;
     nothing for nvme, whose disks the node finds."""
     options: str = ""
-    """What the kind's own options do not say: `region=us-west-2` of s3, `stripe` or `single` of nvme."""
+    """What the kind's usual options do not say: `region=us-west-2` for s3, `stripe` or `single` for nvme."""
     writable: bool = True
     types: tuple[str, str] | None = None
     """On hosts, what mount(8) and what the kernel call its type; None: the agent knows the kind."""
@@ -38,7 +38,7 @@ class ScriptPlan:
     at: str
     """`before-mounts`, `before-ready` or `after-ready`; `mount-clients` of our own, right before the mounts."""
     is_delivered: bool = False
-    """User-data has its hash alone: `clusterctl up` brings the text over SSH, and the node waits for it."""
+    """Whether user-data has only its hash: `clusterctl up` brings the text over SSH, and the node waits for it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,14 +68,14 @@ class NodePlan:
     packages: tuple[str, ...] = ()
     scripts: tuple[ScriptPlan, ...] = ()
     host_user: str | None = None
-    """The login user of a machine that is somebody else's: nothing on it ends it. None: a machine that was made."""
+    """The login user of a host, which nothing of ours ends; None: a machine that clusterctl made."""
     ssh_port: int = SSH_PORT
-    """Of this node's SSH server, for the other nodes."""
+    """The port of this node's SSH server, for the other nodes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeTrust:
-    """By what the nodes of a cluster know each other; of it only the node key and the barrier's secret are secrets."""
+    """What the nodes of a cluster know each other by; only the node key and the barrier's secret are secrets."""
 
     node_private_key: str = field(repr=False)
     """openssh-key-v1 PEM: opens the login user's account on every node, from the cluster's own addresses."""
@@ -83,7 +83,7 @@ class NodeTrust:
     host_authority: str
     """The public key that signed every node's host certificate."""
     host_certificate: str
-    """Of this node's host key: its name and its address."""
+    """The certificate of this node's host key, for its names and its address."""
     barrier_secret: str = field(repr=False)
     """64 hex digits."""
 

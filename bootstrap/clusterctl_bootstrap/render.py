@@ -17,7 +17,7 @@ BOUNDARY = "clusterctl-user-data-part"
 GZIP_WINDOW = 31
 """zlib's number for a window of 32 KiB in gzip's format (zlib.h, deflateInit2)."""
 MEMORY_LEVEL = 6
-"""Of 1 to 9, with 8 as zlib's own: the shorter blocks of this one suit texts of many kinds, by 133 bytes of 16,472."""
+"""From 1 to 9; zlib's default is 8. The shorter blocks of 6 suit many kinds of text: they save 133 bytes of 16,472."""
 
 
 class UserDataTooLarge(ValueError):
@@ -38,9 +38,9 @@ def render_user_data(node: NodePlan, access: NodeAccess) -> bytes:
 
 
 def fitted(node: NodePlan, access: NodeAccess) -> NodePlan:
-    """The node, whose scripts are delivered over SSH, all of them, where user-data has no room for them.
+    """The node; if user-data has no room for its scripts, all of them are marked to be delivered over SSH.
 
-    What installs the clients of mounts stays: it is the plan's own, and short.
+    Only the script that installs the clients of mounts stays: it is the plan's own, and short.
     """
     if not node.scripts or len(_packed(node, access)) <= USER_DATA_LIMIT_BYTES:
         return node

@@ -1,7 +1,7 @@
-"""A Python module as it travels in user-data: the same behaviour, without what only a reader here needs.
+"""A Python module as it travels in user-data: the same behaviour, without what only readers of the source need.
 
 The text is cut, not written anew from the syntax tree: `ast.unparse` differs from one Python to the next, and the same
-agent must be the same bytes on everybody's computer. The agent has no text of several lines but docstrings.
+agent must be the same bytes on everybody's computer. The agent's only texts of several lines are docstrings.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ BODY_OWNERS = (ast.Module, ast.ClassDef, ast.FunctionDef)
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Cut:
-    """What goes, from one (line, byte) to another, and what stands there instead."""
+    """A piece of the source that goes, from one (line, byte) to another, and what takes its place."""
 
     start: tuple[int, int]
     end: tuple[int, int]
     instead: str = ""
 
     def is_in(self, other: Cut) -> bool:
-        """Whether the other one takes it along."""
+        """Whether the other cut contains this one."""
         return other.start <= self.start and self.end <= other.end
 
 
 def shortened(source: str) -> str:
     """The source without what only a reader needs, and with short names for variables inside functions.
 
-    Docstrings, comments and annotations go, and methods that only say that a subclass has them.
+    Docstrings, comments and annotations go, and methods that only promise that a subclass has them.
 
     Raises ValueError for f-strings: before Python 3.12 the parser does not say where the names in them are.
     """
@@ -59,7 +59,7 @@ def _docstrings(tree: ast.Module) -> Iterator[Cut]:
 
 
 def _promised_methods(tree: ast.Module) -> Iterator[Cut]:
-    """Those of a base class that raise NotImplementedError and do nothing else."""
+    """Cuts of the methods that raise NotImplementedError and do nothing else: subclasses define them."""
     for owner in ast.walk(tree):
         if isinstance(owner, ast.ClassDef):
             promised = [each for each in owner.body if _is_promise(each)]
@@ -80,7 +80,7 @@ def _is_text(statement: ast.stmt) -> bool:
 
 
 def _annotations(tree: ast.Module) -> Iterator[Cut]:
-    """Those of arguments, results and variables; a class keeps its own, since dataclasses read them."""
+    """Cuts of the annotations of arguments, results and variables; a class keeps its own, which dataclasses read."""
     of_classes = {each for owner in ast.walk(tree) if isinstance(owner, ast.ClassDef) for each in owner.body}
     for node in ast.walk(tree):
         if isinstance(node, ast.arg) and node.annotation is not None:
@@ -94,7 +94,7 @@ def _annotations(tree: ast.Module) -> Iterator[Cut]:
 
 
 def _without_unused_typing(source: str) -> str:
-    """Without imports from `typing` of names that stood only in annotations."""
+    """The source without imports from `typing` of names that stood only in annotations."""
     tree = ast.parse(source)
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     cuts = []
@@ -106,7 +106,7 @@ def _without_unused_typing(source: str) -> str:
 
 
 def _renamed(source: str) -> str:
-    """With one letter for each variable of a function; parameters keep their names, since callers may use them."""
+    """The source with a short name for each variable of a function; parameters keep theirs: callers may use them."""
     tree = ast.parse(source)
     cuts: list[Cut] = []
     for function in _outermost_functions(tree):
@@ -153,7 +153,7 @@ def _short_names(taken: set[str]) -> Iterator[str]:
 
 
 def _tight(source: str) -> str:
-    """Each statement on one line, one blank for a level of indentation and none where words do not need it."""
+    """The source with each statement on one line, one blank per level of indentation, and none that no word needs."""
     lines, words, level = [], [""], 0
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.NEWLINE:
@@ -169,7 +169,7 @@ def _tight(source: str) -> str:
 
 
 def _requoted(text: str) -> str:
-    """With 'single' quotes where that changes nothing: the cloud-config writes each double one as two characters."""
+    """The text in 'single' quotes if that changes nothing: the cloud-config needs two characters for a double one."""
     inside = text[1:-1]
     return f"'{inside}'" if text[0] == '"' and not set(inside) & set("\"'\\") else text
 

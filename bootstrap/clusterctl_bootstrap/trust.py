@@ -13,21 +13,22 @@ NODE_KEY = "/etc/clusterctl/ssh_key"
 BARRIER_SECRET = "/etc/clusterctl/barrier"
 HOST_CERTIFICATE = "/etc/ssh/clusterctl/host-certificate"
 """Not beside the host key: cloud-init removes every /etc/ssh/ssh_host_*key* when it writes that one."""
-# Every user has a file of keys of this name, and only the login user's exists: root is not let in by it. When all nodes
-# come to one at a time, for its files, sshd's own limit (10:30:100; sshd_config(5), 2026-11) turns some away at random.
+# Only the login user's keys-%u file exists, so it does not let root in. When all nodes connect to one at the same time
+# for its files, sshd's default limit (10:30:100; sshd_config(5), 2026-11) turns some away at random.
 SSHD_LINES = (
     f"HostCertificate {HOST_CERTIFICATE}\nAuthorizedKeysFile .ssh/authorized_keys /etc/ssh/clusterctl/keys-%u\n"
     "MaxStartups 1000\n"
 )
 IDENTITIES = "".join(f"IdentityFile {file}\n" for file in (NODE_KEY, "~/.ssh/id_ed25519", "~/.ssh/id_rsa"))
-"""Where one is named, ssh looks for none by itself: people's own keys are for the neighbours at such addresses."""
+"""Once a key is named, ssh looks for no other: people's usual keys are named, too, for other machines at such
+addresses."""
 
 
 def trust_files(node: NodePlan, access: NodeAccess) -> list[dict[str, str]]:
     """Entries of write_files; the two secrets are root's until the agent gives them to the login user."""
     trust = access.trust
     names, addresses = f"{node.cluster}-*", address_pattern(node.slot_cidr)
-    # A node's name with another key is refused and not asked about; other names and addresses may be somebody else's.
+    # Another key under a node's name is refused without a question; other names and addresses may be somebody else's.
     ours = " ".join(f"{node.cluster}-{digits}" for digits in ("?", "??", "???"))
     client = f"Host {names} {addresses}\n{IDENTITIES}Host {ours}\nStrictHostKeyChecking yes\n"
     authority = f"@cert-authority {names},{addresses} {trust.host_authority}\n"

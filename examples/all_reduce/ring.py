@@ -1,8 +1,9 @@
 """Sum one number per node around a ring, with nothing but Python's standard library.
 
-Run on every node at once. It reads only what /etc/clusterctl/env gives: NNODES, NODE_RANK and
-CLUSTERCTL_CLUSTER (node names are `<cluster>-<rank>`). Rank r contributes 2**r, so the sum is
-2**NNODES - 1 only if every rank took part exactly once.
+Run it on all nodes at once. It reads only what /etc/clusterctl/env gives: NNODES, NODE_RANK and
+CLUSTERCTL_CLUSTER. Nodes are named `<cluster>-<slot>`, and here each rank has to equal its slot, as
+it does unless ranks are ordered by topology. Rank r contributes 2**r, so the sum is 2**NNODES - 1
+only if every rank took part exactly once.
 """
 
 import os

@@ -37,14 +37,14 @@ def is_over() -> bool:
 
 
 def save(state: dict[str, int], path: Path) -> None:
-    """A checkpoint that is whole or not there."""
+    """Writes a checkpoint that is whole or not there."""
     fresh = path.with_suffix(".new")
     torch.save(state, fresh)
     fresh.rename(path)
 
 
 def main(path: Path) -> int:
-    """Trains until somebody is told."""
+    """Trains until a rank is told that its node ends, then saves."""
     dist.init_process_group("gloo")
     ask_for_a_warning()
     state = torch.load(path) if path.exists() else {"step": 0}

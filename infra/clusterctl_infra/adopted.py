@@ -1,6 +1,6 @@
-"""What a cluster uses and does not own: looked up before the engine runs, and kept in the stack's config.
+"""The resources that a cluster uses but does not own: looked up before the engine runs, kept in the stack's config.
 
-Nothing of it is ever changed, tagged or ended: it carries no `clusterctl:id`.
+They are never changed, tagged or ended: they carry no `clusterctl:id`.
 """
 
 from __future__ import annotations
@@ -34,19 +34,20 @@ class AdoptedNetwork:
     subnet_cidr: str
     zone: str
     slot_cidr: str
-    """Free when it was chosen, before the first node; slot i has its address i for as long as the cluster lives."""
+    """The range of the slots' addresses, which was free when it was chosen, before the first node: slot i has its
+    address i for as long as the cluster lives."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Adopted:
-    """All that was looked up."""
+    """Everything that was looked up; None for what the configuration does not adopt."""
 
     capacity: AdoptedCapacity | None = None
     network: AdoptedNetwork | None = None
 
     @property
     def zone(self) -> str | None:
-        """Where the cluster has to be; None where nothing says it."""
+        """The zone that the cluster has to be in; None if neither capacity nor network is adopted."""
         if self.capacity is not None:
             return self.capacity.zone
         return None if self.network is None else self.network.zone

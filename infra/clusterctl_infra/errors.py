@@ -1,4 +1,4 @@
-"""Every failure that clusterctl expects, as one tree.
+"""The failures that clusterctl expects, as one tree; a few modules derive narrower ones for their own use.
 
 ClusterctlError                exit 1   something expected went wrong
 ├── ConfigError                exit 2   a person's file or flag is wrong (carries all problems at once)
@@ -89,7 +89,7 @@ class NotBegun(NoCapacity):
 
 
 class StillBills(ClusterctlError):
-    """What should be gone is there and costs money, or may be: `problems` are lines for a person, one for each."""
+    """Things that should be gone still cost money, or may: `problems` are lines for a person, one for each thing."""
 
     exit_code = 4
 
@@ -111,7 +111,10 @@ class CapExceeded(ClusterctlError):
 
 
 class RemoteError(ClusterctlError):
-    """A function raised on a node: where, and what, as text. Its task may have ended otherwise: then none is known."""
+    """A function raised on a node, or its task ended in another way.
+
+    `node`, `rank` and `type_name` (the exception's class) are None where they are not known; `traceback` is a text.
+    """
 
     def __init__(
         self, message: str, *, node: str | None, rank: int | None, type_name: str | None, traceback: str

@@ -1,7 +1,7 @@
-"""A lock on an open file that the kernel gives back when its holder dies; some file systems have none.
+"""A lock on an open file, which the kernel releases when its holder dies; some file systems have no locks.
 
-On NFS flock(2) is a lock of the whole file at the server (flock(2), "NFS details", read 2026-11-26): an exclusive one
-needs a file that is open for writing, and without a lock service there is none (ENOLCK). Some others refuse it, too.
+On NFS flock(2) locks the whole file at the server (flock(2), "NFS details", read 2026-11-26): an exclusive lock needs a
+file that is open for writing, and fails with ENOLCK without a lock service. Some other file systems refuse it, too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ Flock = Callable[[int, int], None]
 
 
 def try_lock(descriptor: int, *, flock: Flock = fcntl.flock) -> bool:
-    """Whether it is held now; False where the file system has no locks. Raises BlockingIOError where another has it."""
+    """Takes the lock: True when it is held, False where the file system has no locks.
+
+    Raises BlockingIOError while somebody else holds it.
+    """
     try:
         flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

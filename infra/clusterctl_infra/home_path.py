@@ -15,7 +15,7 @@ def home_path(environ: Mapping[str, str]) -> Path:
 
 
 def other_home(environ: Mapping[str, str]) -> str:
-    """The command after which another folder is the home: for where the one that `environ` names can be none."""
+    """The shell command that makes another folder the home: a hint for when the one in `environ` cannot be used."""
     if environ.get(HOME_VARIABLE):
         return f"unset {HOME_VARIABLE}"
     return f"export {HOME_VARIABLE}=/var/tmp/clusterctl-$(id -un)"

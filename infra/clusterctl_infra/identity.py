@@ -10,7 +10,7 @@ from clusterctl_infra.catalog.instance import FIRST_LAYOUT, NEWEST_LAYOUT
 
 CLUSTER_ID_LENGTH = 12
 STAND_IN_ID = "0" * CLUSTER_ID_LENGTH
-"""Of a plan that is made before there is a cluster."""
+"""The cluster's id in a plan that is made before there is a cluster."""
 SEED_BYTES = 32
 
 
@@ -21,7 +21,7 @@ class Identity:
     cluster_id: str
     """12 lower-case hex digits; every look-up and IAM condition uses it."""
     started_at: datetime
-    """UTC; the anchor of `runtime`; a new run (after zero nodes) gets a new one."""
+    """UTC; `caps.runtime` counts from here. A new run (after zero nodes) gets a new one."""
     run: int
     """1 at birth, one more after each `down` and `up`."""
     owner: str
@@ -32,7 +32,7 @@ class Identity:
     seed: bytes
     """32 secret bytes from which all keys derive."""
     layout: int = FIRST_LAYOUT
-    """How its machines' interfaces are laid out; those of before it was written down have the first one."""
+    """How the machines' interfaces are laid out; a cluster older than this field has the first layout."""
 
 
 def stand_in_identity(

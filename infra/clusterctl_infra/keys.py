@@ -1,6 +1,6 @@
 """The keys of a cluster, all derived from its seed: the same at every `up`, on every computer, for every size.
 
-HKDF-SHA256 (RFC 5869) without salt; `info` is `clusterctl/1/<purpose>` and, for a slot's own, `/<slot>` behind it.
+HKDF-SHA256 (RFC 5869) without salt; `info` is `clusterctl/1/<purpose>`, followed by `/<slot>` for a key of one slot.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ HOST_AUTHORITY_PURPOSE = "ssh-host-authority"
 HOST_CERTIFICATE_PURPOSE = "ssh-host-certificate"
 BARRIER_PURPOSE = "barrier-secret"
 NONCE_BYTES = 20
-"""16 to 32 are usual (PROTOCOL.certkeys); this many put the host's key where base64 writes it as in its public line."""
+"""16 to 32 are usual (PROTOCOL.certkeys); with this many, base64 writes the host's key with the same letters as in its
+public line."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,15 +55,15 @@ def node_key(seed: bytes) -> KeyPair:
 
 
 def host_authority(seed: bytes) -> str:
-    """The public key, as a line, whose signature makes a host one of this cluster's; its private half is on no node."""
+    """The public key, as a line, of the authority that signs this cluster's host keys; no node has the private half."""
     return public_line(_public(_private(seed, HOST_AUTHORITY_PURPOSE)), "clusterctl-host-authority")
 
 
 def host_certificate(seed: bytes, slot: int, *, principals: Sequence[str]) -> str:
-    """The line that says: the host key of `slot` belongs to these names and addresses.
+    """The certificate line which says that the host key of `slot` belongs to these names and addresses.
 
-    Its key id, a free text, is as many blanks as put the authority's key where base64 writes it as in the authority's
-    own line: gzip then writes both once. User-data has no 70 bytes to spare.
+    Its key id, a free text, has as many blanks as it takes for base64 to write the authority's key with the same
+    letters as in the authority's own line: gzip then stores them once, and user-data cannot spare the 70 bytes.
     """
     authority = _private(seed, HOST_AUTHORITY_PURPOSE)
     lines = [

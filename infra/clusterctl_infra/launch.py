@@ -1,4 +1,4 @@
-"""How the machines of a run are launched: decided when they are made, and the same for all that are made later. Pure.
+"""How a run's machines are launched: decided when the first are made, and kept for all that are made later. Pure.
 
 A machine enters a placement group at launch or while it is stopped, and stays on spot capacity or off it for life.
 """

@@ -31,7 +31,7 @@ class Span:
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """What bills whether or not a machine runs, at one rate; `ended_at` is None while it does."""
+    """What bills beside the machines, at one rate; `ended_at` is None while it goes on."""
 
     kind: StandingKind
     started_at: datetime
@@ -49,12 +49,12 @@ class Ledger:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the ledger has nothing that bills: no span, and nothing that bills until `down`."""
+        """Whether nothing was ever written into the ledger."""
         return not self.spans and not self.standing
 
 
 def ledger_to_json(ledger: Ledger) -> list[dict[str, object]]:
-    """JSON-able rows, oldest first; times as ISO 8601 with offset."""
+    """JSON-able rows: the spans, then what bills beside them, each oldest first; times as ISO 8601 with offset."""
     return [*map(_span_row, ledger.spans), *map(_standing_row, ledger.standing)]
 
 
@@ -99,7 +99,7 @@ def _span(row: Fields) -> Span:
 
 
 def _slot(row: Fields) -> int:
-    """Older files have it as a text, such as `3.0`."""
+    """The slot in a row; older files have it as a text, such as `3.0`."""
     slot = row.row.get("slot")
     number = whole_number(slot.removesuffix(".0")) if isinstance(slot, str) else None
     return row.whole("slot", high=HIGHEST_SLOT) if number is None else number

@@ -1,4 +1,4 @@
-"""Spans of an account put right: a command that was cut off wrote down too little, or nothing. Pure."""
+"""Corrections of a ledger's spans, for when a command that was cut off wrote down too little, or nothing. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class LedgerCorrection:
 
 
 def corrected(ledger: Ledger, spans: Iterable[Span]) -> Ledger:
-    """The ledger with each of `spans` in the place of its machine's last one, or behind all others."""
+    """The ledger with each of `spans` in place of its machine's last span, or at the end if the machine has none."""
     rows = list(ledger.spans)
     for span in spans:
         places = [index for index, row in enumerate(rows) if _machine(row) == _machine(span)]

@@ -1,4 +1,4 @@
-"""Names that the command line, the Pulumi program, our provider and the rehearsal agree on: each stands here alone."""
+"""Names on which the command line, the Pulumi program, our provider and the rehearsal agree, each written only here."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ STACK_NAME_VARIABLE = "CLUSTERCTL_STACK_NAME"
 USUAL_STACK_NAME = "dev"
 """The Pulumi stack of a folder, where nobody names another."""
 NONCE_VARIABLE = "CLUSTERCTL_REHEARSAL_NONCE"
-"""What the stand-in for AWS proves itself with; set in a rehearsal alone."""
+"""The nonce with which the stand-in for AWS proves itself; set only in a rehearsal."""
 
 REHEARSAL_SUFFIX = "@rehearsal"
-"""Behind the name of every rehearsed cluster."""
+"""Ends the name of every rehearsed cluster."""
 HOSTS_SUFFIX = "@hosts"
-"""Behind the name of every cluster of existing machines: nothing of ours makes or ends them."""
+"""Ends the name of every cluster of existing machines, which clusterctl neither makes nor ends."""
 REHEARSAL_CREDENTIAL = "rehearsal"
 """AWS key id and secret of a rehearsal: no account has them."""
 REGION_PRIVATE = "/clusterctl/"
-"""What the rehearsed region is asked below this path is no call of AWS."""
+"""Requests to the rehearsed region below this path are our own, not calls of AWS's API."""
 REGION_TOKEN_HEADER = "X-Clusterctl-Token"
 REGION_TOKEN_FILE = "region.token"
-"""Beside region.json: what the header has to say."""
+"""The file beside region.json with the token that this header has to carry."""
 CHECKS_SIGNATURES = "checks_signatures"
-"""In region.json, said by a region that answers its owner alone; older ones answered every user."""
+"""The key in region.json by which a region says that it answers only its owner; older regions answered every user."""
 REGION_KEYS_FILE = "region.keys"
-"""Beside it: the key pair that requests of AWS are signed with."""
+"""The file beside region.json with the key pair that signs calls of AWS's API to the region."""
 MACHINES_NOTE = "machines: "
-"""Before what the stand-in says of the machines that it boots, so that it is shown and kept."""
+"""Begins what the stand-in reports about the machines that it boots, so that the report is shown and kept."""
 
 ID_TAG = "clusterctl:id"
 NAME_TAG = "clusterctl:name"
@@ -37,45 +37,47 @@ SLOT_TAG = "clusterctl:slot"
 OWNER_TAG = "clusterctl:owner"
 DEADLINE_TAG = "clusterctl:deadline"
 NO_DEADLINE = "none"
-"""In that tag, of a cluster that is down on purpose: what is kept of it has no end before another `up`."""
+"""The value of that tag while a cluster is down on purpose: what is kept of it has no deadline until another `up`."""
 TRIAL_TAG = "clusterctl:probe"
-"""Of what asks for room and is taken back at once: it is no cluster's, though it has an id of its own."""
+"""On what a trial makes, which belongs to no cluster although it has an id of its own."""
 PURCHASE_TAG = "clusterctl:purchase"
-"""Of a capacity block: the purchase that it came of. It is no cluster's, and nothing that ends clusters knows it."""
+"""On a capacity block: the purchase that it came from. It belongs to no cluster, and nothing that ends clusters looks
+for this tag."""
 PURCHASED_FOR_TAG = "clusterctl:purchased-for"
-"""Beside it: the name of the cluster that it was bought for."""
+"""On a capacity block: the name of the cluster that it was bought for."""
 PURCHASED_AT_TAG = "clusterctl:purchased-at"
-"""Of the placement group that keeps two computers from buying at once: when the purchase began."""
+"""On the placement group that keeps two computers from buying at once: when the purchase began."""
 BIRTH_TAG = "clusterctl:birth"
-"""What a machine took on at birth alone; never changed while it lives."""
+"""On a machine: what it took on only at birth; never changed while it lives."""
 MOUNT_TAG = "clusterctl:mount"
-"""Of a file system: where nodes see it."""
+"""On a file system: where nodes mount it."""
 ON_DELETE_TAG = "clusterctl:on-delete"
-"""Of a file system: `retain`, it outlives the nodes, or `delete`."""
+"""On a file system: `retain` if it outlives the nodes, else `delete`."""
 
 IDENTITY_TYPE = "clusterctl:index:Identity"
 MEMBERSHIP_TYPE = "clusterctl:index:Membership"
 INVENTORY_TYPE = "clusterctl:index:Inventory"
 PRICES_FILE = "prices.json"
-"""Below the home: prices newer than the shipped ones. The command line writes it; it and the program read it."""
+"""The file in the home with prices newer than the shipped ones. The command line writes it; the command line and the
+Pulumi program read it."""
 
 GUARD_PREFIX = "clusterctl-"
-"""Before the cluster's id in the names of what carries no tags."""
+"""Comes before the cluster's id in the names of what carries no tags."""
 _OURS = re.compile(rf"{GUARD_PREFIX}([0-9a-f]{{12}})(-[a-z0-9-]+)?")
 
 
 def guard_name(cluster_id: str) -> str:
-    """Of the role, the state machine and the schedule that end a cluster at its deadline; schedules carry no tags."""
+    """The name of the role, state machine and schedule that end a cluster at its deadline; schedules carry no tags."""
     return f"{GUARD_PREFIX}{cluster_id}-deadline"
 
 
 def alarm_name(cluster_id: str, metric: str) -> str:
-    """Of the alarm that tells that what ends a cluster has failed in this way."""
+    """The name of the alarm on `metric`, which counts one way in which ending the cluster can fail."""
     return f"{guard_name(cluster_id)}-{metric.lower()}"
 
 
 def id_in_name(name: str) -> str | None:
-    """The cluster's id in a name that we give: what carries no tags is known by it; None in anybody else's name."""
+    """The cluster's id in a name that clusterctl gave, by which things without tags are known; None in other names."""
     found = _OURS.fullmatch(name)
     return None if found is None else found[1]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def nearest(word: str, allowed: Iterable[str]) -> str | None:
-    """The allowed word that was probably meant."""
+    """The allowed word that was probably meant; None when none is near."""
     difflib = importlib.import_module("difflib")
     by_lower = {each.lower(): each for each in allowed}
     near = difflib.get_close_matches(word.lower()[:80], by_lower, n=1, cutoff=0.6)

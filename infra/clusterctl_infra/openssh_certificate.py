@@ -30,8 +30,8 @@ def host_certificate_line(
 ) -> str:
     """`ssh-ed25519-cert-v01@openssh.com AAAA…`, without a newline: `public` is the key of a host with these names.
 
-    `authority` is the public key of who signs; `sign` gives its 64-byte signature of a text. Without a name the
-    certificate would be good for every host, so that is a ValueError.
+    `authority` is the signer's public key; `sign` returns the signer's 64-byte signature of the bytes it is given.
+    Raises ValueError without principals: the certificate would be good for every host.
     """
     if not principals:
         raise ValueError("a host certificate without principals would be good for every host")

@@ -1,7 +1,7 @@
 """An ed25519 key in the two forms that OpenSSH reads, the same bytes every time.
 
 cryptography's own serialiser draws the check integers at random, and sshd before 9.6 refuses ed25519 keys in PKCS8;
-user-data has to be the same at every `up`, so this one writes openssh-key-v1 itself (format: PROTOCOL.key in OpenSSH).
+user-data has to be the same at every `up`, so this module writes openssh-key-v1 itself (PROTOCOL.key in OpenSSH).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def private_pem(private: bytes, public: bytes, *, check: bytes, comment: str) ->
 
 
 def public_blob(public: bytes) -> bytes:
-    """A public key as it stands inside other things of OpenSSH's."""
+    """A public key in the form in which OpenSSH embeds it in lines, private keys and certificates."""
     return string(KEY_TYPE) + string(public)
 
 

@@ -17,9 +17,9 @@ VERSION = 1
 MOST_INVENTORY_BYTES = 64 * 1024 * 1024
 MOST_NODES = 100_000
 LARGEST_COUNT = 2**53
-"""The engine writes all numbers as floats, which are whole up to here."""
+"""The engine writes all numbers as floats, which hold every whole number up to here exactly."""
 REHEARSAL_ACCOUNT_ID = "000000000000"
-"""No AWS account has this number; the stand-in answers it, so a rehearsal is known by it everywhere."""
+"""No AWS account has this number; the stand-in gives it as its own, so it tells a rehearsal from AWS everywhere."""
 
 
 class InventoryUnreadable(ClusterctlError):
@@ -38,7 +38,7 @@ class InventoryNode:
     instance_id: str | None = None
     public_ip: str | None = None
     port: int | None = None
-    """Of its SSH server, where it has another one than the cluster's."""
+    """The port of its SSH server; None: the cluster's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ class InventorySsh:
     """Which address to dial: `private` or `public`."""
     port: int = 22
     public_keys: tuple[str, ...] = ()
-    """The keys of people's own that may log in; empty: the cluster's."""
+    """People's own public keys that may log in; empty: the cluster's key may."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,26 +92,27 @@ class Inventory:
     addresses_usd_per_hour: float | None = None
     gateway_usd_per_hour: float | None = None
     storage_usd_per_hour: float | None = None
-    """Parts of `usd_per_hour`; None is unknown."""
+    """These four are parts of `usd_per_hour`; None is unknown."""
     addresses_go_with_machines: bool = False
-    """AWS gave them with the machines and takes them back with them; else they are paid until they are released."""
+    """Whether AWS gave the addresses with the machines and takes them back with them; if not, they bill until they are
+    released."""
     prices_dated: str | None = None
     """The date of all these prices; None: written by an older clusterctl that kept only the sum."""
     account_id: str | None = None
-    """The AWS account that it is in: with another one's credentials it would look gone. None: written by an older
-    clusterctl."""
+    """The AWS account that the cluster is in: with another account's credentials it would look gone. None: written by
+    an older clusterctl."""
     capacity: str = "on-demand"
-    """Or `spot`: the prices of machines are the most that they can cost, and nothing is reserved for them."""
+    """With `spot`, the prices of machines are the most that they can cost, and nothing is reserved for them."""
     run_nodes_down: bool = False
     """True after `down` with retained storage: zero nodes on purpose."""
     advisory_end: str | None = None
-    """Of hosts: until when their use was meant to last. Nothing ends them."""
+    """For hosts: until when their use was meant to last. Nothing ends them."""
     workflow_storage: str | None = None
     """`s3://BUCKET/PATH` below which workflows keep datasets; None: on storage that the nodes share."""
 
     @property
     def is_hosts(self) -> bool:
-        """Its machines are somebody else's: no cloud is asked about them, and nothing ends them."""
+        """Whether its machines are somebody else's: no cloud is asked about them, and nothing ends them."""
         return self.cluster.endswith(HOSTS_SUFFIX)
 
 
@@ -119,7 +120,7 @@ def inventory_to_json(inventory: Inventory) -> dict[str, Any]:
     """A JSON-able dictionary with the version in it."""
     fields = dataclasses.asdict(inventory)
     for name in ("advisory_end", "workflow_storage"):
-        if fields[name] is None:  # so that what is kept of clusters without it stays as it was
+        if fields[name] is None:  # left out, so that stored inventories of clusters without it stay as they were
             del fields[name]
     for node in fields["nodes"]:
         if node["port"] is None:
@@ -164,9 +165,10 @@ def read_inventory(path: Path) -> Inventory:
 
 
 def _known(kind: Any, row: Fields, *, but: Collection[str] = ()) -> dict[str, Any]:
-    """The row's fields of `kind`; what may be None and is not there is None, as the engine leaves nulls out.
+    """The arguments in `row` for the dataclass `kind`. Raises NotAsExpected.
 
-    What has a default and is not there has that. Raises NotAsExpected.
+    A missing field that may be None is None, as the engine leaves nulls out; another one with a default is left out, so
+    that the default holds.
     """
     fields = [field for field in dataclasses.fields(kind) if field.name not in but]
     return {

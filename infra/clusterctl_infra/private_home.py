@@ -1,4 +1,4 @@
-"""The home is for its owner alone: its files hold keys, and commands that clusterctl runs, as root where root calls.
+"""The home is for its owner alone: its files hold keys, and commands that clusterctl runs (as root if root calls it).
 
 Whoever creates it first (command line, region, engine's plugins) creates it with mode 0700, whatever the umask is.
 """
@@ -32,30 +32,30 @@ class Person:
     calling_id: int | None = None
 
     def may_own(self, owner_id: int) -> bool:
-        """Whether a home of that user can be this person's; root can write everywhere anyway."""
+        """Whether this person may use a home that `owner_id` owns: their own or root's, as root can write anywhere."""
         is_caller = self.user_id == 0 and owner_id == self.calling_id
         return owner_id in (0, self.user_id) or is_caller
 
     def may_change(self, owner_id: int) -> bool:
-        """Whether the mode of that user's folder can be changed."""
+        """Whether this person can change the mode of a folder that `owner_id` owns."""
         return self.user_id in (0, owner_id)
 
 
 def this_person(environ: Mapping[str, str]) -> Person:
-    """The person of this process."""
+    """The person who runs this process, by its user id and `SUDO_UID`."""
     calling = environ.get("SUDO_UID", "")
     return Person(user_id=os.geteuid(), calling_id=int(calling) if calling.isdecimal() else None)
 
 
 def secure_home(environ: Mapping[str, str], person: Person | None = None) -> str | None:
-    """Closes the home to others; what was changed, as a sentence, None when nothing was. A home need not be there.
+    """Closes the home to other users and returns a sentence about what changed; None when nothing did or there is none.
 
     Raises UsageError where another user owns it, or where others could have put files into it.
     """
     path, person = home_path(environ), person or this_person(environ)
     try:
         found = path.stat()
-    except OSError:  # not there, or told by whoever uses it
+    except OSError:  # it is missing, or whoever uses it reports the error
         return None
     if not stat.S_ISDIR(found.st_mode):
         return None
@@ -71,7 +71,7 @@ def secure_home(environ: Mapping[str, str], person: Person | None = None) -> str
 
 
 def looks_like_a_home(path: Path) -> bool:
-    """Whether the folder is clusterctl's: one that is named by mistake, such as /srv, is not closed to others."""
+    """Whether the folder is empty or clusterctl's; one named by mistake, such as /srv, must not be closed to others."""
     try:
         names = {entry.name for entry in path.iterdir()}
     except OSError:

@@ -1,4 +1,4 @@
-"""A file that appears whole, or not at all; the failure names it."""
+"""Writing a file so that it appears whole, or not at all; an error names it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from clusterctl_infra.private_home import PRIVATE_FILE
 def put_in_place(path: Path, text: str, *, mode: int = PRIVATE_FILE, keeps_owner: bool = False) -> None:
     """Writes the file, in a folder that is there; it is on the disk when this returns. Raises OSError with its name.
 
-    `keeps_owner`: root, as with sudo, leaves the file to whom it belonged, and a new one to whom the folder belongs.
+    `keeps_owner`: when root writes, for instance through sudo, the file keeps its owner; a new one gets the folder's.
     """
-    # Not by tempfile: that is 4 ms of each start of a command on nodes.
+    # Without tempfile: importing it takes 4 ms of each start of a command on nodes.
     fresh = path.parent / f".{path.name}.{os.urandom(8).hex()}"
     is_made = False
     try:
@@ -23,7 +23,7 @@ def put_in_place(path: Path, text: str, *, mode: int = PRIVATE_FILE, keeps_owner
         with open(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
-            # By the descriptor: whoever owns the folder could put a link to another file under the name meanwhile.
+            # Through the descriptor: whoever owns the folder could put a link to another file under the name meanwhile.
             if keeps_owner and os.geteuid() == 0:
                 _give_to_owner(descriptor, path)
             os.fchmod(descriptor, mode)

@@ -24,7 +24,7 @@ def kept_ranks(frozen: Sequence[int], *, nodes: int) -> tuple[int, ...]:
 
 
 def is_rank_order(ranks: Sequence[object]) -> bool:
-    """Whether this is one rank for each slot, 0 for slot 0."""
+    """Whether `ranks` gives each slot one of the ranks 0…N-1, and slot 0 rank 0."""
     numbers = [rank for rank in ranks if isinstance(rank, int) and not isinstance(rank, bool)]
     return len(numbers) == len(ranks) and sorted(numbers) == list(range(len(ranks))) and numbers[:1] in ([], [0])
 
@@ -40,7 +40,7 @@ def _ordered(slots: Sequence[int], paths: Sequence[NetworkPath], *, level: int) 
 
 
 def _ranks(order: Sequence[int]) -> tuple[int, ...]:
-    """Rank by slot of an order of slots."""
+    """The rank of each slot, for slots in the order of their ranks."""
     ranks = [0] * len(order)
     for rank, slot in enumerate(order):
         ranks[slot] = rank

@@ -12,7 +12,7 @@ from clusterctl_infra.put_in_place import put_in_place
 
 _PREFIX = "REHEARSAL"
 _ID_LENGTH = 20
-"""Of AWS's own; theirs begin with AKIA or ASIA, so that no account has one of these."""
+"""The length of AWS's own ids. Those begin with AKIA or ASIA, so no account has one of ours."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class KeyPair:
 
 @dataclass(frozen=True, kw_only=True)
 class RegionAccess:
-    """Where the rehearsed region listens, and what calls of its AWS are signed with."""
+    """Where the rehearsed region listens, and the keys that calls to it are signed with."""
 
     endpoint_url: str
     keys: KeyPair
@@ -41,7 +41,10 @@ def read_keys(file: Path) -> KeyPair:
 
 
 def own_keys(file: Path) -> KeyPair:
-    """The key pair in `file`, made there at the first call: who was told it once can go on. Raises OSError."""
+    """The key pair in `file`; made there if it holds none, and kept, so that whoever was given it can go on.
+
+    Raises OSError.
+    """
     try:
         return read_keys(file)
     except (FileNotFoundError, ValueError):

@@ -1,7 +1,7 @@
-"""The settings that only a new machine takes, as texts that are kept in the state and read again.
+"""The settings that only a new machine takes on, as texts that are kept in the state and read again.
 
-The trigger: changed, the slot's machine is made anew. The birth facts: changed, the machine lives on as it is, and they
-hold for the machines that are made from then on.
+When its trigger changes, a slot's machine is replaced. When the birth facts change, the machine lives on as it is, and
+the new facts hold for machines that are made from then on.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 DIGEST_LENGTH = 12
 SPOT_FACT = "spot-max"
-"""Birth fact of spot machines alone: the maximum price that AWS was told."""
+"""The birth fact that only spot machines have: the maximum price that AWS was told."""
 
 
 def trigger_text(facts: Mapping[str, object]) -> str:
@@ -35,7 +35,7 @@ def trigger_facts(text: str) -> dict[str, str]:
 
 
 def birth_text(facts: Mapping[str, object]) -> str:
-    """The facts in the letters that a tag may have, `agent=0123456789ab imds=root …`; what is no text as a digest."""
+    """The facts in characters that a tag may have: `agent=0123456789ab imds=root …`; what is no text as a digest."""
     return " ".join(f"{name}={fact}" for name, fact in digested(facts).items())
 
 
@@ -45,7 +45,9 @@ def birth_facts(text: str) -> dict[str, str]:
 
 
 def late_facts(born: str | None, now: str | None) -> tuple[str, ...]:
-    """The names of what a machine born with one text lacks of another; nothing when one of them is not known."""
+    """The names of the facts that are in both birth texts with different values: a machine born with `born` lacks what
+    they are `now`. Empty when one of the texts is not known.
+    """
     if born is None or now is None:
         return ()
     before = birth_facts(born)

@@ -1,6 +1,6 @@
 """JSON that somebody else wrote (a node, AWS, a file), read with limits. Standard library only.
 
-Everything in it that is not what it should be is one exception, `NotAsExpected`, which names the place and the value.
+Anything that is not what it should be raises one exception, `NotAsExpected`, which names the place and the value.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class NotAsExpected(ValueError):
 
 
 def parsed(text: str | bytes, *, most_bytes: int = MOST_BYTES) -> object:
-    """The value in a JSON text. Raises NotAsExpected: too long, too deep, no JSON, a number without bounds."""
+    """The value in a JSON text. Raises NotAsExpected: too long, too deep, no JSON, an infinite number."""
     if len(text) > most_bytes:
         raise NotAsExpected(f"{len(text)} bytes of JSON, at most {most_bytes} are read")
     try:
@@ -48,7 +48,7 @@ def parsed_object(text: str | bytes, *, most_bytes: int = MOST_BYTES) -> Fields:
 
 
 def whole_number(text: object) -> int | None:
-    """The number in a text of plain digits such as a tag's; None for anything else, `²` and a long one too."""
+    """The number in a text of 1 to 18 plain digits, such as a tag's; None for anything else, `²` too."""
     return int(text) if isinstance(text, str) and _DIGITS.fullmatch(text) else None
 
 
@@ -109,7 +109,7 @@ class Fields:
         return self.text(key, most=most) if self.has(key) else None
 
     def whole(self, key: str, *, low: int = 0, high: int = LARGEST_WHOLE) -> int:
-        """A whole number from `low` to `high`; true and false are none. `3.0` is 3, as the engine writes it."""
+        """A whole number from `low` to `high`; true and false are not numbers. `3.0` is 3, as the engine writes it."""
         value = self._there(key)
         if isinstance(value, float) and value.is_integer():
             value = int(value)
@@ -118,7 +118,7 @@ class Fields:
         return value
 
     def number(self, key: str, *, low: float = -LARGEST_NUMBER, high: float = LARGEST_NUMBER) -> float:
-        """A number from `low` to `high`; true, false, Infinity and NaN are none."""
+        """A number from `low` to `high`; true, false, Infinity and NaN are not numbers."""
         value = self._there(key)
         if not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high:
             self._refuse(key, f"no number from {low:g} to {high:g}")
@@ -132,7 +132,7 @@ class Fields:
         return bool(value)
 
     def moment(self, key: str) -> datetime:
-        """An instant in ISO 8601, with its zone."""
+        """An instant in ISO 8601; one without a zone is UTC."""
         try:
             return moment(self._there(key))
         except NotAsExpected as e:
@@ -162,7 +162,7 @@ class Fields:
         return tuple(rows.text(str(number)) for number in range(len(values)))
 
     def numbers(self, key: str, *, count: int) -> tuple[float, ...]:
-        """The numbers in a list of so many."""
+        """The numbers in a list, which has to have `count` of them."""
         values = self._listed(key, count)
         if len(values) != count:
             self._refuse(key, f"a list of {len(values)}, not of {count}")
@@ -215,7 +215,7 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_whole, p
 
 
 def _refuse_depth(value: object) -> None:
-    """Level by level, because recursion would fail on deeply nested input."""
+    """Raises NotAsExpected for a value nested too deep; goes level by level, as recursion would fail on such input."""
     level = [value]
     for _ in range(MOST_DEPTH):
         lists = [values for values in level if isinstance(values, list)]

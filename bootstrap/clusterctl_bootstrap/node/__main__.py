@@ -16,7 +16,7 @@ USAGE = (
 
 
 def main(arguments: List[str], root: Path, outside: Outside) -> int:
-    """Runs one verb; 0 done, 1 failed, 2 wrong usage."""
+    """Runs one verb. Returns its exit code: 0 done, 1 failed, 2 wrong usage, 3 not possible here or not yet."""
     if arguments == ["boot"]:
         _attend(root, outside)
         return boot(root, outside)
@@ -40,7 +40,7 @@ def main(arguments: List[str], root: Path, outside: Outside) -> int:
 
 
 def _attend(root: Path, outside: Outside) -> None:
-    """What came with the membership begins; a fault of it must not keep the machine from becoming a node."""
+    """Starts what came with the membership; a fault in it must not keep the machine from becoming a node."""
     try:
         later = _later()
         if later:

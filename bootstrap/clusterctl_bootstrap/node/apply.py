@@ -1,4 +1,4 @@
-"""A pushed membership becomes this node's: checked, kept, written out, the deadline armed anew."""
+"""Takes a pushed membership: checks it, keeps it, writes out its files and arms the deadline anew."""
 
 import contextlib
 import json

@@ -1,10 +1,10 @@
 """The start barrier: every slot waits at slot 0 until all are there, then all go on together.
 
 Slot 0's own process listens while it waits, and the others come again until their time is over: so slot 0 may be
-killed and begin anew, and no service has to run. Both speak JSON lines: the host a challenge, the guest who it is with
-a proof that it knows the cluster's secret. All that the host says then carries a proof of its own, for this guest
-alone: that it is refused, or who is missing, which the guest answers, and at last `go`. Who proves nothing is not
-believed.
+killed and begin anew, and no service has to run. Both sides send JSON lines. The host sends a challenge; the guest says
+who it is, with a proof that it knows the cluster's secret. All that the host says after that carries a proof for this
+guest alone: that it is refused, or who is missing, which the guest answers, and at last `go`. A side that proves
+nothing is not believed.
 """
 
 import hmac
@@ -28,12 +28,12 @@ from clusterctl_bootstrap.node.trust import BARRIER_SECRET
 
 FIRST_PORT = 20000
 PORTS = 8000
-"""Below what Linux gives to outgoing connections; a port for each name, so that several may stand at a time."""
+"""Below what Linux gives to outgoing connections; a port for each name, so that several barriers may wait at a time."""
 BEAT_S = 2.0
 NODES_A_SECOND = 100
-"""What a busy slot 0 can surely tell who is missing: beyond 200 nodes it does so less often."""
+"""How many nodes a second a busy slot 0 can surely tell who is missing; with more than 200 it tells each less often."""
 BEATS = 3
-"""A side that says nothing for so many is gone though its connection stands: frozen, or without power."""
+"""A side that says nothing for this many beats counts as gone although its connection stands: it is frozen or off."""
 RETRY_S = 0.3
 SAY_S = 10.0
 LONGEST_NAME, LONGEST_PROOF, HIGHEST = 64, 128, 10**12
@@ -43,7 +43,7 @@ TROUBLES = (OSError, EOFError, ValueError, LookupError, TypeError)
 
 
 class NotMet(Exception):
-    """The exit code, and why in words."""
+    """Not all have met; its arguments are the exit code, and why in words."""
 
 
 def barrier(root: Path, name: str, timeout_s: float) -> int:
@@ -68,7 +68,7 @@ class Wait:
         self.secret = secret
         self.place = (facts["master_addr"], FIRST_PORT + zlib.crc32(name.encode()) % PORTS)
         self.missing = list(range(1, facts["nodes"])) if facts["slot"] == 0 else []
-        self.why: Dict[str, str] = {}  # slot → why it was refused, of those that are missing
+        self.why: Dict[str, str] = {}  # missing slot → why it was refused
         self.trouble = ""
         self.beat_s = max(BEAT_S, facts["nodes"] / NODES_A_SECOND)
         self.said = time.monotonic()
@@ -109,7 +109,7 @@ class Wait:
             told = "slot 0 waits here already, or another program has port %d: %s: ss -ltnp"
             raise NotMet(REFUSED, told % (self.place[1], e)) from e
         self.gate, opener = os.pipe()
-        # It is shut before anybody goes: who comes for the next round finds the next host.
+        # The door is shut before anybody goes: whoever comes for the next round finds the next host.
         with door:
             self.door = door
             while self.missing:
@@ -157,7 +157,7 @@ class Wait:
             self.missing.append(slot)
 
     def _is_open(self, connection: socket.socket, pause_s: float) -> bool:
-        """Whether all may go; waits for it a while. Raises EOFError when this guest leaves before."""
+        """Whether all may go; waits for that for `pause_s`. Raises EOFError if this guest leaves before."""
         poll = select.poll()
         poll.register(connection, select.POLLIN)
         poll.register(self.gate)

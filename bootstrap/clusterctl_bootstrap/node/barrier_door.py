@@ -1,6 +1,6 @@
-"""Slot 0's door: of the connections that have proved nothing it keeps few, each for a short time.
+"""Slot 0's door: it keeps few connections that have proved nothing yet, and each for a short time.
 
-Every user of every node may connect. Where there are too many, the oldest one goes of the address that has the most, so
+Every user of every node may connect. If there are too many, the oldest one from the address with the most has to go, so
 that a crowd on one node is in the way of that node alone.
 """
 
@@ -14,14 +14,14 @@ from typing import Callable, Dict, Tuple
 BACKLOG = 4096
 POLL_S = 0.1
 MOST_UNPROVEN = 64
-"""Besides one for each node of the cluster."""
+"""How many unproven connections it keeps, besides one for each node of the cluster."""
 PROVE_S = 5.0
 CROWD_PAUSE_S = 0.0005
-"""After one that had to go: a crowd that comes again and again does not get a whole processor."""
+"""The pause after one that had to go, so that a crowd that comes again and again does not get a whole processor."""
 
 
 class Door:
-    """Open while it is used as a context. Raises OSError where the place is taken."""
+    """A listening socket, closed when its context is left. Raises OSError if the place is taken."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Door:
         self.most = MOST_UNPROVEN + nodes
         self.lock = threading.Lock()
         self.unproven: Dict[socket.socket, Tuple[str, float]] = {}
-        """Address, and since when; the oldest first."""
+        """Connection → its address, and since when it waits; the oldest first."""
         family = socket.AF_INET6 if ":" in place[0] else socket.AF_INET
         self.listening = socket.create_server(place, family=family, backlog=BACKLOG)
         self.listening.settimeout(POLL_S)
@@ -55,7 +55,7 @@ class Door:
             self._let_in(connection, address[0])
         except socket.timeout:
             pass
-        except (OSError, RuntimeError):  # it left again; or no more files or threads: others have to end first
+        except (OSError, RuntimeError):  # it left again; or no files or threads are left: others have to end first
             time.sleep(POLL_S)
         late = time.monotonic() - self.prove_s
         with self.lock:
@@ -91,7 +91,7 @@ class Door:
             self.is_proven(connection)
 
     def _oldest_of_the_most(self) -> socket.socket:
-        """The caller holds the lock."""
+        """The oldest connection of the address that has the most unproven ones; the caller holds the lock."""
         crowd = Counter(address for address, _ in self.unproven.values()).most_common(1)[0][0]
         return next(connection for connection, (address, _) in self.unproven.items() if address == crowd)
 

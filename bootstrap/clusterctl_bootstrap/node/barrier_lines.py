@@ -8,7 +8,7 @@ from typing import Any
 from clusterctl_bootstrap.node.received import parsed
 
 MOST_BRACKETS = 8
-"""Of the longest line: who is missing, and why."""
+"""The most in the longest line, which says who is missing, and why."""
 LONGEST_BYTES = 65536
 SHORT_BYTES = 1024
 """The longest line that is read from a peer without proof."""

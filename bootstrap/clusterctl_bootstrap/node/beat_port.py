@@ -1,9 +1,9 @@
 """The port of the dead man's beats, closed on every node to all but root.
 
-A beat proves the cluster's secret, but thousands a second of anything fill the buffer in which the beats wait, and
-every node would end. So no user's packet leaves his node for that port, and nothing that is forwarded, which is how
-containers send; a packet that no socket made, as tunnels make them, is not root's. What arrives has to come from a
-slot's address: what a container sends to its own node is not forwarded.
+A beat proves the cluster's secret, but thousands of any packets a second fill the buffer in which the beats wait, and
+every node would end. So no node sends a user's packet to that port, nor one that it forwards, as it does for
+containers; a packet that no socket made, such as a tunnel's, does not count as root's. What arrives has to come from a
+slot's address, since what a container sends to its own node is not forwarded.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ from clusterctl_bootstrap.node.dead_man import PORT, allowed_s
 from clusterctl_bootstrap.node.outside import Outside
 
 AGAIN_S = 60.0
-"""Somebody's own firewall may take all rules away when it starts anew."""
+"""How often the rules are made again: a person's own firewall may remove all rules when it restarts."""
 RULES = """\
 table inet clusterctl_beats
 delete table inet clusterctl_beats
@@ -49,7 +49,7 @@ class BeatPort:
         self.reason = ""
 
     def look(self) -> None:
-        """Raises FactsError, and OSError while the port is open to every user."""
+        """Closes the port if it is time to. Raises FactsError, and OSError while the port is open to every user."""
         if not guard.applies(self.root) or not allowed_s(self.root):
             return
         if self.clock() >= self.due_s:
@@ -60,7 +60,10 @@ class BeatPort:
 
 
 def close(outside: Outside, slots: str) -> str:
-    """Why every user may send to the port; nothing where only root may. `slots` are the addresses of the cluster."""
+    """Closes the port. Returns why every user may still send to it; empty if only root may.
+
+    `slots` are the addresses of the cluster.
+    """
     code, said = outside.run(["nft", RULES % {"port": PORT, "slots": slots}])
     if code == 0:
         return ""
@@ -76,9 +79,9 @@ def close(outside: Outside, slots: str) -> str:
 
 
 def older_rules(slots: str) -> List[Tuple[str, str, List[str]]]:
-    """Table, chain and match of each rule for iptables, where nobody brought nft; beats are IPv4 alone.
+    """Table, chain and match of each rule for iptables, if there is no nft; beats are always IPv4.
 
-    Not in the table filter's FORWARD: Docker puts what lets containers out before all else there.
+    None is in the table filter's FORWARD, where Docker puts its rules that let containers out before all others.
     """
     return [
         ("filter", "OUTPUT", ["-m", "owner", "!", "--uid-owner", "0"]),

@@ -9,19 +9,19 @@ from typing import Any, Dict, Iterator, Optional, Tuple
 from clusterctl_bootstrap.node.received import is_text, is_whole, parsed
 
 BEATS = 8192
-"""Read at one look at most."""
+"""How many are read at one look at most."""
 LONGEST_BYTES = 512
-"""Of a beat; a real one has about 200."""
+"""The longest beat that is accepted; a real one has about 200."""
 LONGEST_WORD = 64
 MOST_SLOTS = 65536
 SO_RCVBUFFORCE = 33
 """socket(7); Python has no name for it."""
 ROOM_BYTES = 4 << 20
-"""For what comes between two looks. What Linux gives by itself holds fewer than 300 beats."""
+"""The buffer for what comes between two looks. Linux's default holds fewer than 300 beats."""
 
 
 def opened_door(place: Tuple[str, int]) -> socket.socket:
-    """A socket for datagrams. Raises OSError where the place is another's."""
+    """A socket for datagrams. Raises OSError if another program has the place."""
     door = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     door.setblocking(False)
     with contextlib.suppress(OSError):  # only root may have more than the system's own limit
@@ -50,7 +50,7 @@ def opened(secret: bytes, data: bytes) -> Optional[Dict[str, Any]]:
 
 
 def _is_beat(words: Dict[str, Any]) -> bool:
-    """Whether each word is what a beat or an answer says in it."""
+    """Whether each word is there as a beat or an answer has it."""
     texts = (words.get("id"), words.get("own"), words.get("theirs"))
     is_answer = "alone" in words
     return (
@@ -61,7 +61,7 @@ def _is_beat(words: Dict[str, Any]) -> bool:
 
 
 def _proof(secret: bytes, words: Dict[str, Any]) -> str:
-    """Begins with a word that no proof of the start barrier begins with."""
+    """The proof of these words, behind a first word that no proof of the start barrier covers."""
     return hmac.new(secret, json.dumps(["beat", words], sort_keys=True).encode(), "sha256").hexdigest()
 
 

@@ -19,7 +19,7 @@ Phase = Callable[[Path, Outside], None]
 
 def boot(root: Path, outside: Outside) -> int:
     """Runs all phases; 0 when the node is ready, 1 when a phase failed (status.json says which and why)."""
-    # What a node does besides on its way to `ready` is a phase of its own, here.
+    # Whatever else a node has to do on its way to `ready` becomes a phase of its own, here.
     phases: List[Tuple[str, Phase]] = [
         ("network", _network),
         ("identity", _identity),
@@ -59,7 +59,7 @@ def _scripts(at: str) -> Phase:
 
 
 def _network(root: Path, outside: Outside) -> None:
-    """The slot's address is this machine's; anything else is another slot's machine."""
+    """Waits until this machine has the slot's address; one that does not get it is another slot's machine."""
     known = facts_file.present(root)
     own = address(known["slot_cidr"], known["slot"])
     wait(outside, ADDRESS_TIMEOUT_S, lambda: "" if outside.has_address(own) else "no interface has %s: ip addr" % own)

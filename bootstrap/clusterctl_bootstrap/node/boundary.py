@@ -30,7 +30,7 @@ class Boundary:
             return otherwise
 
     def note(self) -> None:
-        """Ends a look: tells the journal what fails since now, and `status` all that does."""
+        """Ends a look: tells the journal what has begun to fail, and `status` all that fails."""
         with contextlib.suppress(OSError):
             for part in sorted(set(self.found) - set(self.before)):
                 print("<4>the watch: %s: %s" % (part, self.found[part]), flush=True)
@@ -38,7 +38,7 @@ class Boundary:
         if not self.before and not self.is_noted:
             return
         with contextlib.suppress(Exception):  # a full disk: at the next look
-            # Each look, since a boot that begins forgets what was noted before.
+            # Compared at each look, since a boot that begins forgets what was noted before.
             if _noted(self.root) != (self.before or None):
                 status.note(self.root, **{KEY: self.before or None})
             self.is_noted = bool(self.before)

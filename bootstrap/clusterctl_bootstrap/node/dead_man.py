@@ -1,12 +1,12 @@
 """The dead man's rule: a node that slot 0 does not answer any more ends, and so does slot 0 without a majority.
 
-Every slot sends slot 0 a beat, one datagram, and slot 0 answers it. Both prove that they know the cluster's secret:
-the answer holds the beat's own random number, and a beat counts if it holds the one of a late answer, so that nobody is
-seen by what was said before.
+Every slot sends slot 0 a beat, one datagram, and slot 0 answers it. Both prove that they know the cluster's secret: the
+answer repeats the beat's own random number, and a beat counts if it repeats the number of a recent answer, so that
+nobody seems alive by messages that are played back.
 
-A node without slot 0 asks the others, in the same way, whether they are without it, too. Where half of all are, the
-cluster is over: slot 0 could not have a majority, if it lived. The lowest of them has AWS end what is left. Fewer
-cannot know that, and AWS can: the lowest of them has it end what is left if slot 0's machine is gone.
+A node without slot 0 asks the others, in the same way, whether they are without it, too. If half of all nodes are, the
+cluster is over: slot 0 could not have a majority even if it lived. The lowest slot of them has AWS end what is left.
+Fewer nodes cannot know that, but AWS can: the lowest of them has it end what is left if slot 0's machine is gone.
 """
 
 import contextlib
@@ -25,23 +25,24 @@ from clusterctl_bootstrap.node.trust import BARRIER_SECRET
 from clusterctl_bootstrap.node.warning import in_words, tell
 
 PORT = 329
-"""Of each node, for datagrams. Below 1024, so that no user of slot 0 can sit there first and have all others end; below
-those from which Linux mounts NFS (665 and up), and of no service in IANA's list (as Debian 12 has it; 2026-11-22)."""
+"""The port of each node for datagrams. It is below 1024, so that no user of slot 0 can take it first and have all
+others end; below the ports from which Linux mounts NFS (665 and up); and of no service in IANA's list (as Debian 12 has
+it; 2026-11-22)."""
 WHY, WHY_LOST, WHY_UNSURE = "alone", "lost", "unsure"
-"""Begins the name of the execution that ends the rest: of slot 0, of a half without it, and of fewer."""
+"""The first word in the name of the execution that ends the rest, started by slot 0, by a half without it, by fewer."""
 BEATS = 6
-"""At least so many in the time that is allowed."""
+"""At least this many are sent in the time that is allowed."""
 LONGEST_BEAT_S = 10.0
 SEEN_BEATS = 3
 """A node that has missed this many beats counts as gone."""
 AWAKE_S = 3.0
-"""A pause between two looks counts for so much at most: who was frozen has not looked for anybody."""
+"""A pause between two looks counts for at most this: a node that was frozen has not looked for anybody."""
 KEPT = 4
-"""Random numbers of its own that a side remembers."""
+"""How many of its own random numbers a node remembers."""
 
 
 class DeadMan:
-    """One node's view of the others; `clock` in seconds, of any beginning."""
+    """One node's view of the others; `clock` gives seconds since any instant."""
 
     def __init__(self, root: Path, clock: Callable[[], float], start: Callable[..., str] = start_ending) -> None:
         self.root = root
@@ -50,7 +51,7 @@ class DeadMan:
         self.looked_s = clock()
         self.awake_s = 0.0
         self.seen_s = 0.0
-        """When all was well: slot 0 answered, or a majority was there. By `awake_s`, as the others."""
+        """When all was last well: slot 0 answered, or a majority was there. By `awake_s`, like the times below."""
         self.beat_s = -LONGEST_BEAT_S
         self.heard_s: Dict[int, float] = {}
         self.own: List[str] = []
@@ -65,7 +66,7 @@ class DeadMan:
         self.is_told = False
 
     def look(self) -> str:
-        """Why this node has to end; nothing while it has not to. Raises FactsError and OSError."""
+        """Why this node has to end; empty while it does not have to. Raises FactsError and OSError."""
         now = self.clock()
         self.awake_s += min(now - self.looked_s, AWAKE_S)
         self.looked_s = now
@@ -89,7 +90,7 @@ class DeadMan:
             return ""
         lost = self._lost(known["nodes"], SEEN_BEATS * pause_s)
         self.is_lowest = known["slot"] < min(lost, default=known["nodes"])
-        # Slot 0 hears none of those that are without it, so with half of them it has no more than the other half.
+        # Slot 0 hears none of those that are without it: if they are half of all, it has no more than the other half.
         is_over = known["slot"] == 0 or 2 * (1 + len(lost)) >= known["nodes"]
         self.ends_all = self.ends_all or (self.is_lowest and is_over)  # it stays so when the others are gone
         what = "%d of %d nodes" % (there, known["nodes"]) if known["slot"] == 0 else "no slot 0"
@@ -98,8 +99,8 @@ class DeadMan:
     def last_words(self, wait_s: int) -> None:
         """Called before this node ends: if the cluster is over, and this node speaks for it, AWS ends what is left.
 
-        Nodes that are without slot 0 and fewer than half cannot know that the rest is dead: AWS looks whether slot 0
-        has a machine. `wait_s` is left to those who still save.
+        Fewer than half of the nodes, without slot 0, cannot know that the rest is dead: AWS looks whether slot 0 has a
+        machine. AWS ends nothing for `wait_s`, in which others may still save.
         """
         known = facts_file.present(self.root)
         if not self.is_alone or not (self.ends_all or self.is_lowest) or self.is_told:
@@ -111,16 +112,16 @@ class DeadMan:
         tell(self.root, self.start(self.root, known, why, since, wait_s, time.sleep, not self.ends_all))
 
     def _lost(self, nodes: int, within_s: float) -> List[int]:
-        """The other slots there are that said so lately: they are without slot 0, too."""
+        """The slots of the cluster that said within `within_s` that they are without slot 0, too."""
         return [slot for slot, at in self.lost_s.items() if slot < nodes and self.awake_s - at < within_s]
 
     def _there(self, nodes: int, within_s: float) -> int:
-        """How many of the slots there are were heard by slot 0, with itself."""
+        """How many of the cluster's slots slot 0 has heard within `within_s`, itself included."""
         heard = [slot for slot, at in self.heard_s.items() if slot < nodes and self.awake_s - at < within_s]
         return 1 + len(heard)
 
     def _exchange(self, known: Dict[str, Any], secret: bytes, pause_s: float) -> None:
-        """Beats, when it is time, and what has come since the last look. Raises OSError."""
+        """Takes what has come since the last look, and sends beats when it is time. Raises OSError."""
         if self.door is None:
             self.door = _own_door(known)
         for said, sender in heard(self.door, secret, known["cluster_id"]):
@@ -139,7 +140,7 @@ class DeadMan:
     def _take(
         self, door: socket.socket, sender: Tuple[str, int], known: Dict[str, Any], secret: bytes, said: Dict[str, Any]
     ) -> None:
-        """A beat is answered; an answer holds one of this node's own random numbers, and says `alone` or not."""
+        """Answers a beat, or takes an answer: it repeats one of this node's random numbers and says `alone` or not."""
         slot = said["slot"]
         if slot >= known["nodes"] or slot == known["slot"]:
             return
@@ -169,13 +170,13 @@ class DeadMan:
 
 
 def allowed_s(root: Path) -> float:
-    """How long the others may be unseen; 0 where nobody is watched. Raises FactsError."""
+    """How many seconds the others may be unseen; 0 without the rule or without other nodes. Raises FactsError."""
     seconds = float((facts_file.pushed(root) or {}).get("dead_man_s") or 0)
     return seconds if facts_file.present(root)["nodes"] > 1 else 0.0
 
 
 def _own_door(known: Dict[str, Any]) -> socket.socket:
-    """At the node's own port; where another program has that, a node that only asks uses any. Raises OSError."""
+    """A socket at the node's own port. If another program has that, a node that only asks uses any. Raises OSError."""
     try:
         return opened_door((address(known["slot_cidr"], known["slot"]), PORT))
     except OSError:

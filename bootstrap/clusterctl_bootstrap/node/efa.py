@@ -1,7 +1,7 @@
 """Whether this machine has the fabric that its plan says, shown in status.json as `checks`.
 
 What is looked for: EC2 User Guide, "Get started with EFA and NCCL", and what aws-efa-installer sets up; 2026-11. A
-machine without EFA is never told to be well: its verdict is "not applicable", a rehearsed one's "simulated".
+machine without EFA is never called well: its verdict is "not applicable", a rehearsed one's "simulated".
 """
 
 import contextlib
@@ -40,7 +40,7 @@ def check(root: Path, outside: Outside) -> None:
 
 
 def checks(root: Path, outside: Outside, wanted: int) -> List[Dict[str, str]]:
-    """Name, verdict and what was seen of each check: the interfaces, and where they are real all that they need."""
+    """Name, verdict and what was seen, for each check: the interfaces and, if they are real, all that they need."""
     if not wanted:
         return [_row("EFA interfaces", "not applicable", "none planned")]
     stand_in = root / "var/lib/clusterctl/simulated-efa"

@@ -1,4 +1,4 @@
-"""When this machine ends, as far as it knows itself: the deadline that its guard counts to."""
+"""When this machine ends, as far as it knows by itself: the deadline that its guard counts to."""
 
 import contextlib
 import time
@@ -43,10 +43,10 @@ def uptime_s(root: Path) -> float:
 
 
 def end_now(root: Path, outside: Outside) -> None:
-    """Ends this machine before its deadline, the last stage right behind, in case the shutdown hangs."""
+    """Ends this machine before its deadline; the guard's last stage is due soon after, in case the shutdown hangs."""
     if not guard.applies(root):
         outside.run(["sh", "-c", "kill 1"])
         return
-    with contextlib.suppress(OSError):  # nothing keeps it from ending
+    with contextlib.suppress(OSError):  # nothing may keep it from ending
         write_atomically(root / LAST_STAGE, "uptime %d\n" % (uptime_s(root) + LAST_STAGE_S))
     outside.run(["systemctl", "poweroff", "--force"])

@@ -25,7 +25,7 @@ class Variable:
     value: str
     dialect: str
     is_instead: bool = False
-    """A person's own in the place of one of ours."""
+    """Whether it is a person's own in the place of one of ours."""
 
 
 def variables(facts: Mapping[str, Any], computed: Sequence[Variable] = ()) -> List[Variable]:
@@ -73,7 +73,7 @@ def slots_by_rank(facts: Mapping[str, Any]) -> List[int]:
 
 
 def gpus_by_slot(facts: Mapping[str, Any]) -> List[int]:
-    """GPUs of each slot's node; ranks of processes are sums over these, not rank times 8."""
+    """GPUs of each slot's node; hosts may differ in them, so the first rank on a node need not be rank times 8."""
     return facts.get("gpus") or [facts["gpus_per_node"]] * facts["nodes"]
 
 

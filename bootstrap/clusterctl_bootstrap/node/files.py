@@ -27,7 +27,7 @@ def write_atomically(path: Path, text: str, mode: int = 0o644) -> None:
 
 @contextlib.contextmanager
 def locked(root: Path) -> Iterator[None]:
-    """A lock that lets only one of `boot` and `apply` write at a time; it is never held during a wait.
+    """A lock that lets only one of the agent's processes write at a time; it is never held during a wait.
 
     Only root may open the file: a user who could merely read it could hold the lock, and stop root's services.
     """

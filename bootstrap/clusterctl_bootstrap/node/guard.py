@@ -9,7 +9,7 @@ TIMERS = ("clusterctl-deadline.timer", "clusterctl-deadline-clock.timer")
 
 
 class GuardFailed(Exception):
-    """A guard that does not stand; the text says which and why."""
+    """A guard is not in place; the text says which and why."""
 
 
 def applies(root: Path) -> bool:
@@ -23,7 +23,7 @@ def is_host(root: Path) -> bool:
 
 
 def check(root: Path, outside: Outside) -> None:
-    """Both guards stand, or are put up now where the boothook did not come to it. Raises GuardFailed."""
+    """Sees that both guards are in place: puts them up if the boothook did not come to it. Raises GuardFailed."""
     if not applies(root) or is_host(root):
         return
     if not (_is_armed(outside) and _rule(root)):

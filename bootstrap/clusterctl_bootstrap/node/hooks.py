@@ -1,4 +1,4 @@
-"""Packages and scripts of cluster.yaml: run as root, each with a log of its own; what fails fails its phase."""
+"""Packages and scripts of cluster.yaml: run as root, each with a log of its own; if one fails, its phase fails."""
 
 import hashlib
 from pathlib import Path
@@ -14,8 +14,8 @@ TIMEOUT_S = 1800
 FOLDER = "var/lib/clusterctl/scripts"
 LOG_LINES = 8
 RUN = 'mkdir -p "${0%/*}"; exec >>"$0" 2>&1; set -a; HOME=/root; . /etc/clusterctl/env; exec timeout -k 9 "$@"'
-# An index that is not reached matters only for a package that is not there. A machine that was reset while dpkg worked
-# gets no other package before that is brought to an end.
+# That an index is not reached matters only for a package that is not there. After a reset while dpkg worked, no package
+# can be installed before dpkg has finished that.
 INSTALL = (
     'export DEBIAN_FRONTEND=noninteractive; a="apt-get -qyo DPkg::Lock::Timeout=${LOCK_S:-300}"; '
     "command -v apt-get || a=; "
@@ -25,21 +25,21 @@ INSTALL = (
 
 
 def packages(root: Path, outside: Outside) -> None:
-    """The packages of cluster.yaml are installed; once. Raises PhaseFailed."""
+    """Installs the packages of cluster.yaml, once. Raises PhaseFailed."""
     names = facts_file.present(root).get("packages")
     if names:
         _run(root, outside, "packages", ["sh", "-c", INSTALL, "sh", *names], True)
 
 
 def longest_s(known: Dict[str, Any]) -> int:
-    """Seconds that whatever runs before the mounts may take at most, on any node."""
+    """Seconds that packages and scripts before the mounts, and the wait for scripts, may take at most, on any node."""
     rows = known.get("scripts") or []
     early = [row for row in rows if row[2] == "before-mounts"]
     return TIMEOUT_S * (len(early) + bool(known.get("packages")) + any(row[3:] for row in rows))
 
 
 def missing_script(root: Path) -> str:
-    """The first script that user-data has no room for and that is not here, whole; nothing when all are."""
+    """The first script that user-data has no room for and that is not here whole; empty when all are."""
     for name, _, _, *digest in facts_file.present(root).get("scripts") or []:
         path = root / FOLDER / name
         content = path.read_bytes() if digest and path.exists() else b""
@@ -61,7 +61,7 @@ def wait_for_scripts(root: Path, outside: Outside) -> None:
 
 
 def scripts(root: Path, outside: Outside, at: str) -> None:
-    """The scripts of that moment have run, in the order of cluster.yaml. Raises PhaseFailed."""
+    """Runs the scripts of that moment, in the order of cluster.yaml. Raises PhaseFailed."""
     for name, when, moment, *_ in facts_file.present(root).get("scripts") or []:
         if moment == at:
             argv = ["env", "CLUSTERCTL_INSTALL=" + INSTALL, str(root / FOLDER / name)]

@@ -16,10 +16,10 @@ CARRIES = re.compile(r"^\d+: (\S+) +inet6? ", re.MULTILINE)
 
 
 def on_host(root: Path, facts: Mapping[str, Any], outside: Outside) -> List[Variable]:
-    """The rows of the environment that depend on the machine, in the place of those that any node has.
+    """The rows of the environment that depend on the machine; on a host they replace those that other nodes have.
 
     The default route may lead out of another network than the one in which hosts reach each other: the interface is
-    the one that carries the host's own address among the nodes, where `ip` knows it.
+    the one that carries the host's own address among the nodes, if `ip` knows it.
     """
     rows: Dict[str, Variable] = {row.name: row for row in nccl.computed(root, facts)}
     values: Dict[str, str] = {}
@@ -27,7 +27,7 @@ def on_host(root: Path, facts: Mapping[str, Any], outside: Outside) -> List[Vari
     interface = interface_of(own, outside)
     if interface:
         values.update(nccl.sockets(interface))
-    if ":" in own:  # of both families on an interface NCCL takes the first that it meets (NCCL user guide)
+    if ":" in own:  # if an interface has both families, NCCL takes the first that it meets (NCCL user guide)
         values["NCCL_SOCKET_FAMILY"] = "AF_INET6"
     ports = infiniband_ports(root)
     if ports:
@@ -39,8 +39,8 @@ def on_host(root: Path, facts: Mapping[str, Any], outside: Outside) -> List[Vari
 def interface_of(own: str, outside: Outside) -> str:
     """The interface that carries the address; empty where `ip` does not say, or only the loopback has it.
 
-    A line is `2: ens32    inet 10.1.0.5/24 brd 10.1.0.255 scope global ens32 …`. Where hosts are routed to, the address
-    may be the loopback's second one: by that name NCCL and gloo take its first.
+    A line is `2: ens32    inet 10.1.0.5/24 brd 10.1.0.255 scope global ens32 …`. If hosts are reached through routers,
+    the address may be the loopback's second one, and told `lo`, NCCL and gloo would take its first.
     """
     code, said = outside.run(["ip", "-o", "addr", "show", "to", own])
     found = [name for name in CARRIES.findall(said) if code == 0 and name != "lo"]

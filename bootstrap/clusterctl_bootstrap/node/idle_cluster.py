@@ -23,30 +23,30 @@ from clusterctl_bootstrap.node.warning import in_words
 from clusterctl_bootstrap.node.watch import DRAIN_S
 
 WHY = "idle"
-"""Begins the name of the execution that ends the rest."""
+"""The first word in the name of the execution that ends the rest."""
 LONGEST_INTERVAL_S = 30.0
 LOOKS = 20
 """The least number of measurements within the idle time."""
 STALE = 3
-"""A report older than so many intervals, and the slack, does not count."""
+"""A report that is older than this many intervals and the slack does not count."""
 SLACK_S = 45.0
-"""What two nvidia-smi that answer at the last moment take; no longer than the rule's own time."""
+"""What two calls of nvidia-smi take that answer at the last moment; at most the rule's own time is granted."""
 WARN_S = 300.0
 DOWN_S = 20
-"""For machines that have nothing to save: until they are off, as a rule."""
+"""How long machines that have nothing to save usually take until they are off."""
 PARALLEL = 16
 KEPT_SIGNS = 5
 """How many signs of use are shown."""
 
 
 def limit_s(root: Path) -> float:
-    """After how long without use this node has to end its cluster; 0 where it has not to. Raises FactsError."""
+    """After how many seconds without use this node has to end its cluster; 0 if it need not. Raises FactsError."""
     pushed = facts_file.pushed(root) or {}
     return float(pushed.get("idle_s") or 0) if facts_file.birth(root)["slot"] == 0 else 0.0
 
 
 def keep_watch(root: Path, outside: Outside) -> int:
-    """Never returns."""
+    """Judges all nodes as long as the membership has an idle rule; never returns."""
     write_atomically(root / "run/clusterctl/idle.pid", "%d\n" % os.getpid())
     while True:
         pushed, limit = facts_file.pushed(root), limit_s(root)
@@ -83,7 +83,7 @@ class IdleWatch:
             peer.stop()
 
     def look(self) -> None:
-        """One judgement, and what follows from it."""
+        """Judges once, and does what follows from it."""
         self._ask_silent()
         found = self._judge(self._fresh)
         self._note(found)
@@ -97,7 +97,7 @@ class IdleWatch:
             self._end_if_all_agree()
 
     def _end_if_all_agree(self) -> None:
-        """Asks each node once more, now: what it says then is what counts."""
+        """Asks each node once more, and ends the cluster if these answers agree that it is idle."""
         self.asked += 1
         self._say("look %d" % self.asked)
         until = time.monotonic() + self.slack_s
@@ -111,7 +111,7 @@ class IdleWatch:
         since = datetime.now(timezone.utc) - timedelta(seconds=found.idle_s)
         reason = "idle since %s" % since.strftime("%Y-%m-%dT%H:%M:%SZ")
         log(self.root, "the cluster ends: %s, longer than %d s" % (reason, self.limit_s))
-        # First what ends the rest, should this node be gone in the next moment; it waits for the hooks.
+        # AWS comes first, to end the rest should this node be gone in the next moment; it waits for the hooks.
         saves = any(peer.report.get("saves") for peer in self.peers)
         wait_s = DOWN_S + (DRAIN_S if saves else 0)
         log(self.root, start_ending(self.root, self.known, WHY, since, wait_s, self.outside.sleep))
@@ -129,7 +129,7 @@ class IdleWatch:
         return self._fresh(peer) and peer.report["asked"] == self.asked
 
     def _ask_silent(self) -> None:
-        """A node that does not report, but whose SSH server answers, is there."""
+        """Asks the SSH servers of nodes that do not report: a node whose server answers is there."""
         silent = [slot for slot, peer in enumerate(self.peers) if not self._fresh(peer)]
 
         def ask(slot: int) -> None:
@@ -163,6 +163,6 @@ def warn_s(limit_s: float) -> float:
 
 
 def warning(cluster: str, idle_s: float, left_s: float) -> str:
-    """What people read on their terminals; who reads it is logged in, and that alone keeps the cluster."""
+    """What people read on their terminals; whoever reads it is logged in, and that alone keeps the cluster."""
     told = "%s has been idle for %s and ends in %s: a login, a job or work on any node keeps it"
     return told % (cluster, in_words(idle_s), in_words(left_s))

@@ -1,12 +1,13 @@
 """Whether a node, and the whole cluster, is idle: decided by what was read, by nothing else. Pure.
 
-Every signal has to say so. One that cannot be read is a sign of life, and so is a node that answers without a report.
+Every signal has to say idle. One that cannot be read counts as a sign of life, and so does a node that answers but does
+not report.
 """
 
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 GPU_PERCENT = 5
-"""From so much on a GPU works; one that only answers nvidia-smi shows a percent or two now and then."""
+"""From this use on, a GPU counts as working; one that only answers nvidia-smi shows a percent or two now and then."""
 CORES = 0.2
 """A program that computes keeps one core busy; what an image runs besides stays below."""
 BYTES_PER_S = 1e6
@@ -20,13 +21,13 @@ class Reading(NamedTuple):
     """By the node's monotonic clock."""
     phase: str
     changed: str
-    """Another text after each push to the node."""
+    """A text that changes with each push to the node."""
     gpu_percents: Optional[Tuple[int, ...]]
     gpu_processes: Optional[int]
     ssh_sessions: int
     jobs: Tuple[str, ...]
     cpu_s: float
-    """Of all processes, since boot."""
+    """Processor time of all processes since boot."""
     disk_bytes: Optional[int]
     """Written since boot."""
     network_bytes: int
@@ -56,7 +57,7 @@ def _rates(before: Reading, now: Reading) -> List[str]:
     """Signs in what was done since the reading before."""
     seconds = now.at_s - before.at_s
     cores = (now.cpu_s - before.cpu_s) / seconds
-    # It is less than before where a process ended that nobody waited for: what it had used was used.
+    # It is less than before if a process ended that nobody waited for: what that had used counts as use, too.
     signs = ["%.1f processor cores in use" % abs(cores)] if abs(cores) >= CORES else []
     counted = [("writes", before.disk_bytes, now.disk_bytes), ("network:", before.network_bytes, now.network_bytes)]
     for what, earlier, later in counted:
@@ -78,7 +79,7 @@ class Verdict(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """What slot 0 has of one node."""
+    """What slot 0 has heard of one node."""
 
     report: Optional[Dict[str, Any]]
     """Its newest one: `generation`, `quiet_s` and `signs`; None when it is too old to count."""

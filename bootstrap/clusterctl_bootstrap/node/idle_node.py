@@ -23,11 +23,11 @@ from clusterctl_bootstrap.node.person_hook import FOLDER, PRE_TERMINATE
 WANTED = "run/clusterctl/idle-end"
 """Holds why this machine is to end, once all nodes have agreed; the watch over its end sees to it."""
 LEAST_S = 1.0
-"""Between two looks: over less, what was counted makes no rate."""
+"""The least time between two looks: over less, what was counted makes no rate."""
 
 
 class Node:
-    """What this node knows of its own quiet."""
+    """What this node knows of how long it has been quiet."""
 
     def __init__(self, root: Path, own: Tuple[str, int], outside: Outside) -> None:
         self.root = root
@@ -57,14 +57,14 @@ class Node:
 
 
 def wanted_end(root: Path) -> str:
-    """Why this machine is to end by the idle rule; nothing while it is not to."""
+    """Why the idle rule wants this machine to end; empty while it does not."""
     with contextlib.suppress(FileNotFoundError):
         return (root / WANTED).read_text()
     return ""
 
 
 def report(root: Path, interval_s: float, own: Tuple[str, int], outside: Outside) -> int:
-    """Reports until slot 0 hangs up; 0."""
+    """Reports until slot 0 hangs up; returns 0."""
     node = Node(root, own, outside)
     asked = 0
     while True:

@@ -14,12 +14,12 @@ SSH = ["ssh", "-T", "-F", "/etc/ssh/ssh_config", "-o", "BatchMode=yes", "-o", "C
 SSH += ["-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=3", "-o", "ControlPath=none"]
 AGAIN_S = 10.0
 LONGEST_LINE, MOST_BRACKETS, MOST_SIGNS = 65536, 500, 100
-"""Of a report; what could not be read may have brackets in its words."""
+"""Limits of a report; what it says about an unreadable signal may have brackets in it."""
 LONGEST_S, HIGHEST = 1e9, 10**12
 
 
 def argv(known: Dict[str, Any], slot: int, every_s: float) -> List[str]:
-    """The command that starts a node's part; its own without SSH."""
+    """The command that starts a node's part; slot 0 starts its own without SSH."""
     if slot == known["slot"]:
         return [AGENT, "idle-report", "%g" % every_s, "0.0.0.0", "0"]
     # $SSH_CONNECTION: address and port of this side, address and port of that one (ssh(1)).
@@ -81,7 +81,7 @@ class Peer:
             self.is_stopped.wait(AGAIN_S)
 
     def _take_reports(self, lines: Any) -> None:
-        """Until the node hangs up, or says more in a line than a report has."""
+        """Takes reports until the node hangs up, or says more in a line than a report has."""
         while True:
             line = lines.readline(LONGEST_LINE)
             if not line.endswith("\n"):
@@ -92,10 +92,10 @@ class Peer:
 
 
 def newest(report: Any, before: Dict[str, Any]) -> Dict[str, Any]:
-    """The report that came, marked with the last question that it is younger than. Raises ValueError.
+    """The report that came, marked with the number of the last question that it answers. Raises ValueError.
 
-    A node answers a question by one report. What it says later answers it as well, and while slot 0 waits for others
-    it says more.
+    A node answers a question by one report. Its later reports answer the question, too: more of them come while slot 0
+    waits for other nodes.
     """
     if not _is_report(report):
         raise ValueError("no report of a node")
@@ -109,7 +109,7 @@ def newest(report: Any, before: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def _is_report(report: Any) -> bool:
-    """Whether each of its words is there, and of its kind and size."""
+    """Whether each field of a report is there, with the right type and size."""
     return (
         isinstance(report, dict)
         and all(is_whole(report.get(key), 0, HIGHEST) for key in ("generation", "asked"))

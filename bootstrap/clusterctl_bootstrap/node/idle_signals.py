@@ -1,4 +1,4 @@
-"""The signals by which a node is found idle, read from the machine. What cannot be read is said, never left out.
+"""The signals by which a node is found idle, read from the machine. One that cannot be read is reported, not left out.
 
 Run as root: on some machines a plain user does not see the processes of others.
 """
@@ -34,7 +34,7 @@ class Unreadable(Exception):
 
 
 def read(root: Path, gpus: int, own: Tuple[str, int], outside: Outside) -> Reading:
-    """All signals now. `own`: address and port from which slot 0 asks, whose connection is nobody's session."""
+    """All signals now. `own`: address and port from which slot 0 asks; that connection is nobody's session."""
     look = Look()
     return Reading(
         at_s=outside.monotonic(),
@@ -58,7 +58,7 @@ class Look:
         self.unreadable: List[str] = []
 
     def at(self, what: str, reader: Callable[[], T], instead: T) -> T:
-        """The value that `reader` returns."""
+        """The value that `reader` returns; `instead`, if it cannot read the signal."""
         try:
             return reader()
         except (OSError, ValueError, LookupError, Unreadable) as e:
@@ -67,12 +67,12 @@ class Look:
 
 
 def _changed(root: Path) -> str:
-    """Another text when a membership was pushed."""
+    """A text that changes when a membership is pushed."""
     return str((root / "var/lib/clusterctl/cluster.json").stat().st_mtime_ns)
 
 
 def _gpu_percents(gpus: int, outside: Outside) -> Tuple[int, ...]:
-    """Of each GPU; where GPUs are divided (MIG) the driver gives no number, and so it cannot be read."""
+    """The use of each GPU; if GPUs are divided (MIG), the driver gives no number, so that it cannot be read."""
     found = tuple(int(line) for line in _nvidia_smi("--query-gpu=utilization.gpu", outside))
     if len(found) != gpus:
         raise Unreadable("%d GPUs of %d" % (len(found), gpus))
@@ -112,7 +112,7 @@ def _jobs(root: Path) -> Tuple[str, ...]:
 
 
 def _counts(root: Path, mark: Path) -> bool:
-    """Of `clusterctl run` whose supervisor was killed the file may be left."""
+    """Whether a job's file counts: one may be left of a `clusterctl run` whose supervisor was killed."""
     words = mark.read_text(errors="replace").split() if mark.is_file() else []
     if len(words) != 2 or not words[0].isdigit():
         return mark.exists()
@@ -124,9 +124,9 @@ def _counts(root: Path, mark: Path) -> bool:
 
 
 def _cpu_s(root: Path) -> float:
-    """Of all processes with the children that they waited for, but for this one: what ends goes over to its parent.
+    """Processor time of all processes but this one, with that of ended children, which passes to a parent that waits.
 
-    Not the load average and not /proc/stat: in a container both are of the machine around it.
+    The load average and /proc/stat are not used: in a container both are those of the machine around it.
     """
     ticks = 0
     for entry in (root / "proc").iterdir():
@@ -139,7 +139,7 @@ def _cpu_s(root: Path) -> float:
 
 
 def _disk_bytes(root: Path) -> Optional[int]:
-    """By all disks of the machine; None in a container, which shares them with others."""
+    """Bytes written to all disks of the machine; None in a container, which shares them with others."""
     if not guard.applies(root) or (root / "run/systemd/container").exists():
         return None
     disks = [disk for disk in (root / "sys/block").iterdir() if (disk / "device").exists()]
@@ -147,7 +147,7 @@ def _disk_bytes(root: Path) -> Optional[int]:
 
 
 def _network_bytes(root: Path) -> int:
-    """Received and sent by all that leads out of the machine, EFA too."""
+    """Bytes received and sent by all that leads out of the machine, EFA too."""
     total = 0
     for line in (root / "proc/net/dev").read_text().splitlines()[2:]:
         name, _, counts = line.partition(":")

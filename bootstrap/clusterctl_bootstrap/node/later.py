@@ -20,7 +20,7 @@ from clusterctl_bootstrap.node.watch import watch
 
 BARRIER = re.compile(r"barrier ([\w.][\w.-]{0,63})(?: --timeout (\d{1,6})([smh]))?\Z", re.ASCII)
 SECONDS = {"s": 1, "m": 60, "h": 3600}
-# A hook of the watch goes on when a push starts the watch anew.
+# With KillMode=process, a hook that the watch has started goes on when a push restarts the watch.
 UNIT = """\
 [Unit]
 Description=clusterctl: %s
@@ -76,11 +76,11 @@ def asked_barrier(words: str) -> Optional[Tuple[str, int]]:
 
 
 def attend(root: Path, outside: Outside) -> None:
-    """What a node runs for as long as it lives does run, by the newest code and membership.
+    """Restarts what a node runs for as long as it lives, with the newest code and membership.
 
-    On a host nothing does: it has no deadline to warn of, and nobody but its owner ends it.
+    On a host it starts nothing: a host has no deadline to warn of, and nobody but its owner ends it.
     """
-    with contextlib.suppress(FactsError):  # the boot that is next says what is wrong with the birth certificate
+    with contextlib.suppress(FactsError):  # the next boot says what is wrong with the birth certificate
         if guard.is_host(root):
             return
     _start("watch", "warns before the end of this machine", root, outside)

@@ -13,7 +13,7 @@ TOKEN_S = 21600
 
 
 class Page(NamedTuple):
-    """What the metadata service answered; without a text there is no such page."""
+    """What the metadata service answered; `text` is None if there is no such page."""
 
     text: Optional[str]
     at_s: float
@@ -61,7 +61,7 @@ class MetadataService:
 
 
 def instant_s(date: Optional[str]) -> float:
-    """AWS's time by the header of an answer, in UTC without a zone; this machine's where none can be read."""
+    """AWS's time in an answer's Date header; one without a zone is UTC. This machine's time if none can be read."""
     try:
         at = parsedate_to_datetime(date or "")
         return (at if at.tzinfo else at.replace(tzinfo=timezone.utc)).timestamp()

@@ -1,4 +1,4 @@
-"""The file systems of this node: a systemd unit for each, started, and then looked at."""
+"""Mounts the file systems of this node: starts a systemd unit for each, then checks what is mounted."""
 
 import re
 from pathlib import Path
@@ -30,7 +30,7 @@ WRITE = (
 
 
 def mount_all(root: Path, outside: Outside) -> None:
-    """Every file system of the birth certificate is mounted, and is what was declared. Raises PhaseFailed."""
+    """Mounts every file system of the birth certificate and checks that it is what was declared. Raises PhaseFailed."""
     for mount in _mounts(root):
         path = mount["path"]
         if mount["kind"] != "nvme":
@@ -54,9 +54,9 @@ def mount_all(root: Path, outside: Outside) -> None:
 
 
 def meet(root: Path, outside: Outside) -> None:
-    """Slot 0 has written to each writable file system that nodes share, and this one has read it. Or PhaseFailed.
+    """Waits until slot 0 has written to each writable file system that nodes share and this node has read that.
 
-    Not on hosts: nothing is written to somebody else's server.
+    On hosts nothing is written: the server is somebody else's. Raises PhaseFailed.
     """
     known = facts_file.present(root)
     nonce = "%s-%s" % (known["cluster_id"], known.get("run"))
@@ -87,9 +87,9 @@ def network(mount: Dict[str, Any]) -> Tuple[str, str, str, str, str]:
 
 
 def unit_text(path: str, what: str, kind: str, options: str) -> str:
-    """The systemd unit of a mount. A FUSE client lives in it, and may not take the memory that training needs.
+    """The systemd unit of a mount. A FUSE client runs in it, and may not take the memory that training needs.
 
-    A person's unit may ask for it at boot, before the image has mounted the disks that are bound.
+    A person's unit may ask for the mount at boot, so it comes after the image's service that mounts the disks.
     """
     return (
         "[Unit]\nAfter=dlami-nvme.service\n[Mount]\nWhere=%s\nWhat=%s\nType=%s\nOptions=%s\nMemoryHigh=25%%\n"
@@ -119,7 +119,7 @@ def check(mountinfo: str, path: str, kind: str, seen_as: str, source: str) -> No
 
 
 def _mounts(root: Path) -> List[Dict[str, Any]]:
-    """None in a process machine, which has no systemd."""
+    """The mounts in the node's facts; none in a process machine, which has no systemd."""
     return facts_file.present(root).get("mounts") or [] if guard.applies(root) else []
 
 
@@ -136,7 +136,7 @@ def _start(root: Path, outside: Outside, unit: str) -> str:
 
 
 def _unread(outside: Outside, note: str, nonce: str, writer: str, write: List[str]) -> str:
-    """Why the note is not there; `write`, if any, is tried before."""
+    """Why the note is not there, empty if it is; the command `write`, if any, is run before."""
     code, said = outside.run(write) if write else (0, "")
     if not code:
         said = outside.run(["cat", note])[1]

@@ -1,6 +1,6 @@
-"""What this node does of what AWS told it as a spot machine: says it, runs a hook, and marks itself for `status`.
+"""What a node on a spot machine does about AWS's notices: tells people, runs a hook, and marks itself for `status`.
 
-Kept in a file of this boot, so that a new start of the watch tells nothing twice.
+What was told is kept in a file of this boot, so that a new start of the watch tells nothing twice.
 """
 
 import contextlib
@@ -18,14 +18,14 @@ from clusterctl_bootstrap.node.warning import tell
 
 FILE = "run/clusterctl/notices.json"
 REBALANCE_S = 600
-"""For the hook of a recommendation: no end is known by then."""
+"""The time for the hook of a recommendation, when no end is known yet."""
 OVER_S = 120
-"""So long after its time AWS has not taken the machine, and the deadline is what counts again."""
+"""If AWS has not taken the machine this long after the time that it named, the deadline counts again."""
 WHY = "AWS takes this spot machine back at %s"
 
 
 class Notices:
-    """`heard` says what AWS has told by now."""
+    """Acts on AWS's notices; `heard` gives what AWS has told by now."""
 
     def __init__(self, root: Path, heard: Callable[[], Heard]) -> None:
         self.root = root
@@ -57,7 +57,7 @@ class Notices:
         self._mark(mark(told))
 
     def _mark(self, wanted: Optional[Dict[str, Any]]) -> None:
-        """Each look, since a boot that begins forgets what was noted before. Raises FactsError and OSError."""
+        """Notes the mark where it is missing: a boot that begins forgets all notes. Raises FactsError and OSError."""
         if wanted is None and not self.is_marked:
             return
         if json.loads(status.line(self.root)).get("notice") != wanted:
@@ -66,7 +66,7 @@ class Notices:
 
 
 def mark(told: Heard) -> Optional[Dict[str, Any]]:
-    """What others see of it: the interruption, else the recommendation."""
+    """What `status` shows of the notices: the interruption, else the recommendation; None without either."""
     if told.ends:
         return {"kind": "interruption", "time": told.ends, "at": told.at}
     return {"kind": "rebalance", "time": told.rebalance, "at": told.at} if told.rebalance else None

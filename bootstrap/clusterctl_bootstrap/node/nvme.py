@@ -8,7 +8,7 @@ from clusterctl_bootstrap.node.phase import PhaseFailed
 
 MODEL = "Amazon EC2 NVMe Instance Storage"
 FORMAT_TIMEOUT_S = 300
-# lsblk repeats what udev has told, which may be nothing yet, and neither mdadm nor mkfs asks before it overwrites: the
+# lsblk repeats what udev told it, which may be nothing yet, and neither mdadm nor mkfs asks before it overwrites: the
 # disks themselves are read first. AWS has trimmed them (EC2 User Guide, "Instance store volume TRIM support"; 2026-11).
 FORMAT = (
     'udevadm settle; for a; do b=0; blkid -p "$a" || b=$?; [ $b = 2 ] || { echo "$a is not empty"; exit 9; }; done; '
@@ -21,9 +21,9 @@ Volume = Tuple[str, str, str]
 def volume(outside: Outside, level: str) -> Volume:
     """Device, type and options for mount(8). Raises PhaseFailed.
 
-    Told by their model, which some versions of udev write with underscores: the kernel's numbers change from boot to
-    boot. What is on them stays: the deep learning images stripe and mount them by a service, which is waited for, and
-    after a reboot the volume is there already.
+    The disks are known by their model, which some versions of udev write with underscores, since the kernel's numbers
+    change from boot to boot. What is on them stays: the deep learning images stripe and mount them by a service, which
+    is waited for, and after a reboot the volume is there already.
     """
     outside.run(["systemctl", "start", "dlami-nvme.service"], FORMAT_TIMEOUT_S)
     rows = outside.run(["lsblk", "-dnpo", "NAME,MODEL"])[1].splitlines()

@@ -11,7 +11,7 @@ COMMAND_TIMEOUT_S = 30
 
 
 class Outside:
-    """What the agent wants of the machine that it runs on. Not of `typing`, which a node would load for it."""
+    """What the agent wants of the machine that it runs on. No Protocol: a node would load `typing` only for that."""
 
     def has_address(self, address: str) -> bool:
         """Whether an interface of this machine carries the address: only then can it be bound."""

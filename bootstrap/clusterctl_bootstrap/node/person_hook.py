@@ -12,7 +12,7 @@ FOLDER = "etc/clusterctl/hooks/"
 PRE_TERMINATE, REBALANCE = "pre-terminate", "rebalance"
 LOGS = "var/log/clusterctl/"
 MARGIN_S = 10
-"""Before the end: time to see that it was not done."""
+"""A program has to be done this long before the end: time to see if it was not."""
 
 
 class Hook(Protocol):
@@ -26,7 +26,7 @@ class Hook(Protocol):
 
 
 class PersonHook:
-    """One program, by its name; runs beside all else."""
+    """One program of a person's, by its name; it runs beside all else."""
 
     def __init__(self, root: Path, name: str, start_process: Any = subprocess.Popen) -> None:
         self.root = root
@@ -53,7 +53,7 @@ class PersonHook:
         tell(self.root, "%s runs, for %d seconds at most" % (self.name, limit_s))
 
     def is_running(self) -> bool:
-        """Whether it is not done; says once how it ended."""
+        """Whether the hook still runs; tells people once how it ended."""
         if self.process is None:
             return False
         code = self.process.poll()
@@ -66,5 +66,5 @@ class PersonHook:
 
 
 def time_to_save_s(left_s: float) -> int:
-    """How long a program may take when so much is left."""
+    """How many seconds a program may take when `left_s` are left until the end."""
     return max(1, int(left_s - min(MARGIN_S, left_s / 4)))

@@ -15,7 +15,7 @@ class PhaseFailed(Exception):
 def wait(
     outside: Outside, timeout_s: float, hindrance: Callable[[], str], pause_s: float = POLL_S, growth: float = 1
 ) -> None:
-    """Returns when `hindrance` gives nothing any more. Raises PhaseFailed with what it gave when the time is over."""
+    """Returns when `hindrance` returns an empty text. Raises PhaseFailed with its text when the time is over."""
     until = outside.monotonic() + timeout_s
     while True:
         seen = hindrance()

@@ -1,11 +1,11 @@
-"""What other machines and other users say: read within limits, so that nothing they send can stop who reads it."""
+"""What other machines and other users say: read within limits, so that nothing they send can stop its reader."""
 
 import json
 import math
 from typing import Any, Union
 
 LONGEST_NUMBER = 18
-"""Digits: more counts nothing that is counted here, and to read thousands takes long."""
+"""The most digits of a number: nothing that is counted here has more, and parsing thousands takes long."""
 LONGEST_SHOWN = 300
 
 
@@ -20,7 +20,7 @@ def parsed(data: Union[bytes, str], longest: int, most_brackets: int) -> Any:
 
 
 def is_whole(value: Any, least: int, most: int) -> bool:
-    """Whether it is a whole number from `least` to `most`; `true` is none."""
+    """Whether it is a whole number from `least` to `most`; `true` is not one."""
     return type(value) is int and least <= value <= most
 
 

@@ -1,7 +1,7 @@
 """The register of processes that asked to be told before this machine ends.
 
 A process asks by an empty file in /run/clusterctl/warn whose name is its process id. Everybody may write there, so each
-look takes away what asks for nothing, and who makes more than anybody needs is shut out.
+look removes entries that ask for nothing, and a user who makes more than anybody needs is shut out.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ OWNER, USER, GROUP, MASK, OTHERS = 0x01, 0x02, 0x04, 0x10, 0x20
 
 
 def open_register(root: Path, outside: Outside) -> None:
-    """Makes the folder in which everybody may ask, each for processes of his own."""
+    """Makes the folder in which everybody may ask, each for their own processes."""
     folder = root / REGISTER
     folder.mkdir(parents=True, exist_ok=True)
     if guard.applies(root) and not os.path.ismount(str(folder)):
@@ -71,7 +71,7 @@ def may_ask(owner: int, of_process: int) -> bool:
 
 
 def access_list(shut_out: Iterable[int]) -> bytes:
-    """Open to all but these users, who may not even look."""
+    """An access control list that opens the folder to all but these users, who may not even look."""
     rows = [(OWNER, 7, NOBODY), *((USER, 0, user) for user in sorted(shut_out))]
     rows += [(GROUP, 7, NOBODY), (MASK, 7, NOBODY), (OTHERS, 7, NOBODY)]
     return struct.pack("<I", VERSION) + b"".join(struct.pack("<HHI", *row) for row in rows)
@@ -89,7 +89,7 @@ def _asks(root: Path, entry: Any, owner: int) -> bool:
 
 
 def _remove(folders: List[str]) -> None:
-    """Removes it with `rm`, which handles any depth."""
+    """Removes the folders with `rm`, which handles any depth."""
     if folders:
         subprocess.run(
             ["rm", "-rf", "--", *folders],
@@ -102,7 +102,7 @@ def _remove(folders: List[str]) -> None:
 
 
 def _shut_out(root: Path, users: Set[int]) -> None:
-    """Takes the folder from users until this machine boots anew."""
+    """Shuts these users out of the folder until this machine boots anew."""
     folder = str(root / REGISTER)
     try:
         before = users_in(os.getxattr(folder, ACL))

@@ -16,12 +16,12 @@ from typing import Any, Callable, Dict, Tuple
 METADATA = "http://169.254.169.254/latest/"
 TIMEOUT_S = 10
 MACHINE, WAIT_KEY, IF_GONE_KEY = "clusterctl-%s-deadline", "WaitSeconds", "IfSlot0IsGone"
-"""As the plan calls them, which no node can import; a test holds both together."""
+"""The plan's names for them; no node can import the plan, and a test compares both."""
 STAMP = "-%Y-%m-%dT%H-%M-%SZ"
 ATTEMPTS = 3
 PAUSE_S = 3.0
 SIMULATED = "etc/clusterctl-rehearsal/aws-endpoint"
-"""In a rehearsal: where the stand-in for AWS answers."""
+"""The file that says in a rehearsal where the stand-in for AWS answers."""
 
 
 def start_ending(
@@ -33,10 +33,10 @@ def start_ending(
     sleep: Callable[[float], None],
     if_slot_0_is_gone: bool = False,
 ) -> str:
-    """What came of it, for the log; never raises.
+    """Starts the state machine and returns what came of it, for the log; never raises.
 
-    `why` (one word) and `since` name the execution, by which others know why it began, and which makes a second try
-    harmless; it ends nothing for `wait_s`, and then, where it is asked to, nothing while slot 0 has a machine.
+    `why` (one word) and `since` name the execution: so others know why it began, and a second try is harmless. It ends
+    nothing for `wait_s` and, with `if_slot_0_is_gone`, nothing after that while slot 0 has a machine.
     """
     told, only = "", " if slot 0's machine is gone by then" if if_slot_0_is_gone else ""
     given = dict({WAIT_KEY: wait_s}, **({IF_GONE_KEY: True} if if_slot_0_is_gone else {}))
@@ -105,7 +105,7 @@ def _canonical(headers: Dict[str, str]) -> Tuple[str, str]:
 
 def _ask(url: str, headers: Dict[str, str], body: Any = None, method: str = "") -> str:
     request = urllib.request.Request(url, body, headers, method=method or None)
-    # Not through a proxy of the environment: the metadata service is on this machine's own link.
+    # Not through a proxy that the environment names: the metadata service is on this machine's own link.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(request, timeout=TIMEOUT_S) as answer:

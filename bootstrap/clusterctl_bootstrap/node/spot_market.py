@@ -1,6 +1,7 @@
-"""What AWS tells a spot machine of its end, read from the metadata service beside all else.
+"""What AWS tells a spot machine of its end, read from the metadata service in a thread of its own.
 
-A machine that is not spot is asked once. Where the metadata service is cut off nothing is known, and nothing changes.
+On a machine that is not spot, AWS is asked only once. If the metadata service cannot be reached, nothing is known, and
+nothing changes.
 """
 
 import threading
@@ -14,11 +15,11 @@ from clusterctl_bootstrap.node.received import parsed
 POLL_S = 5.0
 """As AWS recommends it (EC2 User Guide, "Spot Instance interruption notices"; 2026-11-22)."""
 RETRY_S = 60.0
-"""Until the next try to learn whether this is a spot machine."""
+"""The pause until the next try to learn whether this is a spot machine."""
 NOTICE_S = 120
-"""From AWS's notice to the end, where the notice has no time that can be believed."""
+"""The time from AWS's notice to the end, if the notice names no time that can be believed."""
 PAST_S, AHEAD_S = 600, 86400
-"""An instant further from now than that is none of AWS's notices."""
+"""An instant further in the past or future than this cannot be from a notice of AWS's."""
 LONGEST_PAGE, MOST_BRACKETS = 4096, 20
 NOT_SPOT = frozenset({"on-demand", "scheduled", "capacity-block"})
 """The other answers of AWS (EC2 User Guide, "Instance metadata categories"; 2026-11-24)."""
@@ -54,19 +55,19 @@ class SpotMarket:
         self.sleep = sleep
         self.heard = known
         self.is_spot = False
-        """As far as it is known."""
+        """Whether AWS has said that this is a spot machine."""
 
     def start(self) -> None:
         """Asks in a thread, so that the watch never waits for an answer."""
         threading.Thread(target=self.listen, daemon=True).start()
 
     def listen(self) -> None:
-        """Returns when this is no spot machine."""
+        """Asks again and again; returns when AWS says that this is no spot machine."""
         goes_on = True
         while goes_on:
             try:
                 goes_on = self.look()
-            except Exception:  # noqa: BLE001  # an answer that is none: what was known still holds
+            except Exception:  # noqa: BLE001  # no usable answer: what was known still holds
                 pass
             if goes_on:
                 self.sleep(POLL_S if self.is_spot else RETRY_S)

@@ -15,7 +15,7 @@ HISTORY_LENGTH = 20
 
 
 def begin(root: Path) -> None:
-    """A boot begins: its history is empty, and what an earlier one said does not hold any more."""
+    """Begins the status of a boot: its history is empty, and what an earlier boot noted holds no longer."""
     mark = root / "run/clusterctl/boot-id"
     if not mark.exists():  # made by the boothook, where there is one
         write_atomically(mark, Path("/proc/sys/kernel/random/uuid").read_text())
@@ -24,7 +24,7 @@ def begin(root: Path) -> None:
 
 
 def enter(root: Path, phase: str, error: Optional[Dict[str, Any]] = None) -> None:
-    """The node is in `phase` from now on; on disk when this returns.
+    """Records that the node is in `phase` from now on; it is on disk when this returns.
 
     `error`: the phase that failed, its message, and the last lines of the log.
     """
@@ -87,7 +87,7 @@ def _booting() -> Dict[str, Any]:
 
 
 def _boot_id(root: Path) -> Optional[str]:
-    """Names this boot. Not the kernel's own id: a container shares that with its host."""
+    """An id for this boot; not the kernel's own, which a container shares with its host."""
     try:
         return (root / "run/clusterctl/boot-id").read_text().strip()
     except OSError:

@@ -1,4 +1,4 @@
-"""The two secrets that the nodes of a cluster share: the login user works with them, nobody else."""
+"""The two secrets that the nodes of a cluster share: only the login user works with them."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ BARRIER_SECRET = "etc/clusterctl/barrier"
 
 
 def hand_over(root: Path, outside: Outside) -> None:
-    """Gives them to the login user: cloud-init writes files before it makes users."""
+    """Gives the two files to the login user, as cloud-init writes files before it makes users. Raises FactsError."""
     user_id, group_id, _ = login_user(root)
     for name in (NODE_KEY, BARRIER_SECRET):
         outside.own(root / name, user_id, group_id)

@@ -52,7 +52,7 @@ Prints the version of the agent and of Python, one line of JSON.""",
 
 
 def help_on(verb: str) -> str:
-    """The help of a verb; for anything else what each verb does."""
+    """The help of a verb; for anything else a list of what each verb does."""
     firsts = ["  %-12s %s" % (name, text.split("\n\n")[1].split("\n")[0]) for name, text in HELP.items()]
     every = ["usage: clusterctl-node VERB", "", *firsts, "", "clusterctl-node VERB --help says more."]
     return HELP.get(verb) or "\n".join(every)

@@ -10,7 +10,7 @@ from clusterctl_bootstrap.node.files import log
 from clusterctl_bootstrap.node.received import printable
 
 STAGES_S = (900, 300)
-"""Told when so much is left, the last one for those who have to save something."""
+"""A warning is due when this much time is left; the last one is for those who have to save something."""
 
 
 def stage(left_s: float) -> int:
@@ -19,7 +19,7 @@ def stage(left_s: float) -> int:
 
 
 def in_words(left_s: float) -> str:
-    """`15 minutes`, `90 seconds`: what a person does something with."""
+    """`15 minutes`, `90 seconds`: a length of time as people say it."""
     if left_s >= 7200:
         return "%d hours" % round(left_s / 3600)
     if left_s > 119:
@@ -28,7 +28,7 @@ def in_words(left_s: float) -> str:
 
 
 def tell(root: Path, text: str) -> None:
-    """To every terminal, to the journal and to the log; none of them may be in the way of the others."""
+    """Writes to every terminal, the journal and the log; if one of them cannot be written to, the others still are."""
     text = printable(text)
     line = ("\r\n\a*** %s ***\r\n" % text).encode()
     for terminal in (root / "dev/pts").glob("[0-9]*"):
@@ -45,7 +45,7 @@ def tell(root: Path, text: str) -> None:
 
 
 def send(processes: Iterable[int]) -> None:
-    """SIGUSR1 to each."""
+    """Sends SIGUSR1 to each process."""
     for process_id in processes:
         with contextlib.suppress(OSError):
             os.kill(process_id, signal.SIGUSR1)

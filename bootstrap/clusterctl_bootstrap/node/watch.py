@@ -1,7 +1,7 @@
 """The watch over this machine's end: looks every second how much time is left, and warns.
 
-At the deadline it ends nothing: that is the guard's; and AWS itself ends a spot machine that it takes back. An end
-before both, which a rule wants, is the watch's own.
+At the deadline it ends nothing, which is the guard's part, and AWS itself ends a spot machine that it takes back. The
+watch ends the machine only before both, when a rule wants that.
 """
 
 import json
@@ -25,21 +25,21 @@ from clusterctl_bootstrap.node.spot_market import Heard, SpotMarket
 
 POLL_S = 1.0
 SAME_END_S = 5
-"""The guard counts whole seconds, anew at each push."""
+"""Ends that differ by no more are the same: the guard counts whole seconds, anew at each push."""
 DRAIN_S = 300
-"""From a rule's verdict to the end at most; as long as the last warning's time."""
+"""The longest time from a rule's verdict to the end; as long as the last warning's time."""
 LEAST_S = 10
-"""Before an end that nobody has to save anything for: time to read why."""
+"""The time before an end at which nobody has to save anything: enough to read why."""
 PID = "run/clusterctl/watch.pid"
 WARNED = "run/clusterctl/warned"
 Rule = Callable[[], str]
-"""Why this machine has to end before its deadline; nothing while it has not to."""
+"""Returns why this machine has to end before its deadline; empty while it does not have to."""
 PORT_RULE, NOTICES, DEADLINE, WARNINGS, HOOKS = "port of beats", "spot notices", "deadline", "warnings", "hooks"
-"""What of the watch may fail alone, besides its rules."""
+"""The parts of the watch that may fail alone, besides its rules."""
 
 
 def watch(root: Path, outside: Outside) -> int:
-    """Never returns."""
+    """Watches over this machine's end; never returns."""
     write_atomically(root / PID, "%d\n" % os.getpid())
     boundary = Boundary(root)
     boundary.run(WARNINGS, lambda: register.open_register(root, outside))
@@ -57,7 +57,7 @@ def watch(root: Path, outside: Outside) -> int:
 
 
 class Watch:
-    """What has been told of the present end; kept in a file, so that a new start of the watch tells nothing twice."""
+    """Warns before the present end; what was told is kept in a file, so that a new start tells nothing twice."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Watch:
             end_now(self.root, self.outside)
 
     def _warn(self, end: End, due: int) -> None:
-        """Tells people of this end, each time once."""
+        """Tells people of this end, once at each stage."""
         if abs(end.at - self.told["at"]) > SAME_END_S:
             if self.told["stage"] and not due:
                 self._tell("%s goes on: it ends in %s" % (self.name, warning.in_words(end.left_s)))
@@ -111,7 +111,7 @@ class Watch:
             self.told.update(stage=due, signalled=self.told["signalled"] if self.told["hook"] else [])
 
     def _signal(self, due: int) -> None:
-        """Tells processes that asked; looks at who asks in any case, so that nothing gathers there."""
+        """Signals the processes that asked; reads the register in any case, so that nothing gathers there."""
         asking = set(register.asking(self.root))
         if due:
             warning.send(asking.difference(self.told["signalled"]))
@@ -141,7 +141,10 @@ class Watch:
         return min((end for end in ends if end), key=lambda end: end.left_s, default=None)
 
     def _untold(self, end: End, due: int) -> Dict[str, Any]:
-        """Of another end nothing was told yet. Those who save already, and AWS's end comes, are not told to twice."""
+        """The record of another end, of which nothing was told yet.
+
+        Those who save already are not told again when AWS's end takes the place of another end or the other way round.
+        """
         told = untold(end.at, end.by)
         if AWS in (end.by, self.told.get("by")) and due == self.told["stage"] == len(warning.STAGES_S):
             told.update(hook=self.told["hook"], signalled=self.told["signalled"])
@@ -162,5 +165,5 @@ def remembered_warnings(root: Path) -> Dict[str, Any]:
 
 
 def untold(at: float, by: str = GUARD) -> Dict[str, Any]:
-    """Nothing was said yet of the end at `at`."""
+    """The record of an end at `at` of which nothing was told yet."""
     return {"at": at, "by": by, "stage": 0, "hook": False, "signalled": []}

@@ -17,7 +17,7 @@ ASIDE = "# clusterctl: put aside: "
 
 
 def write_identity(root: Path, facts: Dict[str, Any]) -> None:
-    """node.json, the MPI hostfile in the order of ranks, and every node's name in /etc/hosts."""
+    """Writes node.json, the MPI hostfile in the order of ranks, and every node's name in /etc/hosts."""
     write_atomically(root / "etc/clusterctl/node.json", json.dumps(node_json(facts), indent=1) + "\n")
     counts = environment.processes(facts)
     lines = ["%s-%d slots=%d\n" % (facts["cluster"], slot, counts[slot]) for slot in environment.slots_by_rank(facts)]
@@ -27,7 +27,7 @@ def write_identity(root: Path, facts: Dict[str, Any]) -> None:
 
 
 def write_environment(root: Path, facts: Dict[str, Any], outside: Outside) -> List[str]:
-    """The environment for login shells, units, containers and SSH commands; the names left out of the raw one."""
+    """Writes the environment for shells, units, containers and SSH commands; returns the names that env.list lacks."""
     if facts.get("is_host"):
         from clusterctl_bootstrap.node.host_network import on_host  # noqa: PLC0415  # user-data has no room for it
 
@@ -65,7 +65,7 @@ def node_json(facts: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def names(facts: Dict[str, Any]) -> Dict[str, str]:
-    """Name to private address of every node; computed, so that user-data is the same for 2 nodes and 256.
+    """Name → private address of every node; computed, so that user-data is the same for 2 nodes and 256.
 
     By slot, and once more by rank under the names that Saturn Cloud's scripts put together.
     """

@@ -26,7 +26,7 @@ END
 sh $run/guard
 systemctl start --no-block $node
 
-# For a boot at which cloud-init does not come so far: the agent then runs the guard that is kept here.
+# For a boot at which cloud-init does not get as far as this: the agent then runs the guard that is kept here.
 cmp -s $run/guard $state/guard || { cp $run/guard $state/guard.new && mv $state/guard.new $state/guard; }
 if ! cmp -s /run/systemd/system/$node /etc/systemd/system/$node; then
     cp /run/systemd/system/$node /etc/systemd/system/$node

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The two guards of this machine: its end at the deadline, and the metadata service for root only.
 # Run by the boothook at every boot, when a deadline is pushed, and by the wall-clock timer. Safe at any time.
-# Needs sh and systemd; what it would like besides, it tries within seconds.
+# It needs only sh and systemd; anything else that it uses may be missing, and is given up within seconds.
 CLUSTER_ID=@CLUSTER_ID@
 GENERATION=@GENERATION@
 DEADLINE=@DEADLINE@
@@ -40,7 +40,7 @@ fi
 { read -r aws at <"$run/aws-clock" && counted=yes; } 2>/dev/null
 if [ "$counted" ]; then now=$((aws + uptime - at)); else now=$(date +%s); fi
 left=$((DEADLINE - now))
-# Where the units are there already, nothing more is needed.
+# If the units are there already, this is all that a deadline in the past needs.
 [ "$left" -gt 0 ] || systemctl start --no-block clusterctl-deadline.service 2>/dev/null
 
 # The last stage reads this, so a deadline that moves needs no new process.
@@ -60,7 +60,7 @@ ExecStart=/bin/systemctl poweroff --force
 END
 # Counted, so that no wrong clock moves it, from the start of systemd: OnActiveSec begins anew at each daemon-reload.
 started=$(systemctl show --value --property UserspaceTimestampMonotonic)
-# The uptime has sleep in it.
+# Without the time asleep, which the uptime includes.
 counter=$(python3 -ISc 'import time; print(int(time.monotonic()))' || echo "$uptime")
 case $started in
 '' | *[!0-9]*) when=OnActiveSec=$left ;;
@@ -71,7 +71,7 @@ unit deadline.timer 'the deadline, counted' <<END
 $when
 AccuracySec=100ms
 END
-# The wall clock only asks this script to look again: it ends the machine by itself only where AWS's was never heard.
+# The wall clock only asks this script to look again: it decides by itself only if AWS's clock was never heard.
 # OnCalendar alone would not do: a moment that passes while this script runs never fires.
 later=${counted:+5}
 unit deadline-clock.timer 'the deadline, by the wall clock' <<END
@@ -102,7 +102,7 @@ else
     [ "$counted" ] && systemctl restart clusterctl-deadline.timer
 fi
 
-# User-data holds this machine's host key, so only root reads it; what is forwarded comes from containers.
+# User-data holds this machine's host key, so only root may read it; forwarded packets come from containers.
 rule() {
     refusal=$(nft -f - 2>&1 <<'END'
 table inet clusterctl_imds
@@ -122,8 +122,8 @@ table inet clusterctl_imds {
 END
     ) && echo root || echo "failed: nft: $refusal"
 }
-# Where Docker brought iptables and nobody nft, as on Amazon Linux. Not in the table filter's FORWARD: Docker puts what
-# lets containers out before all else there. The service has an IPv6 address only where somebody asked for one.
+# For machines with Docker's iptables but without nft, as with Amazon Linux. Not in the table filter's FORWARD: Docker
+# puts its rules that let containers out first there. The service has an IPv6 address only if somebody asked for one.
 older_rule() { first filter OUTPUT -m owner ! --uid-owner 0 -j REJECT && first mangle FORWARD -j DROP; }
 first() {
     table=$1 chain=$2 && shift 2

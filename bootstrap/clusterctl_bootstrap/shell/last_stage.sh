@@ -1,4 +1,4 @@
-# 90 s past the deadline this machine is still here: ends it without asking anybody.
+# Ends this machine without asking anybody, if it is still here 90 s past the deadline.
 # While systemd-shutdown kills what it can, a sleep ends early and the loop looks again.
 uptime_s() { read -r up _ </proc/uptime && echo "${up%%.*}"; }
 pause() { end=$(($(uptime_s) + $1)) && while [ "$(uptime_s)" -lt "$end" ]; do sleep 1; done; }
@@ -16,5 +16,5 @@ pause 10
 echo 1 >/proc/sys/kernel/sysrq
 echo o >/proc/sysrq-trigger
 pause 10
-# The boothook of the next boot finds the deadline past.
+# If this reboots it, the boothook of that boot finds the deadline in the past.
 echo b >/proc/sysrq-trigger

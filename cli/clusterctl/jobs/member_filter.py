@@ -27,7 +27,7 @@ def written_as(member: tarfile.TarInfo, folder: Path) -> tarfile.TarInfo | None:
 
 
 def without_data_filter(member: tarfile.TarInfo, folder: Path) -> tarfile.TarInfo | None:
-    """Does what `tarfile.data_filter`, for a Python that lacks it; None where that would raise FilterError."""
+    """Does what `tarfile.data_filter` does, for a Python that lacks it; None where that would raise FilterError."""
     root = os.path.realpath(folder)
     name = member.name.lstrip("/")
     is_known = member.isreg() or member.isdir() or member.issym() or member.islnk()

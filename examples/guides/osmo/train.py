@@ -1,7 +1,7 @@
-"""What the guide's workflows train: a line through noise, by all ranks together, and a snapshot of it by rank 0.
+"""What the guide's workflows train: all ranks together fit a line to random points, and rank 0 keeps a snapshot of it.
 
-It needs nothing but Python, so that sixteen ranks of it fit on the computer of a rehearsal: rank 0 adds up what the
-ranks send, which is torch.distributed's all_reduce without torch.
+It needs nothing but Python, so that sixteen ranks fit on the computer of a rehearsal: rank 0 averages what the ranks
+send, which is torch.distributed's all_reduce without torch.
 """
 
 from __future__ import annotations

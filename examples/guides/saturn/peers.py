@@ -10,7 +10,7 @@ WITHIN_S = 60
 
 
 def name_of(rank: int) -> str:
-    """The name under which every node knows this one."""
+    """The name under which every node knows the node of this rank."""
     parts = ("SATURN_INTERNAL_SUBDOMAIN", "SATURN_NAMESPACE")
     return ".".join(
         [f"{os.environ['SATURN_JOB_RUN']}-{rank}", *(os.environ[part] for part in parts), "svc.cluster.local"]
@@ -18,7 +18,7 @@ def name_of(rank: int) -> str:
 
 
 def lead(scale: int) -> int:
-    """0 once every other node has come."""
+    """Waits for every other node to come; returns 0."""
     missing = set(range(1, scale))
     with socket.create_server((socket.gethostbyname(name_of(0)), PORT)) as server:
         server.settimeout(WITHIN_S)
@@ -32,7 +32,7 @@ def lead(scale: int) -> int:
 
 
 def follow(rank: int) -> int:
-    """0 once the leader knows."""
+    """Tells the leader this rank; returns 0 once the leader knows."""
     until = time.monotonic() + WITHIN_S
     while True:
         try:

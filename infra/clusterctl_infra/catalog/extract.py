@@ -38,15 +38,16 @@ TOPOLOGY_LEVELS: Mapping[str, int] = {
     **dict.fromkeys(("p3dn", "p4d", "p4de", "p5", "p5e", "p5en", "g6e", "g7e"), 3),
     **dict.fromkeys(("p6-b200", "p6-b300"), 4),
 }
-"""EC2 User Guide, ec2-instance-topology-prerequisites; every other family of the catalog: not supported."""
+"""Levels of network nodes per family (EC2 User Guide, ec2-instance-topology-prerequisites); AWS supports no topology
+for the catalog's other families."""
 
 EFA_GBPS: Mapping[str, float] = {"p6-b200": 3200.0, "p6-b300": 6400.0}
-"""Of all EFA interfaces of a type whose cards carry more by EFA than by IP, which is what the API tells, or have one
-without EFA (EC2 User Guide, efa-acc-inst-types)."""
+"""The bandwidth of a type's EFA interfaces together, where the API does not tell it: its figures are for IP, and the
+cards carry more by EFA, or one of them has no EFA (EC2 User Guide, efa-acc-inst-types)."""
 
 
 def main(argv: list[str]) -> int:
-    """0; writes the data file from the dump that is named."""
+    """Writes the data file from the dump that is named. Returns the exit code: 2 if none is named, else 0."""
     if len(argv) != 2:
         sys.stderr.write("usage: scripts/catalog path/to/instance_types.json.gz (or the moto wheel that holds it)\n")
         return 2
@@ -62,7 +63,7 @@ def document(dump: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def row(described: Mapping[str, Any]) -> dict[str, object]:
-    """The fields of one InstanceType."""
+    """The fields of `InstanceType` for one type as DescribeInstanceTypes describes it."""
     network = described["NetworkInfo"]
     cards = network["NetworkCards"]
     per_card = {card["MaximumNetworkInterfaces"] for card in cards}

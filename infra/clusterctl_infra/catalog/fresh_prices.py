@@ -1,4 +1,4 @@
-"""Prices that somebody asked AWS for after the shipped snapshot was made: a file of this computer's."""
+"""Prices that somebody asked AWS for after the shipped snapshot was made, kept in a file on this computer."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class FreshPrice:
 
 
 def refresh_command(region: str, instance_type: str) -> str:
-    """`clusterctl prices refresh --region us-west-2 p5.48xlarge`: has AWS asked for one price."""
+    """The command that asks AWS for one price: `clusterctl prices refresh --region us-west-2 p5.48xlarge`."""
     return f"clusterctl prices refresh --region {region} {instance_type}"
 
 
 def read_fresh_prices(path: Path) -> tuple[FreshPrice, ...]:
-    """The rows of the file; none without a file. Raises ConfigError: a price that cannot be read is not an old one."""
+    """The rows of the file; none without a file. Raises ConfigError if it cannot be read: it is not taken for none."""
     try:
         rows = json.loads(path.read_bytes())["prices"]
         return tuple(_price(row) for row in rows)
@@ -51,7 +51,7 @@ def fresh_prices_text(rows: Iterable[FreshPrice]) -> str:
 
 
 def merged(before: Iterable[FreshPrice], after: Iterable[FreshPrice]) -> tuple[FreshPrice, ...]:
-    """Both, a later row in place of an earlier one of the same type and region."""
+    """The rows of both; a row of `after` replaces one of `before` for the same type and region."""
     rows = {(row.instance_type, row.region): row for row in (*before, *after)}
     return tuple(rows.values())
 

@@ -49,7 +49,7 @@ def fits_gpu(row: InstanceType, spec: GpuSpec) -> bool:
 
 
 def gpu_keys(row: InstanceType) -> tuple[str, ...]:
-    """The names under which this type's GPU is found: the API's and the people's; none for CPU types."""
+    """The names under which this type's GPU is found: the API's and people's. None for CPU types and parts of a GPU."""
     if row.gpu_api_name is None or row.gpu_name is None or row.gpu_name.endswith("part"):
         return ()
     spoken = row.gpu_name.rpartition(" ")[0]

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 FIRST_LAYOUT, NEWEST_LAYOUT = 1, 2
-"""How interfaces are laid out; a cluster keeps the layout that it was born with, since another one is another machine.
+"""How interfaces are laid out; a cluster keeps the layout that it was born with, since another needs another machine.
 
-2: a type with one card and one EFA has one interface for both, and so AWS gives it a public address of its own accord;
-in 1 it had two, and an elastic IP each.
+In layout 2 a type with one card and one EFA has one interface for both, so that AWS gives it a public address of its
+own accord; in layout 1 it had two, and each node needed an elastic IP.
 """
 InterfaceKind = Literal["interface", "efa", "efa-only"]
 Interface = tuple[int, int, InterfaceKind]

@@ -1,4 +1,4 @@
-"""What a mount needs on which system, and where it comes from."""
+"""The client that each kind of mount needs on each system, and where it comes from."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Image:
     system: str
     """`ubuntu-22.04`: what its packages are made for."""
     lacks: Collection[str] = ()
-    """What machines with GPUs or EFA need and it has not: `NVIDIA driver`, `EFA driver`."""
+    """What machines with GPUs or EFA need and the image does not have: `NVIDIA driver`, `EFA driver`."""
     families: Mapping[str, Collection[str]] = field(default_factory=dict)
     """Architecture → the families with GPUs that AWS lists for the image; empty where it lists none."""
     unpatched_since: str | None = None
@@ -96,7 +96,7 @@ class Catalog:
         return None if price is None else price.on_demand_usd_per_hour
 
     def spot_price_usd_per_hour(self, instance_type: str, region: str) -> float | None:
-        """The lowest of the region's zones on the day of the snapshot; None: unknown."""
+        """The lowest of the region's zones on the day that `price_dated` gives; None: unknown."""
         price = self.prices.get((instance_type, region))
         return None if price is None else price.spot_usd_per_hour
 
@@ -106,11 +106,11 @@ class Catalog:
         return self.prices_dated if price is None or price.dated is None else price.dated
 
     def regions_with_price(self, instance_type: str) -> tuple[str, ...]:
-        """Where the snapshot has a price for the type, sorted."""
+        """The regions in which the catalog has a price for the type, sorted."""
         return tuple(sorted(region for name, region in self.prices if name == instance_type))
 
     def is_offered(self, instance_type: str, region: str) -> bool:
-        """False only where the snapshot is complete for the family and has no row for the region."""
+        """False only where the snapshot is complete for the family and has the type in other regions alone."""
         if instance_type.partition(".")[0] not in self.complete_families:
             return True
         return (instance_type, region) in self.prices or not self.regions_with_price(instance_type)
@@ -121,7 +121,7 @@ class Catalog:
         return None if image is None else image.parameters.get(architecture)
 
     def with_prices(self, rows: Iterable[FreshPrice]) -> Catalog:
-        """The catalog with these in place of what it knew."""
+        """The catalog with these prices in place of those that it had for the same types and regions."""
         return replace(self, prices={**self.prices, **_fresh(rows)})
 
     def regions(self) -> tuple[str, ...]:
@@ -134,7 +134,7 @@ class Catalog:
 
 
 def load_catalog(fresh: Path | None = None) -> Catalog:
-    """The catalog in this package, a few milliseconds; prices in the file `fresh`, if it is there, are newer ones.
+    """The catalog in this package, read in a few milliseconds; prices in the file `fresh`, if any, replace its own.
 
     Raises ConfigError when that file is no price list.
     """

@@ -25,7 +25,7 @@ class StoragePrices:
     dated: str
     """ISO date (or month)."""
     hours_per_month: int
-    """What AWS's monthly prices are divided by for an hour's."""
+    """A monthly price of AWS's is divided by this to get the hourly one."""
     lustre_usd_per_gib_month: Mapping[tuple[str, str], float]
     """(region, tier) → price; the tier is `scratch` or the MB/s per TiB of persistent SSD."""
     efs: Mapping[str, EfsPrice]

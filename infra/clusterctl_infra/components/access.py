@@ -68,7 +68,7 @@ class Access(pulumi.ComponentResource):
             description="clusterctl: nodes of one cluster",
             assume_role_policy=json.dumps(TRUST),
             permissions_boundary=args.permissions_boundary,
-            force_detach_policies=True,  # one that a killed run attached is in no state, and would hold the role
+            force_detach_policies=True,  # a policy that a killed run attached is in no state, and would hold the role
             tags=named(args.tags, f"{name}-node"),
             opts=child,
         )

@@ -1,4 +1,4 @@
-"""From the Identity resource's outputs to what is made from them: the plan, user-data, keys. Pure, run in `apply`."""
+"""What is made from the Identity resource's outputs: the plan, user-data, keys. Pure, run in `apply`."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Birth:
 
     @property
     def _layout(self) -> int:
-        """Of the machines' interfaces; the identity refuses another one than it was born with."""
+        """The layout of the machines' interfaces; the Identity resource refuses any but the one of its birth."""
         return self.settings.layout or FIRST_LAYOUT
 
     def user_data_base64(self, facts: Facts, made: ClusterPlan, mounts: Sequence[MountPlan], slot: int) -> str:
@@ -93,7 +93,9 @@ class Birth:
         return made
 
     def _refuse_unknown(self) -> None:
-        """What exists is looked up by `clusterctl up`, and a plain `pulumi up` uses what that found."""
+        """Raises PlanRefused if something was not looked up yet: `clusterctl up` does that, and a plain `pulumi up`
+        uses what it found.
+        """
         config, adopted = self.config, self.settings.adopted
         lacks = [config.reservation_id] if adopted_capacity(config, adopted) is None else []
         if config.network.adopt is not None and adopted_network(config, adopted) is None:
@@ -114,7 +116,7 @@ class Birth:
             )
 
     def _refuse_errors(self, made: ClusterPlan) -> None:
-        """Raises ConfigError with the lines of the file, where the configuration comes from one."""
+        """Raises ConfigError for a plan with errors; with the lines of the configuration's file, if it has one."""
         file, errors = self.settings.cluster_file, errors_of(made)
         if errors and file is not None:
             raise later_problems(file, errors, overrides=self.settings.overrides, source=str(file))
@@ -122,7 +124,7 @@ class Birth:
 
 
 def identity_from(facts: Facts) -> Identity:
-    """The identity that the resource's outputs spell."""
+    """The identity in the resource's outputs, but for its layout, which is not among `FACTS`."""
     return Identity(
         cluster_id=facts["cluster_id"],
         started_at=datetime.fromisoformat(facts["started_at"]),
@@ -137,14 +139,14 @@ def identity_from(facts: Facts) -> Identity:
 def inventory_with_members(
     planned: dict[str, Any], members: list[dict[str, Any]] | None, generation: float | None, deadline: str
 ) -> dict[str, Any]:
-    """The inventory with its members; the planned one where the engine was told to leave the machines for later."""
+    """The inventory with its members, or the planned one if the engine was told to leave the machines for later."""
     if members is None or generation is None:
         return planned
     return with_membership(planned, members=members, generation=int(generation), deadline=deadline)
 
 
 def login_private_key(facts: Facts) -> str:
-    """A secret: the key that opens every node's login."""
+    """The private key that clusterctl logs in to every node with; a secret."""
     return login_key(bytes.fromhex(facts["seed"])).private_pem
 
 

@@ -19,7 +19,8 @@ class CapacityArgs:
     cluster_id: pulumi.Output[str]
     instance_type: str
     places: int
-    """0: nothing is reserved, since an empty reservation costs as much as a full one, and one beside its nodes too."""
+    """0: nothing is reserved. A reservation costs the same whether machines use it or not, so none is made without
+    nodes, or beside nodes that run outside it."""
     placement: Literal["cluster", "none"]
     zone: pulumi.Input[str]
     end_date: pulumi.Input[str]

@@ -9,26 +9,26 @@ from clusterctl_infra.plan.model import ClusterPlan
 
 
 def has_login_key(config: ClusterConfig) -> bool:
-    """Whether it is logged in to by a key of its own, since nobody gave one."""
+    """Whether the cluster gets a login key of its own, because the configuration gives none."""
     return not config.access.authorized_keys
 
 
 def uses_session_manager(config: ClusterConfig, plan: ClusterPlan) -> bool:
-    """Whether nothing else leads to its nodes."""
+    """Whether Session Manager is the only way to the nodes: they have no public address, and there is no bastion."""
     return plan.network.public_addresses == "none" and config.access.bastion is None
 
 
 def reserved_places(plan: ClusterPlan, settings: StackSettings) -> int:
-    """For how many machines capacity is reserved; none for spot machines, nor beside what was reserved before."""
+    """For how many machines a reservation is made; 0 unless they are on-demand, and once a reservation has ended."""
     nodes = len(plan.slots)
     is_none = nodes == 0 or settings.unreserved or plan.capacity != "on-demand"
     return 0 if is_none else max(nodes, settings.reserved)
 
 
 def slot_range(plan: ClusterPlan) -> str | None:
-    """The subnet and the range in it in which slots keep their addresses; None in the cluster's own network.
+    """The subnet and the range in it in which slots keep their addresses.
 
-    There they follow from cluster.yaml.
+    None in the cluster's own network, where they follow from cluster.yaml, and while there are no nodes.
     """
     network = plan.network
     is_kept = network.adopted_vpc_id is not None and plan.slots
@@ -36,6 +36,6 @@ def slot_range(plan: ClusterPlan) -> str | None:
 
 
 def architecture_of(plan: ClusterPlan, catalog: Catalog) -> str:
-    """What its machine image is built for."""
+    """The CPU architecture that the machine image has to be built for."""
     found = catalog.instance_type(plan.instance_type)
     return "x86_64" if found is None else found.architecture

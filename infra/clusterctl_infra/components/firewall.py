@@ -1,4 +1,4 @@
-"""Who may talk to the nodes: they to each other, everybody inside out, SSH from the networks that were named."""
+"""Who may talk to whom: nodes to each other and to everywhere, and the networks that were named to nodes, by SSH."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FirewallArgs:
 class Firewall(pulumi.ComponentResource):
     """One security group for all nodes, and its rules; nodes wait for `rules`.
 
-    EFA's traffic is no IP: only rules that name the group itself, in both directions, let it pass, whatever CIDR rules
+    EFA's traffic is not IP: only rules that name the group itself, in both directions, let it pass, whatever CIDR rules
     say (EC2 User Guide, "Get started with EFA", step 1; checked 2026-11).
     """
 

@@ -38,15 +38,15 @@ def image_candidate(
 def bucket_regions(
     storage: Sequence[StoragePlan], *, region: str, opts: pulumi.InvokeOutputOptions
 ) -> Mapping[str, pulumi.Output[str]]:
-    """Where each bucket is; asking fails for one that is not there, or that the caller may not see.
+    """The region of each bucket; the look-up fails for one that does not exist, or that the caller may not see.
 
-    Also for one elsewhere than in `region` from which FSx is to import, which AWS cannot (FSx for Lustre User Guide,
-    "Linking your file system to an Amazon S3 bucket"; read 2026-11).
+    It also fails for a bucket outside `region` from which FSx is to import: AWS imports only within a region (FSx for
+    Lustre User Guide, "Linking your file system to an Amazon S3 bucket"; read 2026-11).
     """
     imported = {link.bucket for link in repositories(storage) if link.imports}
 
     def place_of(name: str) -> pulumi.Output[str]:
-        # By its token: touching `aws.s3` imports 60 modules, and each of its old ones warns that it is old.
+        # By its token: touching `aws.s3` imports 60 modules, and each deprecated one warns that it is.
         answer = pulumi.runtime.invoke_output(BUCKET_LOOKUP, {"bucket": name}, opts)
         needed = region if name in imported else None
         return answer.apply(lambda row: _checked_region(name, str(row["bucketRegion"]), needed))
@@ -55,7 +55,7 @@ def bucket_regions(
 
 
 def _checked_region(bucket: str, found: str, needed: str | None) -> str:
-    """Where it is. Raises PlanRefused when that is not where it is `needed`."""
+    """The region `found`. Raises PlanRefused if another one is `needed`."""
     if needed not in (None, found):
         raise PlanRefused(
             f"data_repository: the bucket {bucket} is in {found}, and FSx imports only from one in {needed}: write "
@@ -77,7 +77,7 @@ def zone_candidate(
     An existing cluster keeps its own.
 
     Where an account uses Local or Wavelength Zones, AWS names them, too, such as us-west-2-lax-1a, which would come
-    before us-west-2a: prices and services are others there (EC2 User Guide, "Regions and Zones"; 2026-11-22).
+    before us-west-2a: prices and services differ there (EC2 User Guide, "Regions and Zones"; 2026-11-22).
     """
     asked = config.zone or known
     if asked is not None:

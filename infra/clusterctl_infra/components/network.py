@@ -26,10 +26,10 @@ class NetworkArgs:
 
 
 class Network(pulumi.ComponentResource):
-    """A VPC with a subnet for nodes and one for services, all in one zone.
+    """A VPC with a subnet for nodes and one for services, all in one zone, made or adopted.
 
-    `ready` is what a node has to wait for: before it, a machine may boot without a way out, or with a slot's address
-    taken by another.
+    `ready` is what a node has to wait for: earlier, a machine might boot without a way out, or something else might
+    have taken a slot's address.
     """
 
     vpc_id: pulumi.Output[str]
@@ -60,7 +60,7 @@ class Network(pulumi.ComponentResource):
         )
         nodes = self._subnet("nodes", vpc, args.plan.node_subnet_cidr)
         services = self._subnet("services", vpc, args.plan.service_subnet_cidr)
-        # Before anything else is put into the subnet: AWS then gives these addresses only to who asks for one by name.
+        # Before anything else is put into the subnet: AWS then gives these addresses only to requests that name one.
         slots = aws.ec2.SubnetCidrReservation(
             f"{name}-slots",
             subnet_id=nodes.id,

@@ -28,16 +28,16 @@ BORN_WITH = (
 """What an instance reads when it is born and never again: a larger disk would have no larger file system on it."""
 IMDS_HOP_LIMITS = {"root": 1, "users": 2}
 """How far an answer of the metadata service goes: with `imds: root` it does not get into a container on a bridge, which
-is one hop away, even where the node's own firewall rule were gone (EC2 user guide, "Use IMDSv2"; 2026-11-23)."""
+is one hop away, even if the node's own firewall rule is gone (EC2 user guide, "Use IMDSv2"; 2026-11-23)."""
 
 PATIENCE = pulumi.CustomTimeouts(create="30m", delete="60m")
 """The provider waits 10 minutes for a machine to run and 20 for it to be gone (terraform-provider-aws,
-ec2_instance.go). One with eight GPUs may take longer, and one that was given up for it is a failed `up` or `down`."""
+ec2_instance.go). A machine with eight GPUs may take longer, and if the provider gives up, the `up` or `down` fails."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SlotInputs:
-    """What only one slot has; `plan` as known before anything exists, the rest once the identity is known."""
+    """What only one slot has; `plan` is known before anything exists, the rest once the identity is known."""
 
     plan: SlotPlan
     tags: pulumi.Output[Mapping[str, str]]
@@ -55,7 +55,7 @@ class NodesArgs:
     image_id: pulumi.Input[str]
     root_disk_gib: int
     kms_key: str | None
-    """Of the root disks; None: the account's default for EBS."""
+    """The key that encrypts the root disks; None: the account's default for EBS."""
     subnet_id: pulumi.Input[str]
     security_group_id: pulumi.Input[str]
     public_addresses: PublicAddresses
@@ -105,7 +105,7 @@ class Nodes(pulumi.ComponentResource):
         self.register_outputs({})
 
     def _template(self, slot: SlotInputs) -> aws.ec2.LaunchTemplate:
-        """Changed in place at will: an instance reads it when it is born, never again."""
+        """A slot's launch template. It may change in place at any time: an instance reads it only when it is born."""
         args = self._args
         number = slot.plan.slot
         return aws.ec2.LaunchTemplate(
@@ -132,11 +132,11 @@ class Nodes(pulumi.ComponentResource):
         )
 
     def _instance(self, slot: SlotInputs, template: aws.ec2.LaunchTemplate) -> aws.ec2.Instance:
-        """Made anew only when the trigger changes; then the old machine goes first, as it has the slot's address.
+        """A slot's machine. It is replaced only when the trigger changes; the old one goes first: it has the address.
 
-        User-data is the instance's own and not the template's: the provider reads it back as a text in plain sight
-        unless it was given here (terraform-provider-aws 6, ec2_instance.go; issues 44506 and 48793), and gzip is no
-        text, so that the engine would lose a machine that was just made. Changed, it would stop the machine: ignored.
+        User-data is given here and not in the template, because the provider otherwise reads it back as plain text
+        (terraform-provider-aws 6, ec2_instance.go; issues 44506 and 48793): gzip is not text, so the engine would lose
+        a machine that was just made. Changed user-data is ignored, because it would stop the machine.
         """
         instance = aws.ec2.Instance(
             f"{self._prefix}-{slot.plan.slot}",
@@ -188,7 +188,7 @@ class Nodes(pulumi.ComponentResource):
         return address.public_ip
 
     def _interfaces(self, plan: SlotPlan) -> pulumi.Output[list[aws.ec2.LaunchTemplateNetworkInterfaceArgsDict]]:
-        """One output for all: an output in each of 33 interfaces would take the SDK most of a program's time."""
+        """All interfaces as one output: with an output in each of 33, the SDK would take most of a program's time."""
         public_addresses = self._args.public_addresses
         return pulumi.Output.all(self._args.subnet_id, self._args.security_group_id).apply(
             lambda ids: _interface_rows(plan, public_addresses, subnet_id=ids[0], security_group_id=ids[1])
@@ -198,7 +198,7 @@ class Nodes(pulumi.ComponentResource):
 def _interface_rows(
     plan: SlotPlan, public_addresses: PublicAddresses, *, subnet_id: str, security_group_id: str
 ) -> list[aws.ec2.LaunchTemplateNetworkInterfaceArgsDict]:
-    """None outlives its machine: on a p5 node 32 would be left behind."""
+    """The template's rows, one for each interface. None outlives its machine: a p5 node would leave 32 behind."""
     rows: list[aws.ec2.LaunchTemplateNetworkInterfaceArgsDict] = []
     for interface in plan.interfaces:
         row: aws.ec2.LaunchTemplateNetworkInterfaceArgsDict = {
@@ -220,24 +220,26 @@ def _interface_rows(
 
 
 def _version_text(number: float | None) -> str | None:
-    """As AWS takes it; None of a template that the engine was told to leave for later."""
+    """The version as AWS takes it; None for a template that the engine was told to leave for later."""
     return None if number is None else str(int(number))
 
 
 def _reservation(
     id: pulumi.Input[str] | None,
 ) -> aws.ec2.LaunchTemplateCapacityReservationSpecificationArgsDict | None:
-    """A target alone: without one, EC2 falls back to unreserved machines in silence."""
+    """The reservation as the launch's target: without one, EC2 silently falls back to unreserved machines."""
     return None if id is None else {"capacity_reservation_target": {"capacity_reservation_id": id}}
 
 
 def _market(market: Capacity, spot: SpotPrice | None) -> aws.ec2.LaunchTemplateInstanceMarketOptionsArgsDict | None:
-    """One request for one machine: nothing is left of it when the machine has gone.
+    """The market that a machine is launched on; None for on-demand.
 
-    A block wants its market and its id (EC2 User Guide, "Launch instances using Capacity Blocks"; 2026-11).
+    A spot request is for one machine, and nothing is left of it when the machine has gone. A capacity block needs its
+    market beside its id (EC2 User Guide, "Launch instances using Capacity Blocks"; 2026-11).
 
-    In the template and not on the instance, where another maximum price would make the machine anew; what the provider
-    reads back there is computed (terraform-provider-aws 6, ec2_instance.go, `instance_market_options`; 2026-11-22).
+    They stand in the template and not on the instance, where another maximum price would replace the machine; what the
+    provider reads back there is computed (terraform-provider-aws 6, ec2_instance.go, `instance_market_options`;
+    2026-11-22).
     """
     if market == "capacity-block":
         return {"market_type": "capacity-block"}

@@ -75,7 +75,7 @@ class InventoryResource(pulumi.CustomResource):
 
 
 class MembershipResource(pulumi.CustomResource):
-    """Who is in which slot, the number of that membership, and the account."""
+    """Which machine is in which slot, the generation of that membership, and the ledger."""
 
     generation: pulumi.Output[int]
     members: pulumi.Output[Sequence[Mapping[str, Any]]]
@@ -100,7 +100,7 @@ class MembershipResource(pulumi.CustomResource):
         generation_floor: int | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """`rates`: `node_price_usd_per_hour` and the other prices of the account, None where nobody knows one."""
+        """`rates`: `node_price_usd_per_hour` and the ledger's other prices; None for one that is unknown."""
         inputs = {
             "cluster": cluster,
             "cluster_id": cluster_id,

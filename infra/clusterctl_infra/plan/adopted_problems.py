@@ -1,4 +1,4 @@
-"""What is wrong between a configuration and what exists that it names: a reservation, a block, a network."""
+"""Problems between a configuration and the existing things that it names: a reservation, a block, a network."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def adopted_zones_agree(case: Case) -> Iterator[Problem]:
 
 
 def adopted_zone_is_the_clusters(case: Case) -> Iterator[Problem]:
-    """What is adopted for a living cluster has to be where that is."""
+    """A reservation or block that a living cluster adopts has to be in the cluster's zone."""
     found = case.adopted_capacity
     zone = case.plan.chosen_zone
     if found is not None and zone is not None and zone != found.zone and case.config.zone is None:
@@ -73,7 +73,7 @@ def capacity_lasts(case: Case) -> Iterator[Problem]:
 
 
 def open_group_is_not_reserved(case: Case) -> Iterator[Problem]:
-    """A reservation outside of a placement group promises places, and none of them close to each other."""
+    """A reservation outside of a placement group promises places, but not places close to each other."""
     found = case.adopted_capacity
     if found is None or case.config.market != "reservation" or found.placement_group is not None:
         return

@@ -26,9 +26,9 @@ class Case:
     ledger: Ledger
     """The spans of past and present machines."""
     adopted_capacity: AdoptedCapacity | None
-    """Of the reservation or block that the configuration names; None: not looked up."""
+    """The reservation or block that the configuration names; None: not looked up."""
     adopted_network: AdoptedNetwork | None
-    """Of the network that it names; None: not looked up."""
+    """The existing network that the configuration names; None: not looked up."""
 
 
 def error(path: str, message: str) -> Problem:

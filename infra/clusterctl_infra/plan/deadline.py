@@ -1,9 +1,9 @@
-"""When a cluster ends: by its run time, when its budget is spent, or before the capacity ends that it uses.
+"""When a cluster ends: by its run time, when its budget is spent, or before the capacity that it uses ends.
 
-The instant is the same at every `up` of an unchanged cluster: what is open in the account runs on; slots that have no
-span yet count from the start of the run, or, where others already run, from the instant of the plan; addresses and
-storage from the start of the first run, or, where they bill at another rate than before, from the instant of the plan.
-Membership writes the same into the ledger.
+The instant is the same at every `up` of an unchanged cluster: what is open in the ledger runs on; slots that have no
+span yet count from the start of the run, or, where others already run, from the instant of the plan; what bills beside
+them counts from the start of the first run, or, if its rate has changed, from the instant of the plan. Membership
+writes the same into the ledger.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BLOCK_MARGIN = timedelta(minutes=30)
 """AWS begins to end a block's machines this long before the block ends (EC2 User Guide, "Monitor Capacity Blocks";
 2026-11)."""
 FAR = datetime(9000, 1, 1, tzinfo=UTC)
-"""Later than any budget is worth solving for."""
+"""A budget that lasts longer than this sets no deadline."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,10 +45,10 @@ def deadline_plan(
     until: datetime | None = None,
     capacity_ends_at: datetime | None = None,
 ) -> DeadlinePlan:
-    """The earliest of run time, budget and capacity; without a known price the budget sets no instant, a problem.
+    """The earliest end of run time, budget and capacity; with an unknown price the budget has none, a plan's problem.
 
-    `until`: where `clusterctl extend` moved the end of the run time. `capacity_ends_at`: of the reservation or block
-    that is used.
+    `until`: where `clusterctl extend` moved the end of the run time. `capacity_ends_at`: the end of the reservation or
+    block that is used.
     """
     runtime_at = until if until is not None else identity.started_at + config.caps.runtime
     budget_usd = config.caps.budget_usd
@@ -85,7 +85,7 @@ def expenses(
 ) -> tuple[Expense, ...] | None:
     """All that the cluster cost and goes on costing; None when a price that counts is unknown.
 
-    `started_at`: of this run.
+    `started_at`: the start of this run.
     """
     standing = _standing(price, ledger, started_at=started_at, now=now)
     if standing is None:
@@ -131,7 +131,7 @@ def spent_at(flow: Sequence[Expense], budget_usd: float) -> datetime | None:
 
 
 def _standing(price: PricePlan, ledger: Ledger, *, started_at: datetime, now: datetime) -> tuple[Expense, ...] | None:
-    """What stands beside nodes since the first run, also while no node ran; None when a price is unknown."""
+    """What bills beside nodes since the first run, also while no node ran; None when a price is unknown."""
     wanted: dict[StandingKind, float | None] = {
         "disks": price.disks_usd_per_hour,
         "addresses": price.addresses_usd_per_hour,

@@ -14,26 +14,26 @@ from typing import Any  # a definition is JSON-like
 from clusterctl_infra.names import ID_TAG, SLOT_TAG
 
 DRY_RUN_INPUT = '{"DryRun": true}'
-"""Started with this, it asks for the end of all that it would end without ending any, and answers with what AWS said:
-a list of `{"Id": …, "Kind": …, "Answer": {"Error": …, "Cause": …}}`, with EC2's word for the type of resource."""
+"""Started with this, it asks with DryRun for the end of all that it would end, ends nothing, and answers with what AWS
+said: a list of `{"Id": …, "Kind": …, "Answer": {"Error": …, "Cause": …}}`, with EC2's word for the type of resource."""
 SCHEDULE_INPUT = "{}"
 WAIT_KEY = "WaitSeconds"
-"""Nodes that end early start it with such a number: it lets them save what is to be kept before it ends the rest."""
+"""Nodes that end the cluster early start it with this key: for so many seconds it lets all nodes save."""
 IF_GONE_KEY = "IfSlot0IsGone"
-"""Nodes that have lost slot 0 and cannot know whether it died start it with this, true: AWS knows."""
+"""Nodes that have lost slot 0 and cannot know whether it died start it with this key set to true: AWS knows."""
 DOUBT_S = 60
-"""Between two looks for slot 0's machine."""
+"""The pause between the two looks for slot 0's machine."""
 INSTANCES_PER_PAGE = 5
-"""EC2's smallest page: 33 interfaces make some 40 KB of JSON of one p5 node."""
+"""EC2's smallest page: with its interfaces, one p5 node takes some 40 KB of JSON."""
 TAGS_PER_PAGE = 1000
 """A row is about 150 bytes."""
 RESERVATIONS_PER_CALL = 100
-"""Named by id: a page of tags is no larger."""
+"""The next call names the reservations by id, so a page of their tags is no larger than this."""
 PARALLEL = 40
-"""As many steps of an inline Map run side by side at most (same page)."""
+"""An inline Map runs at most this many steps side by side ("Service quotas", too)."""
 PASS_PAUSE_S = 30
 LEAVING_PAUSE_S = 5
-"""Between two looks at machines that are shutting down, and at NAT gateways that are being deleted."""
+"""The pause between two looks at machines that are shutting down, and at NAT gateways that are being deleted."""
 THROTTLED = "*equest limit exceeded*"
 """What EC2 says where an account asks too often: it takes a few calls of TerminateInstances a second, after a first
 hundred or less (EC2 Developer Guide, "Request throttling"). Step Functions gives all of EC2's refusals one name."""
@@ -43,7 +43,7 @@ TIMEOUT_S = 3600
 UNASKED = "the machines were ended; EC2 did not say which reservations there are: one bills empty until its end date"
 KEPT = "the machines were ended; a NAT gateway or an elastic IP of the cluster is left, and bills until clusterctl down"
 INSTANCE, RESERVATION, GATEWAY, ADDRESS = "instance", "capacity-reservation", "natgateway", "elastic-ip"
-"""EC2's words for the types of resources that it ends (EC2 API, TagSpecification; 2026-11-26)."""
+"""EC2's words for the types of resources that the state machine ends (EC2 API, TagSpecification; 2026-11-26)."""
 _ENDING_CALLS = {
     INSTANCE: ("terminateInstances", "InstanceIds"),
     RESERVATION: ("cancelCapacityReservation", "CapacityReservationId"),
@@ -51,9 +51,9 @@ _ENDING_CALLS = {
     ADDRESS: ("releaseAddress", "AllocationId"),
 }
 SPARED = {"Ended": False}
-"""What such an execution answers where slot 0 lives, and nothing was ended."""
+"""The output of an execution with `IF_GONE_KEY` that found slot 0 alive: it ended nothing."""
 NOBODY = "no cluster"
-"""No cluster's id: a look that finds nothing, and whose answer is small, tells whether one may look."""
+"""An id that no cluster has: a look for it finds nothing, gets a small answer, and shows whether the role may look."""
 _LIVING = ["pending", "running", "stopping", "stopped"]
 _BILLING_GATEWAY = ["pending", "available"]
 _SHUTTING_DOWN = "shutting-down"
@@ -65,7 +65,7 @@ State = dict[str, Any]
 
 
 def ending_definition(cluster_id: str, *, partition: str = "aws") -> State:
-    """The definition of one cluster's machine."""
+    """The definition of one cluster's state machine."""
     ec2 = _Ec2(partition=partition)
     tagged = {"Name": f"tag:{ID_TAG}", "Values": [cluster_id]}
     return {
@@ -109,7 +109,7 @@ class _Ec2:
         }
 
     def ids(self, cluster_id: str, *kinds: str, most: int = TAGS_PER_PAGE) -> State:
-        """The ids of the resources of these types that carry the tag, also of some that are gone."""
+        """The call for the ids of the resources of these types that carry the tag; some of them may be gone already."""
         filters = [
             {"Name": "key", "Values": [ID_TAG]},
             {"Name": "value", "Values": [cluster_id]},
@@ -120,7 +120,7 @@ class _Ec2:
     def end(self, kind: str, id_path: str = "$", *, more: State | None = None, retries: bool = False) -> State:
         """The call that ends one resource of that type.
 
-        A machine alone at a time: one id that is gone, and a call for several ends none (EC2, TerminateInstances).
+        Each machine has a call of its own: with several ids, one that is gone makes EC2 end none (TerminateInstances).
         """
         action, parameter = _ENDING_CALLS[kind]
         named = f"States.Array({id_path})" if kind == INSTANCE else id_path
@@ -128,10 +128,11 @@ class _Ec2:
 
 
 def _unless_slot_0_lives(ec2: _Ec2, tagged: State) -> dict[str, State]:
-    """Where it was asked for: nothing is ended while slot 0 has a machine. Two looks have to find none.
+    """With `IF_GONE_KEY`, the states end nothing while slot 0 has a machine: two looks have to find none.
 
-    A machine that is being replaced is on its way out for minutes, and its successor is there seconds after that: such
-    a slot 0 lives. One that was stopped may be started again. Asked without a page's size, EC2 gives all at once.
+    A machine that is being replaced shuts down for minutes, and its successor is there seconds after that, so a slot 0
+    that is shutting down counts as alive. So does a stopped one, which may be started again. Asked without a page size,
+    EC2 gives everything at once.
     """
     there = {"Name": "instance-state-name", "Values": [*_LIVING, _SHUTTING_DOWN]}
     asked = {"Filters": [tagged, {"Name": f"tag:{SLOT_TAG}", "Values": ["0"]}, there]}
@@ -148,9 +149,9 @@ def _unless_slot_0_lives(ec2: _Ec2, tagged: State) -> dict[str, State]:
 
 
 def _dry_run(ec2: _Ec2, cluster_id: str) -> dict[str, State]:
-    """Asks for the end of each resource and keeps the answer; nothing on this way leads to the ending states.
+    """The states that ask for the end of each resource and keep the answer; none leads to a state that ends something.
 
-    That AWS was asked too often is no answer: it is asked again.
+    If AWS says that it was asked too often, it is asked again.
     """
     heard: State = {"Type": "Pass", "End": True}
     caught = {"ErrorEquals": ["States.ALL"], "ResultPath": "$.Answer", "Next": "TryRefused"}
@@ -183,7 +184,7 @@ def _dry_run(ec2: _Ec2, cluster_id: str) -> dict[str, State]:
 
 
 def _dry_looks(ec2: _Ec2) -> dict[str, State]:
-    """The looks that the end needs, none caught: what the role may not look at then fails the dry run, too."""
+    """The looks that ending needs. No error is caught: if the role may not look somewhere, the dry run fails, too."""
     nothing = {"Name": f"tag:{ID_TAG}", "Values": [NOBODY]}
     held = {"Filters": [{"Name": "state", "Values": _HELD}], "MaxResults": 1}
     looks = {
@@ -199,7 +200,7 @@ def _dry_looks(ec2: _Ec2) -> dict[str, State]:
 
 
 def _first_wave(ec2: _Ec2, cluster_id: str) -> dict[str, State]:
-    """Every id at once; what is gone already or refused is left to the passes."""
+    """Ends every machine that carries the tag, at once; what is gone already or refused is left to the passes."""
     caught = {"ErrorEquals": ["States.ALL"], "ResultPath": None, "Next": "Pass"}
     return {
         "Ids": {**ec2.ids(cluster_id, INSTANCE), "ResultPath": "$.Wave", "Catch": [caught], "Next": "AnyIds"},
@@ -210,11 +211,11 @@ def _first_wave(ec2: _Ec2, cluster_id: str) -> dict[str, State]:
 
 
 def _reservations(ec2: _Ec2, cluster_id: str) -> dict[str, State]:
-    """A cluster has one; an empty one costs as much as a full one.
+    """Cancels the cluster's reservation: an empty one costs as much as a full one.
 
-    They are found as machines are: that EC2 filters reservations by tag is not in its reference (2026-11-24).
-    Those that have ended keep their tags for a while: their states tell. Where the states are not told, each is asked
-    to end; the next pass looks again.
+    It is found by its tag, as machines are in the first wave: EC2's reference does not say that reservations can be
+    filtered by tag (2026-11-24). Reservations that have ended keep their tags for a while, so their states are looked
+    up. Where that fails, each is asked to end, and if another pass follows, it looks again.
     """
     unfound = {"ErrorEquals": ["States.ALL"], "ResultPath": "$.Trouble", "Next": "Instances"}
     untold = {**unfound, "Next": "CancelUntold"}
@@ -244,7 +245,7 @@ def _reservations(ec2: _Ec2, cluster_id: str) -> dict[str, State]:
 
 
 def _instances(ec2: _Ec2, tagged: State) -> dict[str, State]:
-    """Pages of what lives; of a page that was dealt with, only whether anything was found counts."""
+    """Ends the machines that live, page by page; what is remembered of a page is only whether it had any."""
     living = {"Name": "instance-state-name", "Values": _LIVING}
     asked: State = {"Filters": [tagged, living], "MaxResults": INSTANCES_PER_PAGE}
     following: State = {**asked, "NextToken.$": "$.Page.NextToken"}
@@ -262,9 +263,9 @@ def _instances(ec2: _Ec2, tagged: State) -> dict[str, State]:
 
 
 def _leaving(ec2: _Ec2, tagged: State) -> dict[str, State]:
-    """Until no machine is shutting down: what runs there while it ends may need the way out. A late one is ended, too.
+    """Waits until no machine is shutting down: what still runs there may need the way out. A late one is ended, too.
 
-    A page may be empty and have a next one: nothing is taken for gone before the last page.
+    An empty page may have a next one, so machines count as gone only after the last page.
     """
     there = {"Name": "instance-state-name", "Values": [*_LIVING, _SHUTTING_DOWN]}
     asked: State = {"Filters": [tagged, there], "MaxResults": INSTANCES_PER_PAGE}
@@ -281,7 +282,7 @@ def _leaving(ec2: _Ec2, tagged: State) -> dict[str, State]:
 
 
 def _gateways(ec2: _Ec2, tagged: State) -> dict[str, State]:
-    """Every NAT gateway of the cluster: asked to end, then waited for, as its address is free only when it is deleted.
+    """Deletes the cluster's NAT gateways and waits until they are gone, as only then their addresses are free.
 
     A refusal stops nothing: what is still there at the end fails the execution.
     """
@@ -306,9 +307,9 @@ def _look_at_gateways(ec2: _Ec2, tagged: State, states: list[str]) -> State:
 
 
 def _addresses(ec2: _Ec2, cluster_id: str, tagged: State) -> dict[str, State]:
-    """Every elastic IP of the cluster is released; then a look tells whether anything of the network still bills.
+    """Releases every elastic IP of the cluster; then a look tells whether anything of the network still bills.
 
-    They are found by their tags: descriptions of 256 addresses would not fit into one answer.
+    The IPs are found by their tags: descriptions of 256 addresses would not fit into one answer.
     """
     release = ec2.end(ADDRESS, retries=True)
     left = {**ec2.task("describeAddresses", {"Filters": [tagged]}), "ResultPath": "$.Network"}
@@ -332,7 +333,7 @@ def _each(items: str, name: str, task: State) -> State:
 
 
 def _map(items: str, each: State) -> State:
-    """The states `each` once for each item, side by side.
+    """Runs the states `each` once for each item, side by side.
 
     The items are taken by InputPath: ItemsPath has to be a reference path, which has no `[*]` (developer guide,
     "ItemsPath"; 2026-11-22).
@@ -342,7 +343,7 @@ def _map(items: str, each: State) -> State:
 
 
 def _if_any(path: str, *, then: str, otherwise: str) -> State:
-    """Whether a path is there: an empty list has no first item."""
+    """A choice by whether a path is there: an empty list has no first item."""
     return {"Type": "Choice", "Choices": [{"Variable": path, "IsPresent": True, "Next": then}], "Default": otherwise}
 
 
@@ -351,6 +352,6 @@ def _if(path: str, test: State, *, then: str, otherwise: str) -> State:
 
 
 def _rule(path: str, test: State, *, then: str) -> State:
-    """Whether a path is there, is something, and passes the test."""
+    """A rule that holds where a path is there, is not null, and passes the test."""
     tests = [{"Variable": path, **condition} for condition in ({"IsPresent": True}, {"IsNull": False}, test)]
     return {"And": tests, "Next": then}

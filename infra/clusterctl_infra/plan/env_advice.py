@@ -1,4 +1,4 @@
-"""Variables that travel from script to script although they do nothing any more, or harm: one table.
+"""One table of variables that people copy from script to script although they do nothing any more, or do harm.
 
 Sources, all looked at in 2026-11: NCCL's user guide, docs/userguide/source/env.rst, and the strings in libnccl 2.29.7;
 aws-ofi-nccl, doc/efa-env-var.md and src/platform-aws.cpp; torch 2.13, ProcessGroupNCCL.hpp.
@@ -15,7 +15,8 @@ from clusterctl_infra.plan.case import Case, warning
 from clusterctl_infra.plan.model import Problem
 
 Verdict = Literal["dead", "old", "harmful", "risky"]
-"""Nothing reads it; it has another name now; it makes things worse; it does so unless one knows why."""
+"""dead: nothing reads it; old: it has another name now; harmful: it makes things worse; risky: so it does unless
+one knows why it is set."""
 NCCL_GUIDE = "NCCL user guide, environment variables"
 OFI = "aws-ofi-nccl, doc/efa-env-var.md"
 PLATFORM = "aws-ofi-nccl, src/platform-aws.cpp"
@@ -33,7 +34,7 @@ class Advice:
     sentence: str
     source: str
     value: str = ".*"
-    """A regular expression for the values that it is about."""
+    """A regular expression for the values that the advice is about."""
     fabric: Literal["any", "efa"] = "any"
 
 

@@ -9,9 +9,10 @@ from clusterctl_infra.plan.case import Case, warning
 from clusterctl_infra.plan.model import Problem
 
 OPEN_DRIVER = "/base-oss-", "/oss-"
-"""In the parameters of images with NVIDIA's open kernel modules."""
+"""Words in the SSM parameters of images with NVIDIA's open kernel modules."""
 BEFORE_TURING = ("V100",)
-"""GPUs of the catalog that these do not drive: they begin with Turing (NVIDIA open-gpu-kernel-modules, README.md)."""
+"""The catalog's GPUs that those modules, which begin with Turing, do not drive (NVIDIA open-gpu-kernel-modules,
+README.md)."""
 
 
 def driver_knows_the_gpus(case: Case) -> Iterator[Problem]:
@@ -26,7 +27,7 @@ def driver_knows_the_gpus(case: Case) -> Iterator[Problem]:
 
 
 def drivers_are_there(case: Case) -> Iterator[Problem]:
-    """No errors: a script may bring NVIDIA's driver, and a kernel may have an EFA driver of its own."""
+    """Only warnings: a script may bring NVIDIA's driver, and a kernel may have an EFA driver of its own."""
     image, machine = case.catalog.images.get(case.config.image), case.instance_type
     lacks = () if image is None else image.lacks
     if "NVIDIA driver" in lacks and machine.gpu_count:
@@ -44,7 +45,7 @@ def drivers_are_there(case: Case) -> Iterator[Problem]:
 
 
 def type_is_listed(case: Case) -> Iterator[Problem]:
-    """AWS says for each image with drivers which types it is made for. A newer build may be made for more."""
+    """AWS lists for each image with drivers the families that it is made for. A newer build may be made for more."""
     image, machine = case.catalog.images.get(case.config.image), case.instance_type
     listed = () if image is None else image.families.get(machine.architecture, ())
     if not listed or not machine.gpu_count or machine.family in listed or machine.gpu_api_name in BEFORE_TURING:

@@ -55,7 +55,7 @@ def cluster_name(name: str, *, account_id: str) -> str:
 
 
 def _ssh(config: ClusterConfig, plan: ClusterPlan, *, cluster: str, is_rehearsal: bool) -> InventorySsh:
-    """Rehearsed machines have no route from here: whoever makes them knows the command that leads to them."""
+    """How nodes are reached, without a proxy command in a rehearsal: the Inventory resource adds the one that works."""
     is_public = plan.network.public_addresses != "none" and not is_rehearsal
     return InventorySsh(
         user=config.access.user,
@@ -82,7 +82,7 @@ def proxy_command(config: ClusterConfig, plan: ClusterPlan) -> tuple[str, ...] |
 
 
 def _rounded(price: float | None) -> float | None:
-    """Finer than a cent in a month."""
+    """The price to six decimals, which is finer than a cent in a month."""
     return None if price is None else round(price, 6)
 
 

@@ -54,14 +54,16 @@ class NetworkPlan:
     adopted_node_subnet_id: str | None
     adopted_service_subnet_id: str | None
     is_looked_up: bool
-    """Addresses and ranges are the real ones: those of an adopted network are not known before it is looked up."""
+    """Whether addresses and ranges are the real ones: an adopted network's are not known before it is looked up."""
     public_addresses: PublicAddresses
     ssh_cidrs: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SlotPlan:
-    """One place in the cluster; but for its rank it depends on its own number only, never on how many there are."""
+    """One place in the cluster; but for its rank it depends on its own number and on what all slots share, never on how
+    many there are.
+    """
 
     slot: int
     rank: int
@@ -73,7 +75,7 @@ class SlotPlan:
     host_public_key: str
     """`ssh-ed25519 AAAA…` as in known_hosts; derived from the seed."""
     replacement_trigger: str
-    """All that makes a new machine necessary, as JSON; compared as a whole."""
+    """Everything whose change makes a new machine necessary, as JSON; compared as a whole."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,13 +83,13 @@ class PricePlan:
     """US dollars per hour; None is unknown and never 0."""
 
     node_usd_per_hour: float | None
-    """Of a spot machine: at most."""
+    """For a spot machine, the most that it can cost."""
     nodes_usd_per_hour: float | None
     disks_usd_per_hour: float | None
     """The nodes' root disks."""
     addresses_usd_per_hour: float
     gateway_usd_per_hour: float | None
-    """The NAT gateway of private nodes, without what it carries."""
+    """The NAT gateway of private nodes, without its charge for traffic."""
     storage_usd_per_hour: float | None
     total_usd_per_hour: float | None
     cap_node_usd_per_hour: float | None
@@ -97,21 +99,21 @@ class PricePlan:
     spot: SpotPrice | None = None
     """None: the machines are not on spot capacity."""
     is_reserved: bool = True
-    """The cluster reserves places of its own for its nodes."""
+    """Whether the cluster reserves places of its own for its nodes."""
 
     @property
     def reservation_tail_usd(self) -> float | None:
-        """What AWS may bill at worst after the deadline, for a reservation of its own that is empty by then.
+        """What AWS may bill at worst after the deadline, for the cluster's own reservation, which is empty by then.
 
-        It ends one within an hour after its end date (EC2 API, CreateCapacityReservation, EndDate; 2026-11-21).
-        For spot machines nothing is reserved, and what was reserved before the cluster outlives it.
+        AWS ends it within an hour after its end date (EC2 API, CreateCapacityReservation, EndDate; 2026-11-21). Nothing
+        is reserved for spot machines, and what was reserved before the cluster outlives it.
         """
         return self.nodes_usd_per_hour if self.is_reserved else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeadlinePlan:
-    """When the cluster ends, and which cap says so."""
+    """When the cluster ends, and which cap or which end of its capacity decides that."""
 
     at: datetime
     reason: DeadlineReason
@@ -119,7 +121,7 @@ class DeadlinePlan:
     runtime_at: datetime
     """When the run time is over, moved or not."""
     ceiling_at: datetime | None
-    """What the cluster stands on ends then, whatever the caps say; None: nothing does."""
+    """When the capacity that the cluster uses ends, whatever the caps say; None: it has no end."""
     budget_at: datetime | None
     budget_usd: float | None
 
@@ -132,7 +134,7 @@ class ClusterPlan:
     cluster_id: str
     run: int
     started_at: datetime
-    """Of this run; UTC."""
+    """The start of this run; UTC."""
     owner: str
     region: str
     zone: str
@@ -147,7 +149,7 @@ class ClusterPlan:
     reservation_id: str | None
     """The reservation or block that exists and is used; None: the cluster has its own, or none."""
     placement_group: str | None
-    """The group that this reservation is in; None: the cluster's own, or none."""
+    """The group that `reservation_id` is in; None: the cluster has its own group, or none."""
     interface_layout: tuple[tuple[int, int, InterfaceKind], ...]
     """(network card, device, kind) of every node's interfaces, also when there are no slots."""
     slots: tuple[SlotPlan, ...]
@@ -155,19 +157,19 @@ class ClusterPlan:
     storage: tuple[StoragePlan, ...]
     """The mounts; for a cluster that is down, only those that are kept."""
     mount_clients: ScriptPlan | None
-    """What nodes run before the mounts, to install what these need; None: nothing."""
+    """What nodes run before they mount, to install what the mounts need; None: nothing."""
     birth: str
     """What machines made now take on at birth alone: `replaceable.birth_text`."""
     tags: Mapping[str, str]
     price: PricePlan
     deadline: DeadlinePlan
     user_data_bytes: int
-    """Of the largest slot, raw after gzip; the limit is 16,384."""
+    """The size for the highest slot, raw after gzip; the limit is 16,384."""
     delivered_scripts: tuple[str, ...]
-    """Those that user-data has no room for: `clusterctl up` brings them over SSH."""
+    """The scripts that user-data has no room for: `clusterctl up` brings them over SSH."""
     problems: tuple[Problem, ...]
 
     @property
     def chosen_zone(self) -> str | None:
-        """None: chosen at birth."""
+        """The zone; None while it is still to be chosen, at birth."""
         return None if self.zone.endswith("?") else self.zone

@@ -1,4 +1,4 @@
-"""What is wrong with what a cluster costs, and with the time that this pays for."""
+"""Problems with what a cluster costs, and with the time that its budget or run time gives it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def price_is_known(case: Case) -> Iterator[Problem]:
 
 
 def price_beside_nodes_is_known(case: Case) -> Iterator[Problem]:
-    """With a budget it is an error, said there."""
+    """Warns only without a budget: with one, `budget_can_be_kept` reports an error."""
     price = case.plan.price
     if None in (price.disks_usd_per_hour, price.gateway_usd_per_hour) and case.plan.deadline.budget_usd is None:
         yield warning("region", f"{_unknown_charge(case)}: what this costs per hour is not known")

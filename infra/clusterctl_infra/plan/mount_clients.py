@@ -15,21 +15,21 @@ from clusterctl_infra.plan.model import Problem
 from clusterctl_infra.plan.storage_model import BucketPlan, EfsPlan, LustrePlan, StoragePlan
 
 HELPERS = {"fsx-lustre": "lustre", "efs": "nfs4", "s3": "mount-s3"}
-"""Kind of mount → the end of its program's name, /sbin/mount.…"""
+"""Kind of mount → the last part of the name of the program that mounts it, /sbin/mount.…"""
 TITLES = {"fsx-lustre": "FSx for Lustre", "efs": "EFS", "s3": "buckets"}
 
 
 def clients_script(
     image: str, catalog: Catalog, storage: Sequence[StoragePlan], *, architecture: str
 ) -> ScriptPlan | None:
-    """What a node of this image runs before its mounts; None: nothing is to be installed, or nothing is known of it."""
+    """What a node of this image runs before it mounts; None: nothing is to be installed, or no client is known."""
     kinds = network_kinds(storage)
     found = [(kind, client) for kind in kinds if (client := _client(image, catalog, kind, architecture)) is not None]
     return mount_clients(_part(kind, client, architecture) for kind, client in found) if found else None
 
 
 def client_sources(config: ClusterConfig, catalog: Catalog, storage: Sequence[StoragePlan]) -> list[str]:
-    """What nodes have to reach for it, each once."""
+    """What nodes have to reach to install these clients, in words, each once."""
     machine = config.instance_row(catalog)
     architecture = "" if machine is None else machine.architecture
     clients = (_client(config.image, catalog, kind, architecture) for kind in network_kinds(storage))
@@ -42,7 +42,7 @@ def network_kinds(storage: Sequence[StoragePlan]) -> list[str]:
 
 
 def mounts_have_clients(case: Case) -> Iterator[Problem]:
-    """Without one, a node fails when it bills already."""
+    """Every mount needs a client: without one, a node would fail only when it already bills."""
     config, catalog, architecture = case.config, case.catalog, case.instance_type.architecture
     image = catalog.images.get(config.image)
     written = [entry.mount for entry in config.storage]
@@ -68,7 +68,7 @@ def mounts_have_clients(case: Case) -> Iterator[Problem]:
 
 
 def _fits(case: Case, name: str, kind: str) -> bool:
-    """Whether one could write that image instead."""
+    """Whether the image `name` could be used instead."""
     architecture = case.instance_type.architecture
     image = case.catalog.images[name]
     is_alike = image.unpatched_since is None and not image.lacks
@@ -82,7 +82,7 @@ def _client(image: str, catalog: Catalog, kind: str, architecture: str) -> Mount
 
 
 def _part(kind: str, client: MountClient, architecture: str) -> str:
-    """What of the script brings this client."""
+    """The part of the script that installs this client."""
     if client.by == "lustre-of-ubuntu":
         return lustre_of_ubuntu(client.suite)
     if client.by == "signed-package":

@@ -15,9 +15,9 @@ ELASTIC_IP_QUOTA = 5
 """Default per region (service quota L-0263D0A3); a higher one cannot be seen from here."""
 ROOM_TO_GROW = (4, 2, 1)
 KEPT_AT_START = 4
-"""AWS keeps so many addresses at the start of each subnet, and one at its end (VPC User Guide, "Subnet CIDR")."""
+"""AWS keeps this many addresses at the start of each subnet, and one at its end (VPC User Guide, "Subnet CIDR")."""
 RESERVED_AT_END = 1
-"""AWS keeps the first four addresses and the last one of a subnet; slots have its upper half."""
+"""The last address of a subnet is AWS's, and slots have its upper half."""
 
 
 def network_plan(
@@ -52,8 +52,8 @@ def upper_half(subnet: IPv4Network) -> IPv4Network:
 def free_range(subnet_cidr: str, taken: Iterable[str], *, nodes: int) -> str | None:
     """The highest range of a subnet that holds `nodes` slots and that nobody has an address in; None: there is none.
 
-    With room for four times as many where that is free, else for twice as many or for the nodes alone. `taken`:
-    addresses and ranges of others.
+    The range has room for four times as many slots if that is free, else for twice as many or for the nodes alone.
+    `taken`: addresses and ranges of others.
     """
     subnet = IPv4Network(subnet_cidr)
     kept = [IPv4Network((int(subnet.network_address) + index, 32)) for index in range(KEPT_AT_START)]

@@ -1,4 +1,4 @@
-"""From the plan to one node's birth: its facts, its access and the user-data that carries them."""
+"""What the plan gives one node at birth: its facts, its access and the user-data that carries them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ BIRTH_GENERATION = 0
 def node_plan(
     config: ClusterConfig, plan: ClusterPlan, slot: int, *, mounts: Sequence[MountPlan] | None = None
 ) -> NodePlan:
-    """The facts of `slot`; `nodes` is the size asked for, so a cluster that is down keeps its users' meaning.
+    """The facts of `slot`. Their `nodes` is the size that the configuration asks for, also while the cluster is down.
 
-    `mounts` with the names that AWS gave; None: before anything exists, stand-ins of the same length.
+    `mounts` have the names that AWS gave; None: before anything exists, stand-ins of the same length are used.
     """
     kinds = [kind for _, _, kind in plan.interface_layout]
     efa_interfaces = sum(kind != "interface" for kind in kinds)
@@ -64,7 +64,7 @@ def _fabric(config: ClusterConfig, efa_interfaces: int) -> str:
 
 
 def node_access(config: ClusterConfig, plan: ClusterPlan, identity: Identity, slot: int) -> NodeAccess:
-    """Who may log in to `slot`, its own host key, and what the nodes know each other by."""
+    """Who may log in to `slot`, its own host key, and the keys by which nodes know each other."""
     key = host_key(identity.seed, slot)
     return NodeAccess(
         user=config.access.user,
@@ -78,7 +78,7 @@ def node_access(config: ClusterConfig, plan: ClusterPlan, identity: Identity, sl
 
 
 def node_trust(seed: bytes, slot: int, *, name: str, address: str) -> NodeTrust:
-    """What `slot` proves itself with to the other nodes, and knows them by."""
+    """The keys with which `slot` proves itself to the other nodes, and by which it knows them."""
     key = node_key(seed)
     return NodeTrust(
         node_private_key=key.private_pem,
@@ -113,7 +113,7 @@ def delivered_scripts(config: ClusterConfig, plan: ClusterPlan, identity: Identi
 
 
 def born_with(config: ClusterConfig, network: NetworkPlan, price: PricePlan, clients: ScriptPlan | None) -> str:
-    """What every node takes on at birth alone: neither delivered to one that runs, nor a reason to make it anew."""
+    """What every node takes on only at birth: it is neither delivered to a running node nor a reason to replace one."""
     return birth_text(
         {
             # Only an automatic address comes with the machine; an elastic one can be given and taken.

@@ -47,12 +47,11 @@ def plan(
 ) -> ClusterPlan:
     """What the configuration means, with its problems; `down`: the same cluster with zero nodes.
 
-    `slot_ranks`: the rank of each slot as it was ordered before; without it a rank is its slot.
+    `slot_ranks`: the rank of each slot as it was ordered before; without it, each rank equals its slot. `until`: where
+    the end of the run time was moved to. `adopted`: what exists and is used, as it was looked up.
 
-    `until`: where the end of the run time was moved. `adopted`: what exists and is used, as it was looked up.
-
-    Without nodes it has the storage that holds data, of that only the mounts in `kept` (None: all of it): what was not
-    made by then is not made to be kept.
+    A cluster that is down has only the storage that holds data, and of that only the mounts in `kept` (None: all of
+    it): what did not exist when the nodes went is not made just to be kept.
 
     Raises ConfigError when the configuration breaks its own rules, so that no plan can be made of it: a file that was
     read by `load_cluster` never does.
@@ -74,13 +73,13 @@ def plan(
 
 
 def adopted_capacity(config: ClusterConfig, adopted: Adopted) -> AdoptedCapacity | None:
-    """What was looked up of the reservation or block that the configuration names; None: nothing, or of another."""
+    """What was looked up for the reservation or block that the configuration names; None: nothing, or for another."""
     found = adopted.capacity
     return found if found is not None and found.reservation_id == config.reservation_id else None
 
 
 def adopted_network(config: ClusterConfig, adopted: Adopted) -> AdoptedNetwork | None:
-    """What was looked up of the network that the configuration names; None: nothing, or of another."""
+    """What was looked up for the network that the configuration names; None: nothing, or for another."""
     found, named = adopted.network, config.network.adopt
     if found is None or named is None:
         return None
@@ -88,13 +87,13 @@ def adopted_network(config: ClusterConfig, adopted: Adopted) -> AdoptedNetwork |
 
 
 def errors_of(plan: ClusterPlan) -> tuple[ConfigProblem, ...]:
-    """What keeps the plan from being made true, where it is in the configuration; warnings do not."""
+    """The plan's errors, each with its place in the configuration; warnings are left out."""
     errors = (problem for problem in plan.problems if problem.level == "error")
     return tuple(ConfigProblem(path=path_of(each.path), message=each.message) for each in errors)
 
 
 def refuse_errors(plan: ClusterPlan) -> None:
-    """Raises ConfigError with every error of the plan, for a configuration that no file has; warnings pass."""
+    """Raises ConfigError with every error of the plan, for a configuration that is in no file; warnings pass."""
     _refuse(plan.name, errors_of(plan))
 
 
@@ -117,7 +116,7 @@ def _ranks(config: ClusterConfig, slot_ranks: Sequence[int], nodes: int) -> Sequ
 
 
 def _draft(given: _Given, storage: tuple[StoragePlan, ...], *, ranks: Sequence[int]) -> ClusterPlan:
-    """The plan before anybody has looked for problems in it; a node for each rank."""
+    """The plan before it is searched for problems; it has a node for each rank."""
     config, identity, instance_type, nodes = given.config, given.identity, given.instance_type, len(ranks)
     layout = tuple(interface_layout(config, instance_type, identity))
     capacity = adopted_capacity(config, given.adopted)
@@ -187,7 +186,7 @@ def _tags(config: ClusterConfig, identity: Identity, *, deadline_at: datetime | 
 
 
 def _judged(given: _Given, draft: ClusterPlan) -> ClusterPlan:
-    """The plan with the size of its largest user-data and its problems."""
+    """The plan with its problems, and with the user-data size and the delivered scripts of its highest slot."""
     config, refusal = given.config, None
     try:
         size = len(user_data(config, draft, given.identity, config.nodes - 1))

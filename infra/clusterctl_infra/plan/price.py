@@ -24,7 +24,7 @@ def price_plan(
 ) -> PricePlan:
     """Prices for `nodes` machines; an unknown one makes every sum that holds it unknown.
 
-    Spot machines are counted at the most that they can cost: every sum and every deadline errs early.
+    Spot machines are counted at the most that they can cost: no sum is too low, and no deadline too late.
     """
     spot = _spot(config, catalog, instance_type)
     node = node_usd_per_hour(config, catalog, instance_type, spot)
@@ -54,14 +54,14 @@ def price_plan(
 def node_usd_per_hour(
     config: ClusterConfig, catalog: Catalog, instance_type: str, spot: SpotPrice | None
 ) -> float | None:
-    """What one machine is counted at; nothing in a capacity block, which was paid in advance."""
+    """The price at which one machine is counted: 0 in a capacity block, which was paid in advance."""
     if config.market == "capacity-block":
         return 0.0
     return catalog.price_usd_per_hour(instance_type, config.region) if spot is None else spot.max_usd_per_hour
 
 
 def _spot(config: ClusterConfig, catalog: Catalog, instance_type: str) -> SpotPrice | None:
-    """None: the machines are not on spot capacity."""
+    """The price of spot machines; None: the machines are not on spot capacity."""
     if config.market != "spot":
         return None
     return spot_price(
@@ -72,9 +72,9 @@ def _spot(config: ClusterConfig, catalog: Catalog, instance_type: str) -> SpotPr
 
 
 def _public_address_count(network: NetworkPlan, nodes: int) -> int:
-    """AWS bills every public IPv4 address, automatic ones too; without any on nodes there is the NAT gateway's.
+    """How many public addresses AWS bills: the nodes', automatic ones too, or else the one of the NAT gateway.
 
-    Both are there for nodes alone.
+    Without nodes there is neither.
     """
     if network.public_addresses != "none":
         return nodes
@@ -82,9 +82,10 @@ def _public_address_count(network: NetworkPlan, nodes: int) -> int:
 
 
 def _gateway_usd_per_hour(network: NetworkPlan, charges: RegionCharges | None, nodes: int) -> float | None:
-    """Nodes with addresses of their own have none, and an adopted network's is not the cluster's.
+    """The NAT gateway's price: 0 if nodes have public addresses, as there is none, or if the network is adopted, as the
+    gateway is not the cluster's.
 
-    Where no node runs there is none, either: `down` and the deadline end it with the last node.
+    Without nodes it is 0, too: `down` and the deadline end the gateway with the last node.
     """
     if network.public_addresses != "none" or network.adopted_vpc_id is not None or nodes == 0:
         return 0.0

@@ -1,4 +1,4 @@
-"""What is wrong with a plan: one rule a function, all of them asked, errors and warnings alike.
+"""What is wrong with a plan: each rule is a function, and all are asked, for errors and warnings alike.
 
 Rules on the configuration alone are in `config.rules`; these need addresses, prices, or what was decided at birth.
 """
@@ -24,9 +24,9 @@ from clusterctl_infra.plan.storage_problems import STORAGE_RULES
 LONG_REBOOT = timedelta(minutes=15)
 """A choice, not a measurement: machines with terabytes of memory take minutes to start."""
 SHORT_IDLE = timedelta(minutes=10)
-"""A choice: about a break with a coffee."""
+"""A choice: about as long as a coffee break."""
 SHORTEST_RULE = timedelta(seconds=10)
-"""A choice: what is enough to try a rule in a rehearsal. Within less, one look that comes late ends a cluster."""
+"""A choice: enough to try a rule in a rehearsal. If it were shorter, one look that comes late would end a cluster."""
 EVERYBODY = "0.0.0.0/0"
 
 
@@ -123,7 +123,7 @@ def zone_stays(case: Case) -> Iterator[Problem]:
 
 
 def region_stays(case: Case) -> Iterator[Problem]:
-    """A zone's name begins with its region's (EC2 User Guide, "Regions and Zones"), so a birth elsewhere shows."""
+    """A zone's name begins with its region's (EC2 User Guide, "Regions and Zones"): it shows a birth elsewhere."""
     region, zone = case.plan.region, case.plan.zone
     if not zone.startswith(region):
         yield error(
@@ -194,7 +194,7 @@ RULES: tuple[Callable[[Case], Iterator[Problem]], ...] = (
 
 
 def _too_short(path: str, written: timedelta, *, usual: timedelta) -> Problem:
-    """For a typing error, such as a letter too few."""
+    """The error for a time that is so short that it is probably a typing error."""
     return error(
         path,
         f"{format_duration(written)}: one look that comes late would end the cluster; at least "

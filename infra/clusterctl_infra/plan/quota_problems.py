@@ -1,4 +1,4 @@
-"""What of a plan is more than AWS gives an account that has not asked for more."""
+"""Problems of a plan that needs more than AWS's default quotas."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The slots of a cluster: each depends on its own number and on what all share, never on how many there are.
 
-But for the rank: it is nothing that a machine is made of.
+Only its rank may depend on the others: no machine is replaced because of its rank.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def slot_plans(
     *,
     ranks: Sequence[int],
 ) -> tuple[SlotPlan, ...]:
-    """As many slots as there are ranks."""
+    """The plans of the slots, one for each of `ranks`."""
     layout = interface_layout(config, instance_type, identity)
     shared = digested(_shared_facts(config, instance_type, network, identity, layout))
     return tuple(

@@ -27,7 +27,7 @@ STAND_IN_MACHINE: Mapping[str, object] = {
     "reservation": None,
     "capacity_block": None,
 }
-"""Where the type is not known, for rules that do not ask for it."""
+"""Stands in for these keys where the type is not known, so that rules which do not depend on it can be asked."""
 NEEDS: Mapping[str, tuple[str, ...]] = {
     "network.node_subnet_cidr": ("network", "nodes"),
     "access.ssh_from": ("access.ssh_from", "access.mode"),
@@ -40,7 +40,8 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "caps.budget_usd": ("caps.budget_usd", "caps.runtime", "capacity", "nodes", "access.mode", "storage", *MACHINE),
     "": ("name", "nodes", "network", "access", "env", "packages", "scripts", "storage", "imds", *MACHINE),
 }
-"""Path of an error → the parts that have to be sound for it to be true. What is not here is about a living cluster."""
+"""Path of an error → the parts that have to be sound for it to be true. Other paths' errors are about living clusters.
+"""
 
 
 def problems_of_sound_parts(

@@ -1,4 +1,4 @@
-"""What a machine on AWS's spare capacity costs at most: the maximum price that AWS is told, and counts by."""
+"""What a machine on AWS's spare capacity costs at most: the maximum price that AWS is told."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class SpotPrice:
     max_usd_per_hour: float | None
     """AWS bills no more: it takes the machine back when the spot price rises above this."""
     is_capped: bool
-    """The maximum is the person's cap; else the on-demand list price, which is AWS's own maximum where none is told."""
+    """Whether the maximum is the person's cap; if not, it is the on-demand list price, which is AWS's own default."""
     list_usd_per_hour: float | None
     """The lowest spot price of the region's zones, on the day of the price list."""
 
@@ -42,7 +42,7 @@ def spot_price(
 
 
 def _rounded(usd_per_hour: float) -> Decimal:
-    """Down: no cap is exceeded by the writing of it."""
+    """The price to six decimals, rounded down so that it never exceeds a cap."""
     return Decimal(str(usd_per_hour)).quantize(_FINEST, rounding=ROUND_DOWN)
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with the maximum price of spot machines, or follows from it that AWS may take them back."""
+"""Problems with the maximum price of spot machines, and those that arise because AWS may take the machines back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def maximum_is_a_price(case: Case) -> Iterator[Problem]:
 
 
 def maximum_reaches_the_spot_price(case: Case) -> Iterator[Problem]:
-    """No error: the price is of another day, and of the cheapest zone. `up` asks AWS for the one of the moment."""
+    """Only a warning: the price is of another day, and of the cheapest zone. `up` asks AWS for the present one."""
     spot = case.plan.price.spot
     if spot is None or spot.max_usd_per_hour is None or spot.list_usd_per_hour is None:
         return
@@ -63,7 +63,7 @@ def dead_man_waits_for_up(case: Case) -> Iterator[Problem]:
 
 
 def spot_role_may_use_the_key(case: Case) -> Iterator[Problem]:
-    """EC2 starts spot machines by a role of its own, which a customer managed key does not know by itself.
+    """EC2 starts spot machines with a role of its own, which has no right to a customer managed key by itself.
 
     EC2 User Guide, "Service-linked role for Spot Instance requests", grants for customer managed keys (2026-11-26).
     """

@@ -1,4 +1,4 @@
-"""Networks in `access.ssh_from` that no login over the internet comes from.
+"""Networks in `access.ssh_from` from which no login over the internet can come.
 
 AWS takes them all, and a rehearsal reaches its nodes in another way: only a cluster on AWS is refused because of them.
 """

@@ -35,21 +35,21 @@ def storage_plans(config: ClusterConfig, catalog: Catalog) -> tuple[StoragePlan,
 
 
 def kept_storage(storage: Sequence[StoragePlan], existing: frozenset[str] | None) -> tuple[StoragePlan, ...]:
-    """What of it stays without nodes: what was there to be kept when they went (None: all that is to be kept)."""
+    """The file systems that stay without nodes: those mounted at `existing` paths; None: all that `down` keeps."""
     if existing is None:
         return tuple(row for row in storage if is_retained(row))
     return tuple(row for row in storage if row.mount in existing and isinstance(row, LustrePlan | EfsPlan))
 
 
 def storage_usd_per_hour(storage: Sequence[StoragePlan]) -> float | None:
-    """What it costs, used or not; None when a price is unknown. What bills by use is not in it."""
+    """What storage costs whether it is used or not; None when a price is unknown. What bills by use is left out."""
     prices = [row.usd_per_hour for row in storage if isinstance(row, LustrePlan)]
     known = [price for price in prices if price is not None]
     return sum(known, start=0.0) if len(known) == len(prices) else None
 
 
 def mount_facts(config: ClusterConfig) -> list[Mapping[str, object]]:
-    """What of `storage:` a node is born with: all but how much, how fast and for how long."""
+    """The part of `storage:` that a node is born with: everything but what can change under a running node."""
     later = {"size", "throughput", "data_repository", "on_delete", "encrypted", "kms_key"}
     rows = (storage.model_dump(mode="json", exclude_none=True) for storage in config.storage)
     return [
@@ -62,7 +62,7 @@ def mount_facts(config: ClusterConfig) -> list[Mapping[str, object]]:
 
 
 def mount_plan(storage: StoragePlan, *, source: str = "", region: str = "") -> MountPlan:
-    """A mount as a node's facts describe it; `source` of a file system, `region` of a bucket."""
+    """A mount as a node's facts describe it; file systems need `source`, buckets `region`."""
     writable = storage.writable
     if isinstance(storage, LustrePlan):
         return MountPlan(path=storage.mount, kind="fsx-lustre", source=source, writable=writable)
@@ -77,7 +77,7 @@ def mount_plan(storage: StoragePlan, *, source: str = "", region: str = "") -> M
 
 
 def stand_in_mounts(storage: Sequence[StoragePlan], *, region: str) -> tuple[MountPlan, ...]:
-    """Mounts before anything exists: the names that AWS gives are of their length, and pack as badly."""
+    """Mounts before anything exists, with made-up names that are as long as AWS's and compress as badly."""
     return tuple(mount_plan(row, source=_stand_in_source(row, region), region=region) for row in storage)
 
 
@@ -124,7 +124,7 @@ def _lustre_plan(
 
 
 def _repository_plan(given: DataRepositoryConfig) -> RepositoryPlan:
-    """Events in one order, whatever the file's: another order is no change."""
+    """The link to a bucket. Its events have one order whatever the file's, so that another order is no change."""
     return RepositoryPlan(
         bucket=given.bucket,
         prefix=given.prefix,

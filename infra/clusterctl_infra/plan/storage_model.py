@@ -28,9 +28,9 @@ class RepositoryPlan:
     prefix: str
     """Empty, or with a slash at its end."""
     path: str
-    """Of the file system; `/`: all of it."""
+    """The linked folder of the file system; `/`: all of it."""
     imports: tuple[str, ...]
-    """Of `NEW`, `CHANGED`, `DELETED`, in this order."""
+    """Some of `NEW`, `CHANGED`, `DELETED`, in this order."""
     exports: tuple[str, ...]
 
     @property
@@ -46,15 +46,15 @@ class LustrePlan(StoragePlan):
     adopted_id: str | None
     deployment_type: Literal["PERSISTENT_2", "SCRATCH_2"]
     size_gib: int
-    """0 of an adopted one."""
+    """0 for an adopted one."""
     throughput: int | None
-    """MB/s per TiB; None of scratch, which has 200."""
+    """MB/s per TiB; None for scratch, which has 200."""
     is_retained: bool
-    """Kept at `down`; never said of an adopted one."""
+    """Whether `down` keeps it; False for an adopted one."""
     kms_key: str | None
-    """The ARN of the key that encrypts it; None: AWS's own. Scratch ones have no other (FSx API, KmsKeyId; 2026-11)."""
+    """The ARN of the key that encrypts it; None: AWS's own, the only one for scratch (FSx API, KmsKeyId; 2026-11)."""
     repository: RepositoryPlan | None
-    """None: it is linked to no bucket; never said of an adopted one."""
+    """The bucket that it is linked to; None: no bucket, and always for an adopted one."""
     usd_per_hour: float | None
     """Full or empty; None: unknown. An adopted one costs this cluster nothing."""
 
@@ -89,7 +89,7 @@ class DisksPlan(StoragePlan):
 
 
 def repositories(storage: Sequence[StoragePlan]) -> list[RepositoryPlan]:
-    """The links of its file systems to buckets."""
+    """The links of the file systems to buckets."""
     return [row.repository for row in storage if isinstance(row, LustrePlan) and row.repository is not None]
 
 

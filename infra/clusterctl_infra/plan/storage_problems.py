@@ -11,7 +11,7 @@ from clusterctl_infra.plan.storage_model import EfsPlan, LustrePlan, is_retained
 
 
 def storage_price_is_known(case: Case) -> Iterator[Problem]:
-    """With a budget it is an error, said there."""
+    """Warns only without a budget: with one, `budget_can_be_kept` reports an error."""
     if case.plan.price.storage_usd_per_hour is None and case.plan.deadline.budget_usd is None:
         yield warning("storage", f"{unknown_price(case)}: what this costs per hour is not known")
 
@@ -37,7 +37,7 @@ def storage_outlives_the_deadline(case: Case) -> Iterator[Problem]:
 
 
 def adopted_file_systems_are_reached(case: Case) -> Iterator[Problem]:
-    """What lies in another network is not reached from one that is made new; that of a living cluster may hold it."""
+    """A new network has no way to a file system in another one; a living cluster's network may hold the file system."""
     is_own = case.plan.network.adopted_vpc_id is None
     # The engine's program plans with a stand-in, too, before it has read the identity; a cluster has a ledger by then.
     is_made_new = is_own and case.plan.cluster_id == STAND_IN_ID and case.ledger.is_empty

@@ -22,10 +22,11 @@ _IMAGE_ID = re.compile(r"ami-[0-9a-f]{8,17}")
 
 @dataclass(frozen=True, kw_only=True)
 class IdentityResource:
-    """Makes identities; `owner`, `image_candidate` and `zone_candidate` count at birth only.
+    """Makes identities.
 
-    `launch`: how the run's machines are launched; nothing while there are none on purpose. `instance_type`: what a list
-    of types came to; nothing without a list.
+    `owner` and `zone_candidate` count only at birth, `image_candidate` at birth and whenever `image_spec` changes.
+    `launch`: how the run's machines are launched; None while there are none on purpose. `instance_type`: the type that
+    was chosen from a list; None without a list.
     """
 
     home: LocalHome
@@ -54,9 +55,10 @@ class IdentityResource:
         return failures
 
     def difference(self, state: Properties, old_inputs: Properties, inputs: Properties) -> Difference:
-        """Another name is another cluster; a new run or image is the same one, changed.
+        """Another name is another cluster; a new run or image changes the same one.
 
-        Raises ResourceRefused when machines of one run would be launched otherwise than those that it has.
+        Raises ResourceRefused when machines of one run would be launched differently from those that it has, or when
+        nodes would get other addresses or interfaces than at birth.
         """
         if inputs["name"] != state["name"]:
             return Difference(changed=("name",), replaced=("name",))
@@ -102,7 +104,7 @@ class IdentityResource:
         return self.now().replace(microsecond=0).isoformat()
 
     def _refuse_without_proof(self) -> None:
-        """In a rehearsal nothing is made before the stand-in for AWS has proved that it is answering."""
+        """Raises ResourceRefused in a rehearsal until the stand-in for AWS has proved that it is answering."""
         nonce = self.environ.get(NONCE_VARIABLE)
         if nonce and not self.home.proof_file(nonce).exists():
             raise ResourceRefused(
@@ -126,13 +128,13 @@ def _chosen(inputs: Properties) -> dict[str, Any]:
 
 
 def _refuse_other_launch(before: Mapping[str, str], after: Mapping[str, str]) -> None:
-    """Asked before anything of the program is made: the templates and the reservation come after the identity."""
+    """Refuses before anything else is made: the launch templates and the reservation come after the identity."""
     if changes := launch_changes(before, after):
         raise ResourceRefused(f"{'; '.join(changes)}. Nothing was changed; clusterctl down ends the nodes")
 
 
 def _refuse_other_range(before: str | None, after: str | None) -> None:
-    """Every node would be made anew at another address."""
+    """Refuses another range: every node would be replaced, at another address."""
     if after is not None and before != after:
         where = before or "a network of the cluster's own"
         raise ResourceRefused(
@@ -142,7 +144,7 @@ def _refuse_other_range(before: str | None, after: str | None) -> None:
 
 
 def _refuse_other_layout(before: float | None, after: float | None) -> None:
-    """Every node would be made anew with other interfaces."""
+    """Refuses another layout: every node would be replaced, with other interfaces."""
     if before != after:
         raise ResourceRefused(
             f"the nodes' interfaces have the layout {before or 1:g} since the cluster's birth, and would have "

@@ -1,4 +1,4 @@
-"""What the inventory file here holds beyond the plan: how to reach nodes from this computer, who is in which slot."""
+"""What this computer's inventory file holds beyond the plan: how to reach nodes from here, who is in which slot."""
 
 from __future__ import annotations
 

@@ -41,7 +41,9 @@ class InventoryResource:
         return []
 
     def difference(self, state: Properties, old_inputs: Properties, inputs: Properties) -> Difference:
-        """Changed inputs, or files that are not here; another cluster name is another file."""
+        """What makes the files be written again: changed inputs, or files that are not here. Another cluster name is
+        another file.
+        """
         inventory = inputs["inventory"]
         if isinstance(inventory, Unknown):
             return Difference(changed=("inventory",))
@@ -66,7 +68,7 @@ class InventoryResource:
             return {**state}
         if not place.preview and not has_unknown(inputs):
             self._write(inventory, inputs.get("login_key"), place)
-        # A rehearsal lives in one home alone; an output, for as an input it would differ from computer to computer.
+        # A rehearsal lives in one home alone. Its path is an output: an input would differ from computer to computer.
         home = {"home": str(self.home.root)} if inventory["rehearsal"] else {}
         return {"cluster": inventory["cluster"], "cluster_id": inventory["cluster_id"], **home}
 

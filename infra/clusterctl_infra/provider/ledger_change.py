@@ -1,4 +1,4 @@
-"""How the ledger of a cluster follows its members and what stands beside them, at one instant. Pure."""
+"""How the ledger of a cluster follows its members and what bills beside them, at one instant. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clusterctl_infra.ledger import STANDING_KINDS, Ledger, Span, Standing, Stan
 from clusterctl_infra.ledger_correction import corrected
 
 Rates = Mapping[StandingKind, float | None]
-"""US dollars per hour of all addresses, and of all storage; None is unknown."""
+"""Kind → US dollars per hour of everything of that kind together; None is unknown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,7 @@ class LedgerChange:
 
     @property
     def is_any(self) -> bool:
-        """Whether a span was opened or closed."""
+        """Whether anything was opened or closed."""
         return not (self.opened.is_empty and self.closed.is_empty)
 
 
@@ -41,11 +41,11 @@ def follow(
 ) -> LedgerChange:
     """The ledger when the instances of `members` (slot → id) are the ones that run, with `rates` beside them.
 
-    The first members of a run count from its start, which is before they exist: it errs early; and so does what stands
-    beside them in the first run. All else counts from `at`, the instant that the plan was made for, so the plan's
-    deadline stays true afterwards. A machine that ran before ended at `at`, or at the deadline `ends_by` that it had,
-    whichever came first; what stands beside knows no deadline. `observed`: what AWS told of, which is put right in the
-    ledger before all that.
+    The first members of a run count from the run's start, which is before they exist, so that the count is never too
+    low; so does what bills beside them in the first run. All else counts from `at`, the instant that the plan was made
+    for, so the plan's deadline stays true afterwards. A machine that is no member any more ended at `at`, or at the
+    deadline `ends_by` that it had, whichever came first; what bills beside machines has no deadline. `observed`: spans
+    as AWS told them, with which the ledger is corrected before all that.
     """
     news = tuple(span for span in observed if span not in ledger.spans)
     ledger = corrected(ledger, news)
@@ -69,13 +69,13 @@ def follow(
 
 
 def changed_rates(ledger: Ledger, rates: Rates) -> tuple[StandingKind, ...]:
-    """The kinds that bill at another rate than the ledger has."""
+    """The kinds that bill at another rate than the one that is open in the ledger."""
     known = {row.kind: row.usd_per_hour for row in _open(ledger)}
     return tuple(kind for kind in STANDING_KINDS if known.get(kind, 0.0) != rates.get(kind, 0.0))
 
 
 def close_all(ledger: Ledger, *, at: datetime, ends_by: datetime | None) -> LedgerChange:
-    """The ledger when nothing is paid any more."""
+    """The ledger when nothing bills any more."""
     return _changed(
         ledger,
         opened=Ledger(),
@@ -87,7 +87,7 @@ def close_all(ledger: Ledger, *, at: datetime, ends_by: datetime | None) -> Ledg
 def _changed(
     ledger: Ledger, *, opened: Ledger, ended: Mapping[Span, Span], over: Mapping[Standing, Standing]
 ) -> LedgerChange:
-    """The change by which rows of the account end, each open row → the same with its end, and new ones begin."""
+    """The change that ends rows of the ledger (`ended`, `over`: open row → the row with its end) and adds others."""
     return LedgerChange(
         ledger=Ledger(
             spans=(*(ended.get(span, span) for span in ledger.spans), *opened.spans),
@@ -99,7 +99,7 @@ def _changed(
 
 
 def _standing_anew(ledger: Ledger, rates: Rates, *, at: datetime) -> tuple[Standing, ...]:
-    """What bills at another rate from now on, and bills at all."""
+    """New rows for what bills at another rate from now on, unless that is 0."""
     return tuple(
         Standing(kind=kind, started_at=at, ended_at=None, usd_per_hour=rates[kind])
         for kind in changed_rates(ledger, rates)

@@ -61,13 +61,13 @@ class LocalHome:
 
     @contextlib.contextmanager
     def inventory_lock(self, cluster: str) -> Iterator[None]:
-        """Held while the inventory file is read, changed and written: two resources and the command line write it.
+        """Holds the lock while the inventory file is read and rewritten: two resources and the command line do that.
 
-        Nothing holds it where the file system has no locks. Raises TimeoutError.
+        Holds nothing where the file system has no locks. Raises TimeoutError.
         """
         folder = self.inventory_file(cluster).parent
         make_private_folder(folder)
-        # A file, open for writing: NFS locks no folder.
+        # A file that is open for writing, as NFS cannot lock a folder.
         descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_FILE)
         try:
             try:

@@ -33,7 +33,7 @@ class MembershipResource:
     now: Callable[[], datetime]
 
     def check(self, inputs: Properties) -> list[CheckFailure]:
-        """Every input that is missing, and members that share a slot."""
+        """Every input that is missing or cannot be read, and members that share a slot."""
         failures = [CheckFailure(property=key, reason=f"{key} is missing") for key in _REQUIRED if key not in inputs]
         if failures or has_unknown(inputs["members"]):
             return failures
@@ -48,7 +48,10 @@ class MembershipResource:
         ]
 
     def difference(self, state: Properties, old_inputs: Properties, inputs: Properties) -> Difference:
-        """What counts has changed, or a file here does not know it; never `planned_at` or the price."""
+        """The inputs that count and have changed, or `members` if the inventory file here does not have them.
+
+        A new `planned_at` or another price of a node never counts.
+        """
         replaced = tuple(key for key in ("cluster_id", "cluster") if inputs[key] != state[key])
         changed = [key for key in _COUNTED if _differs(key, state, inputs)]
         changed += [f"{kind}_usd_per_hour" for kind in changed_rates(_ledger(state), _rates(inputs))]
@@ -61,7 +64,7 @@ class MembershipResource:
         return Difference(changed=(*changed, *replaced), replaced=replaced)
 
     def create(self, inputs: Properties, place: Place) -> tuple[str, dict[str, Any]]:
-        """The first generation, with an account that begins at the cluster's start."""
+        """The first generation, with a ledger that begins at the cluster's start."""
         nothing = {"generation": 0, "members": [], "ledger": [], "run": 0, "deadline": ""}
         return str(inputs["cluster_id"]), self.update(nothing, inputs, place)
 
@@ -185,7 +188,7 @@ def _floor(inputs: Properties) -> int:
 
 
 def _observed(state: Properties, inputs: Properties) -> tuple[Span, ...]:
-    """What of this account is to be put right: a correction of an older one was made already, or is out of date."""
+    """The spans to correct in this generation's ledger; a correction of another one is made already, or too old."""
     row = inputs.get("correction")
     if row is None:
         return ()
@@ -194,7 +197,7 @@ def _observed(state: Properties, inputs: Properties) -> tuple[Span, ...]:
 
 
 def _rates(inputs: Properties) -> Rates:
-    """An unknown rate arrives as null or not at all, since the engine leaves nulls out; none is 0."""
+    """The rates; one that arrives as null or, since the engine leaves nulls out, not at all is unknown, never 0."""
     return {
         kind: None if (rate := inputs.get(f"{kind}_usd_per_hour")) is None else float(rate) for kind in STANDING_KINDS
     }
@@ -205,5 +208,5 @@ def _ledger(state: Properties) -> Ledger:
 
 
 def _deadline(state: Properties) -> datetime | None:
-    """Until when the present members live at most; none before there are any."""
+    """The latest instant at which the present members end; None before there are any."""
     return datetime.fromisoformat(str(state["deadline"])) if state["deadline"] else None

@@ -1,4 +1,4 @@
-"""Pulumi's gRPC messages, without the SDK around them: a provider uses nothing else of it.
+"""Pulumi's gRPC messages, without the SDK around them: a provider uses nothing else of the SDK.
 
 `import pulumi.runtime.proto` first runs the packages above it, the whole SDK, which takes more than half of a plugin's
 start. Their folders alone are enough to find the messages.
@@ -24,7 +24,7 @@ _PACKAGES = ("pulumi", "pulumi.runtime", "pulumi.runtime.proto")
 
 @contextmanager
 def _folders_alone() -> Iterator[None]:
-    """While entered, Pulumi's packages are folders to look in; where the SDK is loaded already, it stays."""
+    """While entered, Pulumi's packages are empty ones that only say where their folders are; a loaded SDK stays."""
     if "pulumi" in sys.modules:
         yield
         return

@@ -27,7 +27,7 @@ class Difference:
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where the engine runs the resource: its stack, by name."""
+    """Where the engine runs the resource: in which stack, and whether in a preview."""
 
     stack_name: str
     preview: bool = False

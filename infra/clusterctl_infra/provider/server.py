@@ -119,9 +119,9 @@ def _make_plugin(log: EngineLog) -> Plugin:
 
 @contextlib.contextmanager
 def _refusals_told(urn: str, context: grpc.ServicerContext) -> Iterator[None]:
-    """A refusal, and what in the state or the program's inputs cannot be read, as a sentence for the person.
+    """Turns a refusal, or a state or an input that cannot be read, into a sentence for the person.
 
-    The engine would show a person the traceback of anything else as its own error.
+    Otherwise the engine would show the person a traceback as an error of its own.
     """
     try:
         yield
@@ -132,7 +132,7 @@ def _refusals_told(urn: str, context: grpc.ServicerContext) -> Iterator[None]:
 
 
 def _place(urn: str, *, preview: bool = False) -> Place:
-    """`urn:pulumi:<stack>::<project>::<types>::<name>`."""
+    """The place in a URN such as `urn:pulumi:<stack>::<project>::<types>::<name>`."""
     return Place(stack_name=urn.split("::")[0].removeprefix("urn:pulumi:"), preview=preview)
 
 

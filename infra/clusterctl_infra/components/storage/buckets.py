@@ -1,4 +1,4 @@
-"""What nodes may do with buckets: what is below the prefixes that are mounted, and no more."""
+"""What nodes may do with buckets: list, read and, where the mount is writable, write below the mounted prefixes."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def _statements(bucket: BucketPlan, region: str) -> list[dict[str, Any]]:
 
 
 def _key_statements(buckets: Sequence[BucketPlan]) -> list[dict[str, Any]]:
-    """Rights to the keys of SSE-KMS buckets, for what S3 does with them; uploads in parts need both (S3 User Guide,
-    "Using server-side encryption with AWS KMS keys"; 2026-11)."""
+    """Rights to the keys of SSE-KMS buckets, only through S3; uploads in parts need both rights (S3 User Guide, "Using
+    server-side encryption with AWS KMS keys"; 2026-11)."""
     read = sorted({bucket.kms_key for bucket in buckets if bucket.kms_key is not None})
     written = sorted({bucket.kms_key for bucket in buckets if bucket.kms_key is not None and bucket.writable})
     by_s3 = {"StringLike": {"kms:ViaService": "s3.*.amazonaws.com"}}

@@ -27,7 +27,7 @@ class EfsArgs:
 class Efs(pulumi.ComponentResource):
     """The file system and its mount target in the nodes' zone; nodes wait for `ready`.
 
-    Its name resolves a minute or so after the mount target is there: nodes try again.
+    The file system's name resolves a minute or so after the mount target is there, so nodes try again.
     """
 
     source: pulumi.Output[str]

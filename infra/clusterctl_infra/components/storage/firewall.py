@@ -1,4 +1,4 @@
-"""Which ports lie between nodes and their file systems: rules that name the other's group, never a range."""
+"""The open ports between nodes and their file systems: rules that name the other side's group, never a CIDR range."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clusterctl_infra.components.network import named
 
 LUSTRE_PORTS = ((988, 988), (1018, 1023))
 """In both directions, between clients and servers and among servers (FSx for Lustre User Guide, "File system access
-control with Amazon VPC"; read 2026-11). FSx looks for the first when it makes a file system."""
+control with Amazon VPC"; read 2026-11). FSx checks that the first is open when it makes a file system."""
 NFS_PORT = 2049
 
 

@@ -16,15 +16,16 @@ from clusterctl_infra.plan.storage import lustre_source
 from clusterctl_infra.plan.storage_model import LustrePlan, RepositoryPlan
 
 LINK_PATIENCE = pulumi.CustomTimeouts(create="30m", update="30m", delete="30m")
-"""The provider waits 10 minutes (terraform-provider-aws, data_repository_association.go; read 2026-11), after which an
-`up` has failed whose file system bills."""
+"""The provider waits 10 minutes (terraform-provider-aws, data_repository_association.go; read 2026-11); after that the
+`up` would fail while the file system bills."""
 LUSTRE_VERSION = "2.15"
-"""AWS's own default is 2.10 or 2.12 (FSx API, CreateFileSystem; read 2026-11), which newer kernels' clients left."""
+"""AWS's default is 2.10 or 2.12 (FSx API, CreateFileSystem; read 2026-11), which newer kernels' clients do not support.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LustreArgs:
-    """What it is made from; `firewall` is None where it is adopted."""
+    """What a Lustre file system is made from; `firewall` may be None for an adopted one."""
 
     plan: LustrePlan
     subnet_id: pulumi.Input[str]
@@ -33,7 +34,7 @@ class LustreArgs:
 
 
 class Lustre(pulumi.ComponentResource):
-    """The file system; nodes wait for `ready`, which on AWS takes five to ten minutes."""
+    """The file system and its link; nodes wait for `ready`, which on AWS takes five to ten minutes."""
 
     source: pulumi.Output[str]
     """What nodes mount."""
@@ -74,8 +75,8 @@ class Lustre(pulumi.ComponentResource):
 
         Two links may not overlap, so the old one goes first, and the files stay (FSx API,
         CreateDataRepositoryAssociation and DeleteDataRepositoryAssociation; read 2026-11: all types but SCRATCH_1 have
-        links, while the provider's page still speaks of PERSISTENT_2 alone). By an update the provider
-        may not end a direction: to it, events that are left out are those of before (`Optional` and `Computed` in its
+        links, while the provider's page still speaks of PERSISTENT_2 alone). An update cannot end a direction: the
+        provider takes events that are left out as unchanged (`Optional` and `Computed` in its
         data_repository_association.go).
         """
         directions = {"auto_import_policy": plan.imports, "auto_export_policy": plan.exports}
@@ -98,7 +99,10 @@ class Lustre(pulumi.ComponentResource):
         )
 
     def _adopted(self, name: str, args: LustreArgs) -> aws.fsx.LustreFileSystem:
-        """Read, never changed; another name, so that a mount may turn from an own one into an adopted one."""
+        """The adopted file system, read and never changed.
+
+        It has another logical name, so that an adopted one can follow one of the cluster's own behind the same mount.
+        """
         assert args.plan.adopted_id is not None
         return aws.fsx.LustreFileSystem.get(
             f"{name}-{args.plan.label}-adopted", args.plan.adopted_id, opts=pulumi.ResourceOptions(parent=self)
