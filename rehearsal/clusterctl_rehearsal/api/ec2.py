@@ -31,7 +31,7 @@ ENABLED_REGIONS = (
     *("ca-central-1", "eu-central-1", "eu-north-1", "eu-west-1", "eu-west-2", "eu-west-3", "sa-east-1"),
     *("us-east-1", "us-east-2", "us-west-1", "us-west-2"),
 )
-"""Those that every account has without asking for them (Account Management guide, "Enable or disable AWS Regions";
+"""Regions that every account has without asking for them (Account Management guide, "Enable or disable AWS Regions";
 general knowledge, not read again)."""
 ADDRESSES = "vpc-max-elastic-ips"
 NO_LIMIT = 10_000
@@ -78,7 +78,7 @@ def _account_attributes(call: Call) -> dict[str, Any]:
 
 
 def _images(call: Call) -> dict[str, Any]:
-    """Every image is there; an id that a parameter named for arm64 is for that."""
+    """Every id asked for is an image: for arm64 if an arm64 parameter of the catalog leads to it, else for x86_64."""
     settings = call.region.settings()
     made = f"{settings.images_dated or '2026-11-01'}T00:00:00.000Z"
     rows = [

@@ -55,7 +55,7 @@ def security_group(call: Call, row: Record) -> View:
 
 
 def _permissions(call: Call, group: str, token: str) -> list[View]:
-    """The group's rules, those of the same protocol and ports in one."""
+    """The group's rules as IpPermissions: one for all rules with the same protocol and ports."""
     found: dict[tuple[Any, ...], View] = {}
     for rule in call.region.store.live(token):
         inputs = rule.inputs
@@ -205,7 +205,7 @@ def cidr_reservation(call: Call, row: Record) -> View:
 
 
 def default_groups(call: Call) -> Iterator[View]:
-    """The group that AWS makes with each VPC, and that ends with it; its machines may talk to each other."""
+    """The default security group of each VPC, which ends with the VPC; its members may talk to each other."""
     for vpc in call.records(VPC):
         id = vpc.outputs["defaultSecurityGroupId"]
         everything = {"IpProtocol": "-1", "IpRanges": [], "UserIdGroupPairs": []}
@@ -222,7 +222,7 @@ def default_groups(call: Call) -> Iterator[View]:
 
 
 def main_route_tables(call: Call) -> Iterator[View]:
-    """The route table that AWS makes with each VPC, for the subnets that have no other."""
+    """The main route table of each VPC, for the subnets that have no other."""
     for vpc in call.records(VPC):
         id = vpc.outputs["mainRouteTableId"]
         local = {"DestinationCidrBlock": vpc.inputs["cidrBlock"], "GatewayId": "local"}
@@ -238,10 +238,10 @@ def main_route_tables(call: Call) -> Iterator[View]:
 
 
 def rules(call: Call) -> list[Record]:
-    """Rules of both directions."""
+    """The rules of all security groups, of both directions."""
     return [*call.records(INGRESS_RULE), *call.records(EGRESS_RULE)]
 
 
 def tagged(call: Call, row: Record, view: View) -> View:
-    """The view with what every EC2 resource has."""
+    """The view, with the owner and the tags that every EC2 resource has."""
     return {"OwnerId": ACCOUNT_ID, "Tags": tag_list(row.tags), **view}

@@ -1,4 +1,4 @@
-"""What a machine asks of AWS by its role: refused where the role's policies do not allow it, as AWS would."""
+"""Calls of AWS that a machine makes by its role; as on AWS, those are refused that the role's policies do not allow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ START = "AWSStepFunctions.StartExecution"
 
 
 class NodeCalls:
-    """Nodes may only start a state machine, so the stand-in knows only that call."""
+    """Answers nodes' calls. Nodes may only start a state machine, so the stand-in knows only that call."""
 
     def __init__(self, *, api: Api, store: Store) -> None:
         self._api = api

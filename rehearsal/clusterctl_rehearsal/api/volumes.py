@@ -1,6 +1,6 @@
-"""EC2's calls for volumes that a client makes by itself; the root disks of machines come and go with them.
+"""EC2's calls for volumes that a client makes separately; root disks come and go with their machines.
 
-They are data alone, and no bill of a rehearsal has them: clusterctl makes none.
+The volumes exist only as records, and the bill of a rehearsal leaves them out, since clusterctl makes none.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _volume(call: Call, id: str) -> Record:
 
 
 def _holder(call: Call, row: Record) -> Record | None:
-    """The living machine that has it; one that ended has given it back."""
+    """The living machine that the volume is attached to; a machine that has ended holds no volume any more."""
     found = call.region.store.get(INSTANCE, row.facts.get("instance") or "")
     return found if found is not None and found.is_live else None
 
