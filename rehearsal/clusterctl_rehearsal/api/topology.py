@@ -1,4 +1,4 @@
-"""DescribeInstanceTopology: simulated racks, as many as rehearsal.yaml says; a machine's address decides on its rack."""
+"""DescribeInstanceTopology: simulated racks, as many as rehearsal.yaml says; a machine's address decides its rack."""
 
 from __future__ import annotations
 

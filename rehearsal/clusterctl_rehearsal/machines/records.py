@@ -10,7 +10,7 @@ from clusterctl_rehearsal.machines.driver import MachineError, MachineSpec, Mach
 
 
 class RecordsDriver:
-    """Keeps the state words of machines that do not exist; they end with this process."""
+    """Keeps the states of machines that do not exist, in memory: they are gone when this process ends."""
 
     def __init__(self) -> None:
         self._states: dict[tuple[str, str], MachineState] = {}
@@ -22,17 +22,17 @@ class RecordsDriver:
         return "none"
 
     def unusable(self) -> str | None:
-        """None: writing down works everywhere."""
+        """None: this driver works everywhere."""
         return None
 
     def prepare(self, progress: Callable[[str], None]) -> None:
-        """Nothing to prepare."""
+        """Do nothing."""
 
     def create_network(self, cluster: str, cidr: str, gateway_ip: str) -> None:
-        """No network is made."""
+        """Do nothing: there are no networks."""
 
     def delete_network(self, cluster: str) -> None:
-        """There is no network."""
+        """Do nothing: there are no networks."""
 
     def listen(self, cluster: str, address: str, port: int) -> socket.socket:
         """A listening socket that nobody can reach: loopback, with a port of the kernel's choice."""
@@ -46,7 +46,7 @@ class RecordsDriver:
             self._states[spec.cluster, spec.node] = MachineState.RUNNING
 
     def state(self, cluster: str, node: str) -> MachineState:
-        """What was written down."""
+        """The state that was written down."""
         return self._states.get((cluster, node), MachineState.GONE)
 
     def console_tail(self, cluster: str, node: str, lines: int) -> str:
@@ -67,26 +67,26 @@ class RecordsDriver:
         self._change(cluster, node, MachineState.RUNNING)
 
     def unplug(self, cluster: str, node: str) -> None:
-        """There is no link to cut."""
+        """Do nothing: there is no link to cut."""
 
     def plug(self, cluster: str, node: str) -> None:
-        """There is no link to mend."""
+        """Do nothing: there is no link to mend."""
 
     def partition(self, cluster: str, node_a: str, node_b: str) -> None:
-        """There is no network to part."""
+        """Do nothing: there is no network to part."""
 
     def heal(self, cluster: str) -> None:
-        """There is no network to heal."""
+        """Do nothing: there is no network to heal."""
 
     def slow(self, cluster: str, node: str, rate_mbit: int) -> None:
-        """There is no link to slow."""
+        """Do nothing: there is no link to slow."""
 
     def reboot(self, cluster: str, node: str) -> None:
-        """A machine that does not exist is up again at once."""
+        """Write down that a machine runs: one that does not exist is up again at once."""
         self._change(cluster, node, MachineState.RUNNING)
 
     def found(self) -> tuple[tuple[str, str], ...]:
-        """What was written down."""
+        """(cluster, node) of every machine that was written down."""
         return tuple(sorted(self._states))
 
     def clean(self, cluster: str) -> None:

@@ -1,1 +1,1 @@
-"""What stands for the package manager in a rehearsal's machines."""
+"""The simulated package manager of a rehearsal's machines."""
