@@ -16,10 +16,10 @@ from clusterctl_rehearsal.region.types.security import EGRESS_RULE, INGRESS_RULE
 STEPS_GIB = {"SCRATCH_1": 3600, "SCRATCH_2": 2400, "PERSISTENT_1": 2400, "PERSISTENT_2": 2400}
 LEAST_GIB = 1200
 THROUGHPUTS = {"PERSISTENT_1": (50, 100, 200), "PERSISTENT_2": (125, 250, 500, 1000)}
-"""On SSD (FSx API, CreateFileSystem and CreateFileSystemLustreConfiguration; read 2026-11)."""
+"""MB/s for each TiB, on SSD (FSx API, CreateFileSystem and CreateFileSystemLustreConfiguration; read 2026-11)."""
 LNET_PORT = 988
 LINKS = 8
-"""Data repository associations of a file system (FSx User Guide, "Linking your file system to an Amazon S3 bucket")."""
+"""Associations that a file system may have (FSx User Guide, "Linking your file system to an Amazon S3 bucket")."""
 
 
 def _check_lustre(request: Request) -> None:
@@ -79,7 +79,7 @@ def _lustre(request: Request) -> Properties:
 
 
 def _check_link(request: Request) -> None:
-    """FSx API, CreateDataRepositoryAssociation; read 2026-11."""
+    """Raises FSx's refusals (FSx API, CreateDataRepositoryAssociation; read 2026-11)."""
     inputs = request.inputs
     system = request.store.get(LUSTRE, str(inputs["fileSystemId"]))
     assert system is not None  # `needs` has looked

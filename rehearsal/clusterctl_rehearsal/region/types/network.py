@@ -1,4 +1,4 @@
-"""VPC, subnets, reservations, routes."""
+"""VPCs, subnets and reservations in them, gateways, routes, endpoints; tokens of other types that these name."""
 
 from __future__ import annotations
 
