@@ -10,7 +10,7 @@ from clusterctl_rehearsal.refusal import AwsError
 
 
 class Throttle:
-    """Allows a burst of two seconds' worth, then the rate."""
+    """Lets two seconds' worth of requests through at once, and then as many as the rate says."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -19,7 +19,7 @@ class Throttle:
         self._at = 0.0
 
     def take(self, requests_per_s: int) -> None:
-        """One request; 0 is no limit. Raises RequestLimitExceeded."""
+        """Counts one request; a rate of 0 is no limit. Raises RequestLimitExceeded."""
         if requests_per_s == 0:
             return
         with self._lock:
