@@ -21,11 +21,11 @@ from clusterctl_rehearsal.server.process import cache_folder
 
 
 def clean(home: RehearsalHome, *, cluster: str | None) -> list[str]:
-    """Ends machines and networks of a cluster (None: of all in this home) and forgets its resources; says so in lines.
+    """Ends machines and networks of a cluster (None: of all in this home) and forgets its resources.
 
-    The region must not be running. Nothing is asked of it, so this works whatever became of the region's state.
-    Machines of a cluster of this name in another home stay. Raises MachineError if a machine cannot be ended: then
-    what is known of the cluster stays as well.
+    Returns lines that say what was removed. The region must not be running: nothing is asked of it, so this works
+    whatever became of its state. Machines of a cluster of this name in another home stay. Raises MachineError if a
+    machine cannot be ended: then what is known of the cluster stays as well.
     """
     networks = _networks(home) if cluster is None else {cluster}
     _refuse_what_others_run(home, networks)

@@ -1,4 +1,4 @@
-"""Texts for a person: what exists in the region, what it cost, and how to reach the region."""
+"""What the verbs print: what exists in the region, what it cost, and how to reach the region."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class StdoutRefused(Exception):
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser of arguments that suggests what was meant."""
+    """An argument parser whose errors name the help, and which does not hide that the help could not be printed."""
 
     def print_help(self, file: object = None) -> None:
         """Prints the help to stdout. argparse itself (3.11) says nothing if that cannot be written."""

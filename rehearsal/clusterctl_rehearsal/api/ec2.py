@@ -70,7 +70,7 @@ def _tag_kind(row: Record) -> str:
 
 
 def _account_attributes(call: Call) -> dict[str, Any]:
-    """The only account attribute that has a quota here."""
+    """The answer to DescribeAccountAttributes, with the only attribute that has a quota here: elastic addresses."""
     limit = call.region.settings().quotas.get("addresses", NO_LIMIT)
     asked = call.parameters.get("AttributeNames") or [ADDRESSES]
     rows = [{"AttributeName": ADDRESSES, "AttributeValues": [{"AttributeValue": str(limit)}]}]

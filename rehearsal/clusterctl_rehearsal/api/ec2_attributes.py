@@ -1,4 +1,4 @@
-"""EC2's calls that read one attribute, and those that list what nobody makes: zones, instance types, network ACLs."""
+"""EC2's calls that read one attribute, and those that list what nobody makes, such as zones and network ACLs."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def _detach_internet_gateway(call: Call) -> dict[str, Any]:
 
 
 def _revoke(token: str) -> Handler:
-    """Revokes rules, named by their ids or by what they say, as the provider names the egress rule that AWS made."""
+    """Revokes rules named by their ids, or by what they say (as the provider names the egress rule that AWS made)."""
 
     def handler(call: Call) -> dict[str, Any]:
         _dry_run(call)

@@ -45,7 +45,7 @@ class ServiceModel:
         return found.get("min"), found.get("max")
 
     def parameters(self, operation: str, params: Mapping[str, str]) -> dict[str, Any]:
-        """The request's parameters under the names that boto3 uses. Raises AwsError for a number that is not one."""
+        """The request's parameters under the names that boto3 uses. Raises AwsError for a bad number."""
         shape = self._model["operations"][operation].get("input")
         return {} if shape is None else dict(self._read(shape["shape"], "", params) or {})
 

@@ -1,4 +1,4 @@
-"""Calls of AWS that a machine makes by its role; as on AWS, those are refused that the role's policies do not allow."""
+"""Calls of AWS that a machine makes by its role. One that the role's policies do not allow is refused, as on AWS."""
 
 from __future__ import annotations
 

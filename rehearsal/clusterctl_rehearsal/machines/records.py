@@ -26,7 +26,7 @@ class RecordsDriver:
         return None
 
     def prepare(self, progress: Callable[[str], None]) -> None:
-        """Do nothing."""
+        """Do nothing: there is nothing to prepare."""
 
     def create_network(self, cluster: str, cidr: str, gateway_ip: str) -> None:
         """Do nothing: there are no networks."""

@@ -61,7 +61,7 @@ class MachineRoom:
         return self.choice(kind).driver
 
     def choice(self, kind: str) -> Choice:
-        """The driver of that kind, one for each name, and why it is that one. Raises MachineError."""
+        """The driver of that kind and why it was chosen; kinds with the same driver share it. Raises MachineError."""
         with self._lock:
             if kind not in self._choices:
                 chosen = self._choose(cast(MachineKind, kind))

@@ -123,7 +123,7 @@ def _notices(record: Record) -> dict[str, Any]:
 
 
 def identity_document(record: Record) -> str:
-    """`/latest/dynamic/instance-identity/document`."""
+    """The page `/latest/dynamic/instance-identity/document`, which is JSON."""
     facts = record.facts
     return json.dumps(
         {

@@ -235,7 +235,7 @@ def _named(request: Request, launch: Launch, vpc_id: str) -> Properties:
 
 
 def network_name(store: Store, vpc: Record) -> str:
-    """The name of a VPC's network on this computer: its tag, lengthened if an older VPC has that; else its id."""
+    """The name of a VPC's network here: its name tag, lengthened if an older VPC has the same; or its id."""
     name = vpc.tags.get(NAME_TAG)
     if name is None:
         return vpc.id

@@ -67,7 +67,7 @@ class Region:
         waits: bool = True,
     ) -> Record:
         """Makes a resource and returns it: an instance once its machine has been started, a file system once it is
-        available, or at once unless one `waits`.
+        available (without `waits`, at once).
 
         A repeated `request` (client token) gives what the first one made. Raises AwsError, StandInRefusal.
         """

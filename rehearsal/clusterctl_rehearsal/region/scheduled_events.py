@@ -64,7 +64,7 @@ def due(record: Record, now: float) -> Event | None:
 
 
 def description(event: Event) -> str:
-    """`[Completed] scheduled reboot`."""
+    """The event's text, such as `[Completed] scheduled reboot`."""
     finished = "" if event["state"] == ACTIVE else f"[{event['state'].capitalize()}] "
     return finished + DESCRIPTIONS[event["code"]]
 
@@ -91,5 +91,5 @@ def _page_row(event: Event) -> dict[str, str]:
 
 
 def _written(at: float) -> str:
-    """`21 Jan 2019 09:00:43 GMT`."""
+    """The instant as the metadata service writes it: `21 Jan 2019 09:00:43 GMT`."""
     return datetime.fromtimestamp(at, UTC).strftime("%-d %b %Y %H:%M:%S GMT")

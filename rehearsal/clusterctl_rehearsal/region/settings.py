@@ -36,7 +36,7 @@ class Settings:
     zones: tuple[str, ...] = ("a", "b", "c")
     """Letters of the zones in every region; each instance type is offered in all of them."""
     storage_s: int = 0
-    """Until a file system is available; on AWS five to ten minutes."""
+    """Seconds until a file system is available; on AWS it takes five to ten minutes."""
     buckets: tuple[str, ...] = ()
     """The buckets that exist; empty: every name is a bucket."""
     missing_packages: tuple[str, ...] = ()

@@ -53,7 +53,7 @@ def is_spot(record: Record) -> bool:
 def check_options(spot: SpotRequest, *, is_targeted: bool) -> None:
     """Raises AWS's refusals of what does not go together, and StandInRefusal for a request that is not one-time.
 
-    `is_targeted`: the machine was asked for in a reservation.
+    `is_targeted`: the request wants a place in a reservation.
     """
     if is_targeted:  # AWS documents that this cannot be; its sentence is not known (2026-11-22)
         raise AwsError(

@@ -17,7 +17,7 @@ from clusterctl_rehearsal.states.paths import is_there, placed, rendered, value_
 
 ANSWER_LIMIT_BYTES = 262_144
 EVENT_LIMIT = 25_000
-"""Both from the developer guide, "Service quotas" (2026-11-21)."""
+"""This and ANSWER_LIMIT_BYTES are from the developer guide, "Service quotas" (2026-11-21)."""
 EventCounts = {"Task": 2, "Map": 4, "Pass": 2, "Choice": 2, "Wait": 2, "Succeed": 2, "Fail": 1}
 _EVENTS_PER_CALL = 3
 _EVENTS_PER_ITEM = 2
