@@ -40,7 +40,7 @@ Verb = Callable[[argparse.Namespace, RehearsalHome], int]
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs a verb; returns the exit code. Data goes to standard output, everything else to standard error."""
+    """Runs a verb; gives the exit code. Data goes to standard output, everything else to standard error."""
     try:
         asked = _parser().parse_args(argv)
         verb: Verb = asked.do

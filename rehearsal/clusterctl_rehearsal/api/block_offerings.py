@@ -134,7 +134,7 @@ def block_record(offer: Offer, *, tags: Properties, region: str, now: float) -> 
 
 
 def _start(call: Call, day: int) -> datetime:
-    """The instant at which the block in the `day`th zone begins, counted from 1."""
+    """When the offering of the `day`th zone begins."""
     now, soon = (
         datetime.fromtimestamp(time.time(), UTC).replace(microsecond=0),
         call.region.settings().blocks_begin_in_s,

@@ -149,7 +149,7 @@ def launch_template(call: Call, row: Record) -> View:
 
 
 def loose_interface(row: Record) -> View:
-    """The view of an interface that is attached to no machine."""
+    """An interface that no machine has."""
     view = {**card_view(row.facts["card"], "available"), "VpcId": row.facts["vpc"], "Attachment": None}
     return {**view, "TagSet": tag_list(row.tags)}
 

@@ -1,4 +1,4 @@
-"""EC2's Describe calls: a table with a row for each."""
+"""EC2's Describe calls: one row each."""
 
 from __future__ import annotations
 

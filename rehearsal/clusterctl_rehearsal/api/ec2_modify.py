@@ -1,4 +1,4 @@
-"""EC2's calls that change existing resources, as a provider makes them when a program has changed."""
+"""EC2's calls that change what there is, as a provider makes them when a program changes."""
 
 from __future__ import annotations
 

@@ -205,7 +205,7 @@ def cidr_reservation(call: Call, row: Record) -> View:
 
 
 def default_groups(call: Call) -> Iterator[View]:
-    """The default security group of each VPC, which ends with the VPC; its members may talk to each other."""
+    """The group that AWS makes with each VPC, and that ends with it; its machines may talk to each other."""
     for vpc in call.records(VPC):
         id = vpc.outputs["defaultSecurityGroupId"]
         everything = {"IpProtocol": "-1", "IpRanges": [], "UserIdGroupPairs": []}
@@ -222,7 +222,7 @@ def default_groups(call: Call) -> Iterator[View]:
 
 
 def main_route_tables(call: Call) -> Iterator[View]:
-    """The main route table of each VPC, for the subnets that have no other."""
+    """The route table that AWS makes with each VPC, for the subnets that have no other."""
     for vpc in call.records(VPC):
         id = vpc.outputs["mainRouteTableId"]
         local = {"DestinationCidrBlock": vpc.inputs["cidrBlock"], "GatewayId": "local"}

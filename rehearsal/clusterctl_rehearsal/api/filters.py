@@ -23,7 +23,7 @@ def matching(views: Sequence[View], filters: Sequence[Mapping[str, Any]], paths:
 
 
 def page(rows: Sequence[Any], parameters: Mapping[str, Any]) -> tuple[list[Any], str | None]:
-    """The wanted page and the next one's token, None after the last. Raises InvalidParameterValue for a bad token."""
+    """The wanted page and the token of the next. Raises InvalidParameterValue for a token that is not ours."""
     try:
         start = int(base64.b64decode(parameters.get("NextToken") or base64.b64encode(b"0")))
     except (binascii.Error, ValueError):

@@ -39,7 +39,7 @@ _JSON_SERVICES: Mapping[str, Mapping[str, Handler]] = {
 }
 _JSON_TYPE, _REST_TYPE = "application/x-amz-json-1.1", "application/json"
 TAG_KEYS = "tagKeys"
-"""The only parameter of a query that may be given several times."""
+"""The parameter of a query that may come several times."""
 _REST_SERVICES = {"elasticfilesystem": efs_route, "scheduler": scheduler_route}
 
 _INCOMPLETE: Mapping[str, str] = {

@@ -1,6 +1,6 @@
-"""EC2's calls for network interfaces that a client makes separately; machines start with those of RunInstances.
+"""EC2's calls for network interfaces that a client makes by itself; those of machines come with RunInstances.
 
-They exist only as records: a booted machine has the interfaces that it was started with.
+They are data alone: a booted machine has the interfaces that it was started with.
 """
 
 from __future__ import annotations

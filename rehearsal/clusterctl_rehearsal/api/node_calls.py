@@ -14,7 +14,7 @@ START = "AWSStepFunctions.StartExecution"
 
 
 class NodeCalls:
-    """Answers nodes' calls. Nodes may only start a state machine, so the stand-in knows only that call."""
+    """Nodes may only start a state machine, so the stand-in knows only that call."""
 
     def __init__(self, *, api: Api, store: Store) -> None:
         self._api = api

@@ -56,7 +56,7 @@ class Buckets:
         self._known = known
 
     def answer(self, request: S3Request) -> S3Reply:
-        """The answer to a request. Raises AwsError."""
+        """The answer. Raises AwsError."""
         what = "key" if request.key else "bucket" if request.bucket else "account"
         handler = _HANDLERS.get((what, request.method))
         if handler is None:

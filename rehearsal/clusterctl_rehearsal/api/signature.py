@@ -52,7 +52,7 @@ class Authorization:
 
 
 def known_authorization(headers: Message, *known: KeyPair) -> Authorization:
-    """The request's authorization, if it names one of the region's keys; its signature is not checked yet.
+    """The request's authorization, if it names one of the region's keys; its signature is not looked at yet.
 
     Raises AwsError.
     """

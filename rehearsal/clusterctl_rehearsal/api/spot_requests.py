@@ -1,4 +1,4 @@
-"""Spot requests: each spot machine has one, for as long as the region remembers the machine."""
+"""Spot requests: there is one behind each spot machine, as long as the machine is remembered."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _state(row: Record) -> str:
 
 
 def _cancel(call: Call) -> dict[str, Any]:
-    """Cancels requests; their machines run on (EC2 API, CancelSpotInstanceRequests; 2026-11-26)."""
+    """The machine runs on: only its request is over (EC2 API, CancelSpotInstanceRequests; 2026-11-26)."""
     refuse_dry_run(call)
     wanted = call.parameters.get("SpotInstanceRequestIds") or []
     rows = {row.facts.get("spot_request"): row for row in call.records(INSTANCE)}

@@ -1,6 +1,6 @@
-"""EC2's calls for volumes that a client makes separately; root disks come and go with their machines.
+"""EC2's calls for volumes that a client makes by itself; the root disks of machines come and go with them.
 
-The volumes exist only as records, and the bill of a rehearsal leaves them out, since clusterctl makes none.
+They are data alone, and no bill of a rehearsal has them: clusterctl makes none.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ APPS: Fields = {
 
 
 def main(argv: list[str], path: str = DATA) -> int:
-    """Prints what was asked for, once or in a loop; returns the exit code that nvidia-smi would."""
+    """Prints what was asked for, once or in a loop; the exit code is nvidia-smi's."""
     try:
         asked = parse(argv)
     except Wrong as wrong:

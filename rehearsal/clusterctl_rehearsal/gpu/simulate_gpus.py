@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Puts the simulated GPUs of a rehearsed machine into a state: `simulate-gpus STATE [ID,…]`, as root.
+"""Tells the simulated GPUs of a rehearsed machine what to be: `simulate-gpus STATE [ID,…]`, as root.
 
 Standard library only, Python 3.9: it runs in the machine, and changes what the stand-in for nvidia-smi shows.
 """
@@ -29,7 +29,7 @@ STATES: dict[str, dict[str, Any]] = {
 
 
 def main(argv: list[str], path: str = DATA) -> int:
-    """Writes the data with GPUs in the state; their values as booted are kept, and come back with `well`."""
+    """Writes the data anew; a GPU's own values are kept beside it, and come back with `well`."""
     if not argv or argv[0] not in STATES or len(argv) > 2:
         print(f"simulate-gpus STATE [ID,...]: all GPUs without ID; STATE is one of {', '.join(STATES)}")
         return 2

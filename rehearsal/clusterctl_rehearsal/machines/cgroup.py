@@ -158,7 +158,7 @@ def _tree(folder: Path) -> list[Path]:
 
 
 def _read(file: Path) -> str:
-    """The file's text; empty if it is absent, or removed between open and read (ENODEV, ESRCH)."""
+    """What the file says; empty where it is absent, or removed between open and read (ENODEV, ESRCH)."""
     try:
         return file.read_text()
     except OSError:

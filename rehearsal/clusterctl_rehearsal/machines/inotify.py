@@ -20,7 +20,7 @@ class InotifyLimit:
     before: Path = Path("/run/clusterctl-inotify-before")
 
     def make_room(self, machines: int) -> str | None:
-        """Raise the limit if it is too low for so many machines and a few that may come meanwhile.
+        """Raise the limit if so many machines, and those that may come at once, need it.
 
         Returns the sentence to say when it was raised.
         """

@@ -41,7 +41,7 @@ def state(cluster: str, node: str) -> MachineState:
 
 
 def send_to_all(first: int, number: signal.Signals) -> None:
-    """Signal every process of a machine, several times if need be, as a process may have just forked."""
+    """Signal every process of a machine; again and again, as a process may have just forked."""
     for _ in range(_STOP_ROUNDS):
         before = set(descendants(first))
         for process_id in before:

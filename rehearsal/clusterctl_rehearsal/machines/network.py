@@ -153,7 +153,7 @@ def heal(cluster: str) -> None:
 
 
 def batch(namespace: str, commands: Sequence[str], *, tolerant: bool = False) -> None:
-    """Run `ip` commands in a namespace with one process; `tolerant` lets each fail."""
+    """Run `ip` commands in a namespace by one process; `tolerant` lets each fail."""
     argv = ["ip", "-n", namespace, *(["-force"] if tolerant else []), "-batch", "-"]
     text = "\n".join(commands)
     done = subprocess.run(argv, input=text, text=True, capture_output=True, timeout=_TIMEOUT_S)

@@ -71,7 +71,7 @@ def first_other_root(root: Path, cluster: str, found: Iterable[tuple[str, str]])
 
 
 def network_elsewhere(root: Path, cluster: str) -> Path | None:
-    """The folder of another rehearsal whose living region has a network of this name, with or without machines."""
+    """The folder of another rehearsal whose living region has a network of this name, machines or none."""
     roots = (_root_of_region(process_id) for process_id, argv in running() if argv[-2:] == ["-m", REGION_MODULE])
     return first_other_root(
         root, cluster, [(str(folder), cluster) for folder in roots if folder and (folder / cluster).is_dir()]

@@ -1,4 +1,4 @@
-"""Machines made of an sshd and the node agent in namespaces: no root, no systemd, no cloud-init."""
+"""Machines of an sshd and the node agent in namespaces: no root, no systemd, no cloud-init."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class ProcessDriver:
         return None if done.returncode == 0 else refusal(done.stderr)
 
     def prepare(self, progress: Callable[[str], None]) -> None:
-        """Do nothing: these machines use the host's own programs."""
+        """Nothing: these machines use the host's own programs."""
 
     def create_network(self, cluster: str, cidr: str, gateway_ip: str) -> None:
         """Make the cluster's VPC in a user namespace."""
@@ -168,7 +168,7 @@ class ProcessDriver:
         os.kill(self._first(cluster, node), signal.SIGHUP)
 
     def found(self) -> tuple[tuple[str, str], ...]:
-        """The machines alive, found by the command lines of their processes."""
+        """The machines alive by the command line of their processes."""
         return tuple(sorted(machine_processes.machines()))
 
     def clean(self, cluster: str) -> None:

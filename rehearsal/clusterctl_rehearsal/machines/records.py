@@ -22,17 +22,17 @@ class RecordsDriver:
         return "none"
 
     def unusable(self) -> str | None:
-        """None: this driver works everywhere."""
+        """None: writing down works everywhere."""
         return None
 
     def prepare(self, progress: Callable[[str], None]) -> None:
-        """Do nothing: there is nothing to prepare."""
+        """Nothing to prepare."""
 
     def create_network(self, cluster: str, cidr: str, gateway_ip: str) -> None:
-        """Do nothing: there are no networks."""
+        """No network is made."""
 
     def delete_network(self, cluster: str) -> None:
-        """Do nothing: there are no networks."""
+        """There is no network."""
 
     def listen(self, cluster: str, address: str, port: int) -> socket.socket:
         """A listening socket that nobody can reach: loopback, with a port of the kernel's choice."""
@@ -46,7 +46,7 @@ class RecordsDriver:
             self._states[spec.cluster, spec.node] = MachineState.RUNNING
 
     def state(self, cluster: str, node: str) -> MachineState:
-        """The state that was written down."""
+        """What was written down."""
         return self._states.get((cluster, node), MachineState.GONE)
 
     def console_tail(self, cluster: str, node: str, lines: int) -> str:
@@ -67,26 +67,26 @@ class RecordsDriver:
         self._change(cluster, node, MachineState.RUNNING)
 
     def unplug(self, cluster: str, node: str) -> None:
-        """Do nothing: there is no link to cut."""
+        """There is no link to cut."""
 
     def plug(self, cluster: str, node: str) -> None:
-        """Do nothing: there is no link to mend."""
+        """There is no link to mend."""
 
     def partition(self, cluster: str, node_a: str, node_b: str) -> None:
-        """Do nothing: there is no network to part."""
+        """There is no network to part."""
 
     def heal(self, cluster: str) -> None:
-        """Do nothing: there is no network to heal."""
+        """There is no network to heal."""
 
     def slow(self, cluster: str, node: str, rate_mbit: int) -> None:
-        """Do nothing: there is no link to slow."""
+        """There is no link to slow."""
 
     def reboot(self, cluster: str, node: str) -> None:
-        """Write down that a machine runs: one that does not exist is up again at once."""
+        """A machine that does not exist is up again at once."""
         self._change(cluster, node, MachineState.RUNNING)
 
     def found(self) -> tuple[tuple[str, str], ...]:
-        """(cluster, node) of every machine that was written down."""
+        """What was written down."""
         return tuple(sorted(self._states))
 
     def clean(self, cluster: str) -> None:

@@ -2,7 +2,7 @@
 
     python -S -m clusterctl_rehearsal.machines.supervisor ROOT CLUSTER NODE
 
-It is nobody's child: it outlives the caller of `boot`, and ends with its machine. SIGTERM
+It belongs to nobody: it outlives the caller of `boot`, and ends with its machine. SIGTERM
 powers the machine off in order, SIGUSR1 ends it at once. Killed itself, it leaves the machine running; whoever
 looks for machines next (`found`, `clean`, `kill`) does its tidying.
 """

@@ -1,1 +1,1 @@
-"""The simulated package manager of a rehearsal's machines."""
+"""What stands for the package manager in a rehearsal's machines."""

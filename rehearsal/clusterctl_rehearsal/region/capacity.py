@@ -16,7 +16,7 @@ CAPACITY_RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
 
 
 def reserved_by(store: Store, reservation_id: str) -> int:
-    """How many living instances are in a reservation."""
+    """How many living instances sit in a reservation."""
     return sum(row.facts.get("reservation") == reservation_id for row in store.live(INSTANCE))
 
 
@@ -36,7 +36,7 @@ def counted(
 
 
 def on_demand(store: Store, region: str, *, zone: str | None = None) -> list[tuple[str, int]]:
-    """(instance type, count) of what takes capacity on demand, without spot machines, which have their own quota."""
+    """(instance type, count) of what takes capacity on demand: no spot machines, which have a quota of their own."""
     rows = [
         (str(row.inputs["instanceType"]), int(row.inputs["instanceCount"]))
         for row in store.live(CAPACITY_RESERVATION)

@@ -42,7 +42,7 @@ class RegionUnreachable(Exception):
 
 
 class RegionClient:
-    """Asks the region, over one connection per thread."""
+    """One connection per thread."""
 
     def __init__(self, home: RehearsalHome, *, timeout_s: float = REQUEST_TIMEOUT_S) -> None:
         self._home = home

@@ -1,4 +1,4 @@
-"""Faults: what goes wrong in a rehearsal on purpose, as a table of verbs."""
+"""Faults: what goes wrong in a rehearsal on purpose. One table of verbs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Fault:
     meaning: str
     do: Callable[[Faults, Sequence[str]], str]
     arguments: tuple[int, int]
-    """(fewest, most) of them."""
+    """Fewest, most."""
     check: Check = accept_any
     """Raises FaultError for arguments that can never be right."""
 

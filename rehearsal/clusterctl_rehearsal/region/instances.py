@@ -39,7 +39,7 @@ SPOT_INTERRUPTED: Reason = (
 )
 HOST_FAILED: Reason = ("Server.InternalError", "Server.InternalError: hardware failure (simulated)")
 """AWS has this code for a launch that failed, and none for a machine that dies later (EC2 API, StateReason;
-2026-11-22), so the words are ours."""
+2026-11-22): so the words are ours."""
 RETIRED: Reason = ("Server.ScheduledStop", "Server.ScheduledStop: Stopped due to a scheduled retirement")
 """AWS's words for a machine that it stopped (EC2 API, StateReason; 2026-11-26). Here such a machine ends instead."""
 _INITIATED = {USER_INITIATED[0]: "User", SPOT_INTERRUPTED[0]: "Service"}
@@ -159,7 +159,7 @@ class Instances:
                 self.room.driver(now.facts["machines"]).reboot(now.facts["network"], now.facts["node"])
 
     def adopt(self) -> None:
-        """Called after a restart: takes over machines that still run, and finishes what was under way."""
+        """After a restart: machines that still run are taken over, what was under way is finished."""
         for record in list(self.store.live(INSTANCE)):
             if record.state == "shutting-down":
                 self.finish(record)
@@ -192,7 +192,7 @@ class Instances:
 
 
 def loose_interface(card: Properties, *, region: str, vpc: str, now: float) -> Record:
-    """The record of an interface that is attached to no machine."""
+    """The record of an interface that no machine has."""
     return Record(
         id=card["id"],
         token=NETWORK_INTERFACE,

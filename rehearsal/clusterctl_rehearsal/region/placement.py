@@ -222,7 +222,7 @@ def _automatic_address(request: Request, launch: Launch, subnet: Record) -> str 
 
 
 def _named(request: Request, launch: Launch, vpc_id: str) -> Properties:
-    """The names of the network and the machine: the cluster's and the node's, unless others have these."""
+    """The names of the network and the machine: the cluster's and the node's, unless another one has them."""
     cluster, slot = launch.tags.get(NAME_TAG), launch.tags.get(SLOT_TAG)
     vpc = request.store.get(VPC, vpc_id)
     network = network_name(request.store, vpc) if vpc is not None else vpc_id

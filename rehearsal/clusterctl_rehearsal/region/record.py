@@ -9,7 +9,7 @@ from typing import Any  # property values are whatever JSON can say
 Properties = dict[str, Any]
 
 ACCOUNT_ID = "000000000000"
-"""No AWS account has this number, so it shows everywhere that something is rehearsed."""
+"""No AWS account has this number, so a rehearsal is known by it everywhere."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -70,7 +70,7 @@ def description(event: Event) -> str:
 
 
 def event_pages(record: Record) -> dict[str, str]:
-    """The pages under `/latest/meta-data/events/maintenance/`; each exists only if there are such events."""
+    """The pages under `/latest/meta-data/events/maintenance/`, which are there only where there are such events."""
     kinds = {
         "history": [event for event in events_of(record) if event["state"] != ACTIVE],
         "scheduled": [event for event in events_of(record) if event["state"] == ACTIVE],

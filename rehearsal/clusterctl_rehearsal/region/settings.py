@@ -30,7 +30,7 @@ class Settings:
     machines: str = "auto"
     """What boots behind an instance: auto, nspawn, process, none."""
     capacity: Mapping[str, int] = field(default_factory=dict)
-    """Instance type, or type and zone (`p5.48xlarge@us-west-2a`) → how many there are. Of others there are enough."""
+    """Instance type, or type and zone (`p5.48xlarge@us-west-2a`) → how many there are; of others there are enough."""
     quotas: Mapping[str, int] = field(default_factory=lambda: {"addresses": 5, "vpcs": 5})
     """By the names in QUOTAS; the two here are new accounts' defaults."""
     zones: tuple[str, ...] = ("a", "b", "c")
@@ -40,17 +40,17 @@ class Settings:
     buckets: tuple[str, ...] = ()
     """The buckets that exist; empty: every name is a bucket."""
     missing_packages: tuple[str, ...] = ()
-    """Packages that no package source of the nodes has."""
+    """Packages that nodes' sources do not have."""
     schedule_late_s: int = 60
     """How long after its time a schedule fires; AWS promises the minute (EventBridge Scheduler user guide, 2026-11)."""
     clock_ahead_s: int = 0
     """By how much AWS's clock, as the answers of its API tell it, is ahead of this computer's; negative: behind."""
     latency_ms: int = 0
-    """How much longer every answer takes."""
+    """Added to every answer."""
     requests_per_s: int = 0
     """More than this are refused with RequestLimitExceeded; 0: no limit."""
     shares: Mapping[str, str] = field(default_factory=dict)
-    """Folder of this computer → where machines see it, read-only; a folder that does not exist is left out."""
+    """Folder of this computer → where machines see it, read-only; one that is not there is left out."""
     racks: int = 2
     """The number of racks over which DescribeInstanceTopology says that machines are spread."""
     images_dated: str = ""
@@ -97,7 +97,7 @@ def unknown_type(name: str, types: Iterable[str]) -> str:
 
 
 def capacity_problem(name: str, types: Collection[str]) -> str | None:
-    """What is wrong with the name of a limit, which is a type, or a type in a zone; None if nothing is."""
+    """What is wrong with the name of a limit, which is a type, or a type in a zone; None: nothing."""
     kind, at, zone = name.partition(IN_ZONE)
     if kind not in types:
         return unknown_type(kind, types)

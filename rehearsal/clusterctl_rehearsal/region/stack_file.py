@@ -1,4 +1,4 @@
-"""rehearsal.yaml beside a stack, in which a person says how the region is to behave."""
+"""rehearsal.yaml beside a stack: what a person says of how the region behaves."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer()
 
     def date_time_string(self, timestamp: float | None = None) -> str:
-        """What the header `Date` says: the time of AWS's clock, which may be ahead."""
+        """What the header `Date` says."""
         return super().date_time_string(time.time() + self.server.api.clock_ahead_s if timestamp is None else timestamp)
 
     def log_message(self, format: str, *args: Any) -> None:

@@ -205,7 +205,7 @@ def simulated_efa(record: Record) -> dict[str, MachineFile]:
 
 
 def cache_folder() -> Path:
-    """The folder for what all rehearsals share, such as the base image."""
+    """Where things that all rehearsals share are kept, such as the base image."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(os.environ.get("CLUSTERCTL_CACHE") or f"{base}/clusterctl")
 

@@ -10,7 +10,7 @@ from clusterctl_rehearsal.refusal import AwsError
 
 
 class Throttle:
-    """Lets two seconds' worth of requests through at once, and then as many as the rate says."""
+    """Allows a burst of two seconds' worth, then the rate."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

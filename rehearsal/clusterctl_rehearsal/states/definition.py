@@ -25,7 +25,7 @@ FIELDS: Mapping[str, set[str]] = {
     "Fail": {"Error", "Cause"},
 }
 REFERENCES = ("Variable", "ItemsPath", "SecondsPath", "ResultPath")
-"""Fields that take only reference paths, which lead to one place: no `[*]` (same guide, "Reference paths")."""
+"""Fields that take reference paths alone, which lead to one place: no `[*]` (same guide, "Reference paths")."""
 TESTS = ("IsPresent", "IsNull", "BooleanEquals", "StringGreaterThan", "StringMatches", "NumericGreaterThan")
 SDK = "states:::aws-sdk:ec2:"
 States = Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""Buckets in each VPC of a rehearsal: the S3 server starts at the first connection, and ends with the network."""
+"""Buckets in each VPC of a rehearsal: the S3 server is started by the first who connects, and ends with the network."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def main(descriptor: int, folder: Path) -> None:
 
 
 def application(folder: Path) -> Application:
-    """The WSGI application; a bucket comes into being at the first request that names it."""
+    """The WSGI application; a bucket appears when it is first spoken of."""
     served: Application = create_backend_app("s3")
     lock = threading.Lock()
 

@@ -1,4 +1,4 @@
-"""What a machine gets so that the node's own units mount stand-ins: mount helpers, a disk, and folders of the host."""
+"""What a machine gets so that the node's own units mount stand-ins: helpers, a disk, the folders bound into it."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ MOUNT_FAILED = 32
 
 
 def main(kind: str, source: str, folder: str, options: str) -> int:
-    """Mounts the share that `source` names; without one, prints what mount would without the DNS name; returns 32."""
+    """Mounts the share that `source` names. Without one, prints what mount does for an unknown host; returns 32."""
     server = source.partition("@")[0].partition(":")[0]
     share = SHARES / server.partition(".")[0]
     if not share.is_dir():

@@ -1,1 +1,1 @@
-"""The resource types that the region knows: rows of data, and a few checks."""
+"""The resource types that the region knows: data rows, a few checks."""

@@ -19,7 +19,7 @@ THROUGHPUTS = {"PERSISTENT_1": (50, 100, 200), "PERSISTENT_2": (125, 250, 500, 1
 """MB/s for each TiB, on SSD (FSx API, CreateFileSystem and CreateFileSystemLustreConfiguration; read 2026-11)."""
 LNET_PORT = 988
 LINKS = 8
-"""Associations that a file system may have (FSx User Guide, "Linking your file system to an Amazon S3 bucket")."""
+"""Data repository associations of a file system (FSx User Guide, "Linking your file system to an Amazon S3 bucket")."""
 
 
 def _check_lustre(request: Request) -> None:

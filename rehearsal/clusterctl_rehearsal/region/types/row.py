@@ -1,4 +1,4 @@
-"""What the region knows of one resource type: a row of data, and a few small functions."""
+"""What the region knows of one resource type: a row of data, a few small functions."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class ResourceType:
     delete: str
     service: str = "EC2"
     not_found: str
-    """The error code for an id that does not exist."""
+    """The error code for an id that is not there."""
     source: str
     replace: tuple[str, ...] = ()
     """Inputs whose change makes a new resource (ForceNew, RequiresReplace)."""
@@ -88,9 +88,9 @@ class ResourceType:
     check: Callable[[Request], None] = no_check
     outputs: Callable[[Request], Properties] = no_outputs
     id: Callable[[Properties, str], str] | None = None
-    """Gives the id that AWS makes from inputs and region."""
+    """The id that AWS makes of inputs and region."""
     is_file_system: bool = False
-    """Whether a folder stands for its contents, and it takes a while to become available."""
+    """A folder stands for what is in it, and it takes a while to become available."""
     computed_on_change: tuple[str, ...] = ()
     """Outputs that a preview cannot know once an input changed."""
 

@@ -1,4 +1,4 @@
-"""Volumes that other clients make by the API; the engine's plugin makes none."""
+"""Volumes that an independent client makes by the API; the engine's plugin makes none."""
 
 from __future__ import annotations
 
