@@ -1,1 +1,1 @@
-"""A stand-in region: the same program on one machine, before it costs anything."""
+"""A stand-in for an AWS region: the same stack on this computer, before it costs anything."""

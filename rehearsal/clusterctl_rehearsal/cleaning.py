@@ -1,4 +1,4 @@
-"""Removing a rehearsal without asking its region: what the kernel holds, what the store says."""
+"""Removes a rehearsal without asking its region: what the kernel shows of it, and what its store says."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from clusterctl_rehearsal.server.process import cache_folder
 
 
 def clean(home: RehearsalHome, *, cluster: str | None) -> list[str]:
-    """Ends machines and networks of a cluster (None: of all in this home) and forgets its resources; a line for each.
+    """Ends machines and networks of a cluster (None: of all in this home) and forgets its resources.
 
-    The region must not be running. Nothing is asked of it, so it works whatever became of its state. Machines of the
-    same name that live in another home stay. Raises MachineError where one cannot be ended: then what is known of it
-    stays as well.
+    Returns lines that say what was removed. The region must not be running: nothing is asked of it, so this works
+    whatever became of its state. Machines of a cluster of this name in another home stay. Raises MachineError if a
+    machine cannot be ended: then what is known of the cluster stays as well.
     """
     networks = _networks(home) if cluster is None else {cluster}
     _refuse_what_others_run(home, networks)
@@ -37,7 +37,7 @@ def clean(home: RehearsalHome, *, cluster: str | None) -> list[str]:
         removed += [
             f"ended {node} of {network}" for driver in drivers for owner, node in driver.found() if owner == network
         ]
-        # Both kinds keep their files in one folder, which booted machines' clean-up removes.
+        # First, since both kinds keep their files in one folder, which the clean-up of booted machines removes.
         ProcessDriver(root=home.machines).end(network)
         for driver in drivers:
             driver.clean(network)
@@ -61,7 +61,7 @@ def elsewhere(home: RehearsalHome) -> list[tuple[str, str, Path | None]]:
 
 
 def _networks(home: RehearsalHome) -> set[str]:
-    """By their folders, their records and their processes: each may be all that is left."""
+    """The networks that folders, records or processes of this home name: each of these may be all that is left."""
     folders = {path.name for path in home.machines.iterdir() if path.is_dir()} if home.machines.is_dir() else set()
     rows = Store(home.store).all() if home.store.is_dir() else []
     running = {cluster for _, cluster in processes_of(home.machines)}
@@ -69,7 +69,7 @@ def _networks(home: RehearsalHome) -> set[str]:
 
 
 def _refuse_what_others_run(home: RehearsalHome, networks: set[str]) -> None:
-    """Nothing is removed under a machine that this user cannot end."""
+    """Raises MachineError if another user runs a machine of these networks, which this user cannot end."""
     for process_id, network in processes_of(home.machines):
         owner = owner_id(process_id)
         if network in networks and owner is not None and os.geteuid() not in (0, owner):
@@ -78,7 +78,7 @@ def _refuse_what_others_run(home: RehearsalHome, networks: set[str]) -> None:
 
 
 def _end_what_is_left(home: RehearsalHome, networks: set[str]) -> None:
-    """What no driver knew, such as machines of one that does not work here any more. Raises MachineError."""
+    """Kills processes that no driver knew, such as those of a driver that works here no more. Raises MachineError."""
     for process_id, network in processes_of(home.machines):
         if network in networks:
             send(process_id, signal.SIGKILL)
@@ -87,9 +87,9 @@ def _end_what_is_left(home: RehearsalHome, networks: set[str]) -> None:
 
 
 def _drivers(home: RehearsalHome) -> list[MachineDriver]:
-    """What can end machines here. Process machines need nothing but signals for that, even where none can be made.
+    """The drivers that can end machines here. Ending process machines takes only signals, so their driver always can.
 
-    Whether one can be made is found out by a trial, which fails on a computer with too much to do, too.
+    It is not asked whether it works here: it would find out by a trial, which also fails on a computer that is busy.
     """
     booted = NspawnDriver(root=home.machines, cache=cache_folder())
     process = ProcessDriver(root=home.machines)

@@ -20,7 +20,7 @@ class RehearsalHome:
 
     @property
     def endpoint_file(self) -> Path:
-        """Where the running region listens: JSON, written when it does."""
+        """Says where the running region listens: JSON, written once it listens."""
         return self.root / "region.json"
 
     @property
@@ -62,12 +62,12 @@ class RehearsalHome:
 
     @property
     def buckets(self) -> Path:
-        """What stands for S3 at first: one folder for each bucket."""
+        """What S3's buckets hold at first: one folder for each bucket."""
         return self.root / "buckets"
 
     @property
     def proof(self) -> Path:
-        """Nonces of engine runs that the stand-in plugin has answered."""
+        """The nonces of engine runs that the stand-in plugin has served, an empty file for each."""
         return self.root / "proof"
 
 
@@ -77,7 +77,7 @@ def rehearsal_home(environment: Mapping[str, str]) -> RehearsalHome:
 
 
 def clean_command(cluster: str, folder: Path | None) -> str:
-    """What ends the cluster whose machines' folder this is; None: that of the home in which it is typed."""
+    """The command that removes a cluster. `folder`: another home's machines; None: the home in which it is typed."""
     where = "" if folder is None else f"{HOME_VARIABLE}={shlex.quote(str(folder.parent.parent))} "
     return f"{where}clusterctl rehearse clean {cluster}"
 

@@ -1,4 +1,4 @@
-"""What exists in the region and how it is reached, for a person."""
+"""What the verbs print: what exists in the region, what it cost, and how to reach the region."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clusterctl_rehearsal.region.bill import BillRow
 
 
 def listed(rows: dict[str, Any]) -> str:
-    """Machines one a line, the rest counted by type, lasting faults."""
+    """Machines one a line, other resources counted by type, lasting faults, and clusters of other homes."""
     resources = rows["resources"]
     machines = [row for row in resources if row.get("node")]
     lines = [

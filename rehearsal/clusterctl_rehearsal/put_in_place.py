@@ -7,9 +7,9 @@ from pathlib import Path
 
 
 def put_in_place(path: Path, text: str) -> None:
-    """Writes the file, in a folder that is there, for one writer at a time. Raises OSError.
+    """Writes the file. Its folder must exist, and only one writer may do this at a time. Raises OSError.
 
-    A writer that is killed leaves at most a `.new` beside it, which the next one takes. Nothing waits for the disk:
+    A writer that is killed leaves at most a `.new` beside it, which the next one replaces. Nothing waits for the disk:
     machines and regions do not outlive a power cut.
     """
     fresh = path.with_name(f"{path.name}.new")
@@ -19,5 +19,5 @@ def put_in_place(path: Path, text: str) -> None:
 
 
 def _private(path: str, flags: int) -> int:
-    """Not clusterctl_infra's, as machines' supervisors have only this package."""
+    """Opens a file for its owner alone. clusterctl_infra has this too, but supervisors can import only this package."""
     return os.open(path, flags, 0o600)

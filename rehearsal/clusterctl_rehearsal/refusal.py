@@ -18,4 +18,4 @@ class NothingThere(Exception):
 
 
 class StandInRefusal(Exception):
-    """The stand-in itself cannot: a type it does not know yet, machines that cannot be made on this computer."""
+    """The stand-in itself cannot do it: a type it does not know yet, machines that cannot be made on this computer."""

@@ -34,7 +34,7 @@ from clusterctl_rehearsal.server.process import cache_folder
 
 PROGRAM = "clusterctl rehearse"
 USUAL_REGION = "us-west-2"
-"""Of the examples; what is in the rehearsed region is in the command that a stack names."""
+"""The region of the examples, for a shell without AWS_REGION; a stack's resources are in the region that it names."""
 JSON_HELP = "JSON instead of text"
 Verb = Callable[[argparse.Namespace, RehearsalHome], int]
 
@@ -49,36 +49,36 @@ def main(argv: Sequence[str]) -> int:
             _said(changed)
         return verb(asked, current_home())
     except BrokenPipeError:  # `clusterctl rehearse list | head -1`: the reader has what it wanted
-        _drop_what_is_left()
+        _drop_unwritten_output()
         return 0
     except StdoutRefused as e:
-        _drop_what_is_left()
+        _drop_unwritten_output()
         return _failed(f"stdout cannot be written: {e}", "")
     except MachineError as e:
         return _failed(str(e), e.hint)
     except NothingThere as e:
         return _failed(str(e), f"{PROGRAM} list", code=3)
     except RegionUnreachable as e:
-        return _failed(e.sentence, e.hint or _end_of_region(current_home()))
+        return _failed(e.sentence, e.hint or _kill_command(current_home()))
     except StandInRefusal as e:
         return _failed(str(e), "")
     except UsageError as e:  # a home of somebody else
         return _failed(e.message, e.hint or "", code=e.exit_code)
-    except OSError as e:  # a home that is none, a full disk
+    except OSError as e:  # a home that is no folder, a full disk
         return _failed(*cannot_keep(e, os.environ))
     except KeyboardInterrupt:
         return 130
 
 
 class StdoutRefused(Exception):
-    """Standard output takes no more; the reason."""
+    """Standard output cannot be written; the message is the reason."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser of arguments that suggests what was meant."""
+    """An argument parser whose errors name the help, and which does not hide that the help could not be printed."""
 
     def print_help(self, file: object = None) -> None:
-        """To stdout. argparse would lose what that does not take (3.11), and say nothing."""
+        """Prints the help to stdout. argparse itself (3.11) says nothing if that cannot be written."""
         _show(self.format_help().removesuffix("\n"))
 
     def error(self, message: str) -> NoReturn:
@@ -125,7 +125,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def instant(text: str) -> datetime:
-    """The instant that `--until` names; without a zone UTC, as all that clusterctl reads. Raises ArgumentTypeError."""
+    """The instant that `--until` names, in UTC unless it has a zone. Raises ArgumentTypeError."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as e:
@@ -159,7 +159,7 @@ def _list(asked: argparse.Namespace, home: RehearsalHome) -> int:
 
 
 def _bill(asked: argparse.Namespace, home: RehearsalHome) -> int:
-    """From the files alone: a region that is dead has a bill, too."""
+    """Shows the bill, from the files alone: it exists even if the region does not run."""
     store = Store(home.store) if home.store.is_dir() else None
     things = () if store is None else billed_things(store.journal.rows(), store.live())
     until = time.time() if asked.until is None else asked.until.timestamp()
@@ -206,8 +206,11 @@ def _image(asked: argparse.Namespace, home: RehearsalHome) -> int:
     return 0
 
 
-def _end_of_region(home: RehearsalHome) -> str:
-    """What ends a region's server that lives and does not answer: the next command starts it, and machines live on."""
+def _kill_command(home: RehearsalHome) -> str:
+    """The command that ends a region's server that runs but does not answer; empty if none runs.
+
+    The next command starts the server again, and machines live on.
+    """
     found = running_region(home)
     return "" if found is None else f"kill {found['pid']}"
 
@@ -218,7 +221,7 @@ def _ask(home: RehearsalHome, verb: str, asked: dict[str, Any]) -> dict[str, Any
 
 
 def _json(value: object) -> str:
-    """As every `--json` of clusterctl is written."""
+    """The value as JSON, written as by every `--json` of clusterctl."""
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
@@ -232,8 +235,8 @@ def _show(text: str) -> None:
         raise StdoutRefused(e.strerror) from e
 
 
-def _drop_what_is_left() -> None:
-    """Python would write it at its end."""
+def _drop_unwritten_output() -> None:
+    """Discards what stdout still holds, which Python would try to write when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,1 +1,1 @@
-"""The AWS APIs that clusterctl calls through boto3, spoken from botocore's own models."""
+"""The AWS APIs that the stand-in answers; those of EC2, IAM and STS by botocore's own models of them."""

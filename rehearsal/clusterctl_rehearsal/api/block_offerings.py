@@ -1,4 +1,4 @@
-"""Capacity blocks: one on offer in each zone, a day later in each next one, at the price on demand; their purchase."""
+"""Capacity blocks and their purchase: one on offer in each zone, each a day after the last, at on-demand prices."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STARTS_AT = timedelta(hours=11, minutes=30)
 
 
 def describe_block_offerings(call: Call) -> dict[str, Any]:
-    """The answer to DescribeCapacityBlockOfferings: none beyond the region's `capacity` of the type."""
+    """The answer to DescribeCapacityBlockOfferings; empty if the `capacity` setting has fewer machines than wanted."""
     asked = call.parameters
     name, count = str(asked.get("InstanceType") or ""), int(asked.get("InstanceCount") or 1)
     hours = int(asked.get("CapacityDurationHours") or 0)
@@ -50,7 +50,7 @@ def describe_block_offerings(call: Call) -> dict[str, Any]:
 
 
 def purchase_block(call: Call) -> dict[str, Any]:
-    """The answer to PurchaseCapacityBlock: the block is there, and nothing is paid here."""
+    """The answer to PurchaseCapacityBlock, which records the block. No upfront fee is charged here."""
     asked = call.parameters
     if asked.get("DryRun"):
         raise AwsError("DryRunOperation", "Request would have succeeded, but DryRun flag is set.", status=412)
@@ -71,7 +71,7 @@ def purchase_block(call: Call) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class Offer:
-    """What an offering's id says."""
+    """A capacity block on offer, as the offering's id encodes it."""
 
     instance_type: str
     count: int
@@ -81,7 +81,7 @@ class Offer:
 
 
 def _offer(call: Call, id: str) -> Offer:
-    """The offering with this id; it begins at most an hour ago, or later. Raises AwsError."""
+    """The offering that the id encodes. Raises AwsError if the id is not ours or its start over an hour ago."""
     refusal = AwsError("InvalidCapacityBlockOfferingId.NotFound", f"The Capacity Block offering '{id}' does not exist.")
     names = sorted(call.region.catalog.types)
     found = _ID.fullmatch(id)
@@ -98,7 +98,7 @@ def _offer(call: Call, id: str) -> Offer:
 
 
 def _offer_id(call: Call, offer: Offer) -> str:
-    """17 digits that encode the whole offering, so that offerings need not be stored."""
+    """The offering's id: `cb-` and 17 hex digits that encode all of it, so that offerings need not be stored."""
     kind = sorted(call.region.catalog.types).index(offer.instance_type)
     begins = int(offer.starts_at.timestamp())
     digits = f"{kind:02x}{offer.count:02x}{offer.hours // DAY_H:02x}{ord(offer.letter):02x}{begins:08x}"
@@ -106,7 +106,7 @@ def _offer_id(call: Call, offer: Offer) -> str:
 
 
 def block_record(offer: Offer, *, tags: Properties, region: str, now: float) -> Record:
-    """The block as the region keeps it, nobody's but its tags'."""
+    """The record of a block that was bought; only its tags say whose it is."""
     id = f"cr-{random_hex(17)}"
     ends_at = offer.starts_at + timedelta(hours=offer.hours)
     inputs: Properties = {

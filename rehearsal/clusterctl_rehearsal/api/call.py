@@ -1,4 +1,4 @@
-"""One call of an AWS API, and what a handler makes of it."""
+"""One call of an AWS API, and the type of the functions that answer such calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clusterctl_rehearsal.region.region import Region
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """`region_name`: the one that the request is signed for."""
+    """One request to an AWS API. `region_name`: the region that the request is signed for."""
 
     operation: str
     parameters: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""CloudWatch: what seeing and ending a cluster's alarms needs."""
+"""CloudWatch: the calls that make, list, tag and delete alarms."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def cloudwatch(executions: Executions) -> dict[str, Handler]:
 
 
 def _put(call: Call) -> dict[str, Any]:
-    """One of the same name takes the first one's place."""
+    """Makes an alarm, or changes the one that has this name already."""
     asked = {key: value for key, value in call.parameters.items() if key not in ("Tags", "Dimensions", "AlarmName")}
     inputs = {key[:1].lower() + key[1:]: value for key, value in asked.items()}
     inputs["name"] = call.parameters["AlarmName"]
@@ -79,7 +79,9 @@ def _delete(call: Call) -> dict[str, Any]:
 
 
 def _alarm(row: Record, executions: Executions) -> dict[str, Any]:
-    """As DescribeAlarms shows it; without data an alarm keeps its state, so one failure counts for good."""
+    """The alarm as DescribeAlarms shows it. Without data it keeps its state: after one failure it stays in ALARM for as
+    long as the failed execution is remembered.
+    """
     wanted = _STATUS[str(row.inputs["metricName"])]
     machine = row.inputs["dimensions"]["StateMachineArn"]
     failed = [execution for execution in executions.of_machine(machine) if execution.status == wanted]

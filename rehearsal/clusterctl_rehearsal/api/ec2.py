@@ -70,7 +70,7 @@ def _tag_kind(row: Record) -> str:
 
 
 def _account_attributes(call: Call) -> dict[str, Any]:
-    """The only account attribute that has a quota here."""
+    """The answer to DescribeAccountAttributes, with the only attribute that has a quota here: elastic addresses."""
     limit = call.region.settings().quotas.get("addresses", NO_LIMIT)
     asked = call.parameters.get("AttributeNames") or [ADDRESSES]
     rows = [{"AttributeName": ADDRESSES, "AttributeValues": [{"AttributeValue": str(limit)}]}]
@@ -78,7 +78,7 @@ def _account_attributes(call: Call) -> dict[str, Any]:
 
 
 def _images(call: Call) -> dict[str, Any]:
-    """Every image is there; an id that a parameter named for arm64 is for that."""
+    """Every id asked for is an image: for arm64 if an arm64 parameter of the catalog leads to it, else for x86_64."""
     settings = call.region.settings()
     made = f"{settings.images_dated or '2026-11-01'}T00:00:00.000Z"
     rows = [

@@ -1,4 +1,4 @@
-"""EC2's reads of single attributes, and of what every account and network has beside its resources."""
+"""EC2's calls that read one attribute, and those that list what nobody makes, such as zones and network ACLs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from clusterctl_rehearsal.region.types.network import EIP, INSTANCE, SUBNET, VPC
 View = dict[str, Any]
 Answer = dict[str, Any]
 PREFIX_LISTS = {"s3": "pl-68a54001", "dynamodb": "pl-00a54069"}
-"""Ids as AWS has them in us-west-2 (VPC User Guide); the blocks of addresses are those of documentation (RFC 5737)."""
+"""AWS's ids in us-west-2 (VPC User Guide). Each list shows only a block of addresses for documentation (RFC 5737)."""
 
 
 def _vpc_attribute(call: Call) -> Answer:
-    """EnableDnsSupport, EnableDnsHostnames, and the one about metrics of addresses, which nobody switches on here."""
+    """The value of enableDnsSupport, enableDnsHostnames or enableNetworkAddressUsageMetrics; false if never set."""
     vpc_id, asked = call.parameters["VpcId"], call.parameters["Attribute"]
     found = next((row for row in call.records(VPC) if row.id == vpc_id and row.is_live), None)
     check_all_found(VPC, [vpc_id], set() if found is None else {vpc_id})
@@ -33,7 +33,7 @@ def _vpc_attribute(call: Call) -> Answer:
 
 
 def _instance_attribute(call: Call) -> Answer:
-    """An attribute that the provider asks for by name, since DescribeInstances does not have it."""
+    """The attribute of an instance that the request names; the provider reads some that DescribeInstances lacks."""
     id, name = call.parameters["InstanceId"], call.parameters["Attribute"]
     row = next((row for row in call.records(INSTANCE) if row.id == id), None)
     check_all_found(INSTANCE, [id], set() if row is None else {id})
@@ -97,7 +97,7 @@ def _zones(call: Call) -> Iterator[View]:
 
 
 def _instance_types(call: Call) -> Iterator[View]:
-    """As far as the catalog knows them."""
+    """The instance types that were asked for (else all) with what the catalog knows of them."""
     for name in call.parameters.get("InstanceTypes") or sorted(call.region.catalog.types):
         kind = call.region.catalog.instance_type(name)
         if kind is None:
@@ -134,7 +134,7 @@ def _profile_associations(call: Call) -> Iterator[View]:
 
 
 def _statuses(call: Call) -> Iterator[View]:
-    """The rows of machines that run; of all machines with `IncludeAllInstances`.
+    """The status of every running machine; with `IncludeAllInstances`, of every machine.
 
     A status check never fails here: a broken machine is silent instead.
     """
@@ -167,7 +167,7 @@ def _events(row: Record) -> list[View]:
 
 
 def _address_names(call: Call) -> Iterator[View]:
-    """Nobody gives an address a name of its own here."""
+    """Every elastic address, without a reverse DNS name: nobody sets one here."""
     for row in call.records(EIP):
         yield {"PublicIp": row.outputs["publicIp"], "AllocationId": row.id}
 
@@ -180,7 +180,10 @@ def listed(
     filters: Mapping[str, str] | None = None,
     not_found: str = "",
 ) -> Handler:
-    """A Describe over views; `not_found`: AWS's error for an id that is not there, where it has one."""
+    """The handler of a Describe call that lists `rows`.
+
+    `not_found`: AWS's error code for an id that does not exist; empty where AWS leaves such ids out of the answer.
+    """
 
     def handler(call: Call) -> Answer:
         wanted = call.parameters.get(ids) or []
@@ -195,14 +198,14 @@ def listed(
 
 
 def _credits(call: Call) -> Answer:
-    """None: only types that burst have credits, and the catalog has none of those."""
+    """An empty list: only burstable types have credits, and the catalog has none of those."""
     wanted = call.parameters.get("InstanceIds") or []
     check_all_found(INSTANCE, wanted, {row.id for row in call.records(INSTANCE)})
     return {"InstanceCreditSpecifications": []}
 
 
 def shown_tags(row: Record) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """(id, kind, tags) of the disks and interfaces that a living machine has."""
+    """(id, kind, tags) of a living machine's root disk and of each of its interfaces."""
     if row.token != INSTANCE or not row.is_live:
         return
     kinds = row.facts["resource_tags"]

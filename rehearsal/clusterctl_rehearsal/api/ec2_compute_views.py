@@ -62,7 +62,7 @@ def instance(call: Call, row: Record) -> View:
 
 
 def _launched_with(facts: View) -> View:
-    """What the launch asked for, of reservations and of the metadata service."""
+    """What the launch asked for about reservations and the metadata service."""
     return {
         "CapacityReservationSpecification": _reservation_wish(facts),
         "MetadataOptions": _metadata_options(facts["metadata_options"]),
@@ -78,7 +78,7 @@ def _reservation_wish(facts: View) -> View:
 
 
 def _metadata_options(options: View) -> View:
-    """With what AWS takes for what was not said (EC2 API, InstanceMetadataOptionsResponse; 2026-11-26)."""
+    """The options, with AWS's default for each not given (EC2 API, InstanceMetadataOptionsResponse; 2026-11-26)."""
     return {
         "State": "applied",
         "HttpTokens": options.get("httpTokens") or "optional",
@@ -90,12 +90,12 @@ def _metadata_options(options: View) -> View:
 
 
 def state(row: Record) -> View:
-    """InstanceState."""
+    """The instance's state, as the API's InstanceState."""
     return {"Code": STATE_CODES[row.state], "Name": row.state}
 
 
 def reservation(call: Call, row: Record, view: View) -> View:
-    """The reservation (of RunInstances) around an instance."""
+    """The Reservation, in the sense of RunInstances, that holds the instance."""
     return {"ReservationId": "r-" + row.id.removeprefix("i-"), "OwnerId": ACCOUNT_ID, "Groups": [], "Instances": [view]}
 
 
@@ -133,7 +133,7 @@ def capacity_reservation(call: Call, row: Record) -> View:
 
 
 def utc_text(value: object) -> str:
-    """An instant of a request, as the region keeps it."""
+    """An instant in a request as text in UTC, which is how the region keeps it."""
     at = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -155,7 +155,7 @@ def loose_interface(row: Record) -> View:
 
 
 def network_interfaces(call: Call) -> Iterator[View]:
-    """Those of instances, of gateways, and those that instances left behind."""
+    """Every interface: those of living instances, those attached to nothing, and those of NAT gateways."""
     for row in call.records(INSTANCE):
         if row.is_live:
             for card in row.facts["interfaces"]:
@@ -179,7 +179,7 @@ def network_interfaces(call: Call) -> Iterator[View]:
 
 
 def volumes(call: Call) -> Iterator[View]:
-    """The root disk of every instance; it ends with it."""
+    """The root disk of every living instance; it is deleted with the instance."""
     for row in call.records(INSTANCE):
         if row.is_live:
             ebs = _ebs(row)
@@ -212,7 +212,7 @@ def _attached(row: Record, card: dict[str, Any], public_ip: str) -> View:
 
 
 def attachment_id(card: dict[str, Any]) -> str:
-    """Of an interface at a machine."""
+    """The id of an interface's attachment to its machine."""
     return str(card["id"]).replace("eni-", "eni-attach-")
 
 

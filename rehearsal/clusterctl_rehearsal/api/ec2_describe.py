@@ -22,7 +22,7 @@ View = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Described:
-    """One Describe: which records, under which names."""
+    """One Describe call: which records it shows, and the names of its parameters and keys."""
 
     token: str
     key: str
@@ -36,7 +36,7 @@ class Described:
     records: Callable[[Call], list[Record]] | None = None
     around: Callable[[Call, Record, View], View] | None = None
     besides: Callable[[Call], Iterable[View]] | None = None
-    """What AWS itself makes of the kind."""
+    """Gives the views of what AWS itself makes of this kind, such as default security groups."""
 
 
 def _describe(row: Described) -> Handler:
@@ -60,6 +60,7 @@ def _describe(row: Described) -> Handler:
 
 
 def check_all_found(token: str, wanted: Sequence[str], found: set[str]) -> None:
+    """Raises AWS's error for the wanted ids that were not found."""
     missing = [id for id in wanted if id not in found]
     if missing:
         kind, what = TYPES[token], "IDs" if len(missing) > 1 else "ID"

@@ -1,4 +1,4 @@
-"""EC2's ending calls: one row each, and those that AWS does in an own way."""
+"""EC2's calls that end resources: a table of the ordinary ones, and a function for each that AWS does differently."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from clusterctl_rehearsal.region.types import addresses, capacity, network, secu
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """One ending call: the type, and the parameter that names one or several."""
+    """One call that ends resources: their type, and the parameter that names one or several of them."""
 
     token: str
     parameter: str
@@ -58,14 +58,20 @@ def _end(row: Ended) -> Handler:
 
 
 def _refuse_block(call: Call, token: str, id: str) -> None:
-    """A capacity block is paid for and cannot be cancelled (EC2 User Guide, "Capacity Blocks"; the code is ours)."""
+    """Raises AwsError for a capacity block: it is paid for and cannot be cancelled (EC2 User Guide, "Capacity Blocks").
+
+    The error code is ours.
+    """
     record = call.region.store.get(token, id)
     if record is not None and record.facts.get("is_block"):
         raise AwsError("OperationNotPermitted", f"The Capacity Block {id} cannot be cancelled.")
 
 
 def _refuse_default(call: Call, token: str, id: str) -> None:
-    """The group and the route table that AWS made with a VPC end with it alone (EC2 API, "Error codes"; 2026-11-26)."""
+    """Raises AwsError for a VPC's default group or main route table, which end only with the VPC.
+
+    Source: EC2 API, "Error codes"; 2026-11-26.
+    """
     for vpc in call.records(network.VPC):
         if token == network.SECURITY_GROUP and id == vpc.outputs["defaultSecurityGroupId"]:
             raise AwsError("CannotDelete", "the specified group: 'default' name cannot be deleted by a user")
@@ -82,7 +88,7 @@ def _dry_run(call: Call) -> None:
 def _terminate(call: Call) -> dict[str, Any]:
     wanted = call.parameters.get("InstanceIds") or []
     rows = {row.id: row for row in call.records(network.INSTANCE)}
-    check_all_found(network.INSTANCE, wanted, set(rows))  # one bad id, and none is terminated
+    check_all_found(network.INSTANCE, wanted, set(rows))  # a single bad id, and none is terminated
     for row in (rows[id] for id in wanted):
         if row.facts.get("is_protected"):
             told = f"The instance '{row.id}' may not be terminated. Modify its 'disableApiTermination' attribute."
@@ -117,7 +123,7 @@ def _detach_internet_gateway(call: Call) -> dict[str, Any]:
 
 
 def _revoke(token: str) -> Handler:
-    """Rules by their ids, or by what they say; by the latter the provider revokes the rule that AWS made."""
+    """Revokes rules named by their ids, or by what they say (as the provider names the egress rule that AWS made)."""
 
     def handler(call: Call) -> dict[str, Any]:
         _dry_run(call)
@@ -157,7 +163,7 @@ def _delete_key_pair(call: Call) -> dict[str, Any]:
     for row in call.records(security.KEY_PAIR):
         if row.id == wanted[0] or row.outputs["keyPairId"] == wanted[1]:
             call.region.delete(security.KEY_PAIR, row.id)
-    return {"Return": True}  # AWS says so for one that is not there, too
+    return {"Return": True}  # AWS answers this for a key pair that does not exist, too
 
 
 def _disassociate_address(call: Call) -> dict[str, Any]:

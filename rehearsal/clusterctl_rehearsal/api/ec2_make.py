@@ -1,4 +1,4 @@
-"""EC2's calls that make machines and what belongs to them, and tags; networks are in `ec2_network_make`."""
+"""EC2's calls that launch machines, make what belongs to them, and change tags; for networks see `ec2_network_make`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _INSTANCE_INPUTS: Mapping[str, str] = {
 
 
 FEWER = ("InsufficientInstanceCapacity", "VcpuLimitExceeded", "InsufficientFreeAddressesInSubnet")
-"""Refusals after which a request for several machines gets those that were made, if they are enough."""
+"""Error codes after which a request for several machines gets those already made, if they reach its minimum."""
 
 
 def _create_placement_group(call: Call) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def _create_capacity_reservation(call: Call) -> dict[str, Any]:
 
 
 def _run_instances(call: Call) -> dict[str, Any]:
-    """Machines that are only data: only the engine's plugin starts real ones."""
+    """Launches machines that exist only as records: only the engine's plugin boots real ones."""
     refuse_dry_run(call)
     asked = call.parameters
     least, most = int(asked.get("MinCount", 1)), int(asked.get("MaxCount", 1))
@@ -78,13 +78,13 @@ def _run_instances(call: Call) -> dict[str, Any]:
     if profile:
         inputs["iamInstanceProfile"] = profile.get("Name") or profile.get("Arn")
     _refuse_ended(call)
-    rows = _as_many_as_there_are(call, inputs, least, most)
+    rows = _launch_while_there_is_room(call, inputs, least, most)
     views = [{**tagged(call, row, compute.instance(call, row)), "AmiLaunchIndex": at} for at, row in enumerate(rows)]
     return {**compute.reservation(call, rows[0], views[0]), "Instances": views}
 
 
-def _as_many_as_there_are(call: Call, inputs: Properties, least: int, most: int) -> list[Record]:
-    """At most `most` machines: fewer if there is no room for more, and none if there is no room for `least`."""
+def _launch_while_there_is_room(call: Call, inputs: Properties, least: int, most: int) -> list[Record]:
+    """Launches up to `most` machines; if there is no room for `least`, ends those already made and raises AwsError."""
     rows: list[Record] = []
     for number in range(most):
         try:
@@ -99,7 +99,10 @@ def _as_many_as_there_are(call: Call, inputs: Properties, least: int, most: int)
 
 
 def _refuse_ended(call: Call) -> None:
-    """A token that was used is not used anew when its machine is gone (EC2 API, "Ensuring idempotency"; 2026-11-26)."""
+    """Raises AwsError for a client token whose machine has ended: AWS does not launch for it again.
+
+    Source: EC2 API, "Ensuring idempotency"; 2026-11-26.
+    """
     token = call.parameters.get("ClientToken")
     if token and any(row.request == token and not row.is_live for row in call.records(INSTANCE)):
         told = "The client token was used for a request whose instance has been terminated."
@@ -113,7 +116,7 @@ def _create_tags(call: Call) -> dict[str, Any]:
 
 
 def _delete_tags(call: Call) -> dict[str, Any]:
-    """Without tags in the request all go, but for those of AWS's own."""
+    """Removes the tags that the request names, or all if it names none (AWS would keep its own, `aws:…`)."""
     refuse_dry_run(call)
     gone = {tag["Key"]: tag.get("Value") for tag in call.parameters.get("Tags") or []}
     _retag_all(
@@ -126,11 +129,11 @@ def _delete_tags(call: Call) -> dict[str, Any]:
 
 
 def _retag_all(call: Call, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
-    """One bad id, and nothing is changed."""
+    """Changes the tags of all resources that the request names; a single bad id, and nothing is changed."""
     ids = call.parameters["Resources"]
     found = [_tagged_resource(call, id) for id in ids]
     for named, id in zip(found, ids, strict=True):
-        row = call.region.store.get(named.token, named.id) or named  # an id before may have changed it
+        row = call.region.store.get(named.token, named.id) or named  # an earlier id of this request may have changed it
         part = next((part for part in shown_tags(row) if part[0] == id), None)
         if part is None:
             retag(call, row, change(row.tags))
@@ -142,7 +145,7 @@ def _retag_all(call: Call, change: Callable[[dict[str, str]], dict[str, str]]) -
 
 
 def _tagged_resource(call: Call, id: str) -> Record:
-    """What has the id, or the machine that it is a part of. Raises AwsError."""
+    """The resource with the id, or the machine whose disk or interface has it. Raises AwsError."""
     for row in call.region.store.live():
         ids = (row.id, row.outputs.get("placementGroupId"), row.outputs.get("keyPairId"))
         if row.region == call.region_name and (id in ids or any(part[0] == id for part in shown_tags(row))):

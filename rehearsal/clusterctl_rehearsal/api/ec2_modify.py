@@ -21,7 +21,7 @@ Answer = dict[str, Any]
 
 
 def living(call: Call, token: str, id: str) -> Record:
-    """The resource. Raises AWS's error for one that is not there."""
+    """The living resource in the call's region. Raises AWS's error if there is none."""
     found = call.region.store.get(token, id)
     if found is None or not found.is_live or found.region != call.region_name:
         raise AwsError(TYPES[token].not_found, f"The {TYPES[token].kind} ID '{id}' does not exist")
@@ -33,7 +33,7 @@ def _changed(call: Call, row: Record, changes: Mapping[str, Any]) -> Record:
 
 
 def _modify_vpc(call: Call) -> Answer:
-    """Of a VPC's attributes the two about names, and the one about metrics."""
+    """Sets a VPC's two attributes about DNS, and the one about metrics of its addresses."""
     asked = call.parameters
     row = living(call, network.VPC, asked["VpcId"])
     names = ("EnableDnsSupport", "EnableDnsHostnames", "EnableNetworkAddressUsageMetrics")
@@ -62,7 +62,7 @@ def _replace_route(call: Call) -> Answer:
 
 
 def _replace_association(call: Call) -> Answer:
-    """AWS gives the tie a new id."""
+    """Associates a subnet with another route table; the association gets a new id, as on AWS."""
     refuse_dry_run(call)
     old = living(call, network.ROUTE_TABLE_ASSOCIATION, call.parameters["AssociationId"])
     table = living(call, network.ROUTE_TABLE, call.parameters["RouteTableId"])
@@ -153,7 +153,7 @@ def _modify_template(call: Call) -> Answer:
 
 
 def _modify_instance(call: Call) -> Answer:
-    """What AWS changes of a running instance; the rest it does not change before somebody stops it."""
+    """Changes what AWS changes while an instance runs; refuses type and user-data, for which it must be stopped."""
     refuse_dry_run(call)
     asked, row = call.parameters, living(call, network.INSTANCE, call.parameters["InstanceId"])
     if asked.get("InstanceType") or asked.get("UserData"):

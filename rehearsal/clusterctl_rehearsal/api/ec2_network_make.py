@@ -1,4 +1,4 @@
-"""EC2's calls that make networks, as a client of the API makes them that is not the engine."""
+"""EC2's calls that make networks, for clients of the API; the engine's plugin does not use them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Answer = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Making:
-    """One call: the type, the input that each parameter is, and the view in the answer."""
+    """One call that makes a resource: its type, the input that each parameter becomes, and the view in the answer."""
 
     token: str
     inputs: Mapping[str, str]
     view: views.ViewOf
     key: str = ""
-    """Of the view in the answer; empty: the answer is the view."""
+    """The key of the view in the answer; empty if the answer is the view itself."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -89,7 +89,7 @@ def _making(row: Making) -> Handler:
 
 
 def _create_security_group(call: Call) -> Answer:
-    """With the rule that lets everything out, which AWS makes with each group of a VPC."""
+    """Makes a group with the egress rule that allows everything, as AWS does for each group of a VPC."""
     asked = call.parameters
     inputs = {"name": asked.get("GroupName"), "description": asked.get("Description"), "vpcId": asked.get("VpcId")}
     record = made(call, network.SECURITY_GROUP, inputs)

@@ -55,7 +55,7 @@ def security_group(call: Call, row: Record) -> View:
 
 
 def _permissions(call: Call, group: str, token: str) -> list[View]:
-    """The group's rules, those of the same protocol and ports in one."""
+    """The group's rules as IpPermissions: one for all rules with the same protocol and ports."""
     found: dict[tuple[Any, ...], View] = {}
     for rule in call.region.store.live(token):
         inputs = rule.inputs
@@ -238,10 +238,10 @@ def main_route_tables(call: Call) -> Iterator[View]:
 
 
 def rules(call: Call) -> list[Record]:
-    """Rules of both directions."""
+    """The rules of all security groups, of both directions."""
     return [*call.records(INGRESS_RULE), *call.records(EGRESS_RULE)]
 
 
 def tagged(call: Call, row: Record, view: View) -> View:
-    """The view with what every EC2 resource has."""
+    """The view, with the owner and the tags that every EC2 resource has."""
     return {"OwnerId": ACCOUNT_ID, "Tags": tag_list(row.tags), **view}

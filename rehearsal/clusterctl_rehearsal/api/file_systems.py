@@ -41,7 +41,7 @@ def _lustre_view(call: Call, row: Record) -> dict[str, Any]:
 
 
 def _create_lustre(call: Call) -> dict[str, Any]:
-    """Answered at once: it is being created for a while."""
+    """Makes a Lustre file system and answers at once; its creation goes on for a while."""
     asked, settings = call.parameters, call.parameters.get("LustreConfiguration") or {}
     if asked.get("FileSystemType") != "LUSTRE":
         raise AwsError("BadRequest", f"The stand-in makes no {asked.get('FileSystemType')} yet (AWS may).")
@@ -78,7 +78,7 @@ def _tags_of_lustre(call: Call) -> dict[str, Any]:
 
 
 def _update_lustre(call: Call) -> dict[str, Any]:
-    """Its size and its compression, which is what may change of it."""
+    """Changes a file system's size and compression; nothing else can be changed."""
     id, settings = call.parameters["FileSystemId"], call.parameters.get("LustreConfiguration") or {}
     row = call.region.store.get(LUSTRE, id)
     _check_found([id], [] if row is None else [row])
@@ -141,7 +141,7 @@ def _link_view(row: Record) -> dict[str, Any]:
 
 
 def _update_link(call: Call) -> dict[str, Any]:
-    """What it brings and takes; where it leads never changes."""
+    """Changes what an association imports and exports; its two paths never change."""
     row = _found_link(call)
     events = {**(row.inputs.get("s3") or {}), **_events_given(call.parameters.get("S3"))}
     return {"Association": _link_view(call.region.update(LUSTRE_LINK, row.id, {**row.inputs, "s3": events}))}
@@ -279,7 +279,7 @@ def _untag_efs(call: Call) -> dict[str, Any]:
 
 
 def _lifecycle(call: Call) -> dict[str, Any]:
-    """Nothing moves to colder storage here, whatever was asked for."""
+    """The policies that were asked for; whatever they say, nothing moves to colder storage here."""
     return {"LifecyclePolicies": _efs(call).facts.get("lifecycle") or []}
 
 
@@ -358,7 +358,7 @@ _EFS_ROUTES: tuple[tuple[str, str, Handler], ...] = (
 
 
 def efs_route(method: str, path: str) -> tuple[Handler, dict[str, str]] | None:
-    """Who answers a request, and what its path says; EFS speaks REST."""
+    """The handler of a REST request to EFS, and the parameters in its path; None if it is not known."""
     for wanted, pattern, handler in _EFS_ROUTES:
         found = re.fullmatch(pattern, path)
         if wanted == method and found is not None:

@@ -1,4 +1,4 @@
-"""EC2's filters and pages, over views that are already as the API shows them."""
+"""EC2's filters and pages, applied to views, which look as the API shows them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ View = dict[str, Any]
 
 
 def matching(views: Sequence[View], filters: Sequence[Mapping[str, Any]], paths: Mapping[str, str]) -> list[View]:
-    """The views that fit every filter. `paths`: filter name → where its value is, when the name does not say so.
+    """The views that fit every filter. `paths`: filter name → dotted path of its value, if the name does not say it.
 
-    Raises InvalidParameterValue for a filter that no view can answer.
+    Raises InvalidParameterValue for a filter whose value a view does not have.
     """
     return [view for view in views if all(_fits(view, row["Name"], row.get("Values") or [], paths) for row in filters)]
 
@@ -36,24 +36,24 @@ def page(rows: Sequence[Any], parameters: Mapping[str, Any]) -> tuple[list[Any],
 
 
 Bounds = Callable[[str, str], tuple[int | None, int | None]]
-_FIVE = ("DescribeInstances", "DescribeTags", "DescribeVolumes")
-"""Their model bounds no page, their documentation does: from 5 to 1000 (EC2 API reference; 2026-11-26)."""
+_BOUNDED_BY_DOCUMENTATION = ("DescribeInstances", "DescribeTags", "DescribeVolumes")
+"""Only the documentation bounds their page size, not the model: 5 to 1000 (EC2 API reference; 2026-11-26)."""
 
 
 _PAGES_OR_IDS = ("DescribeInstances", "DescribeInstanceStatus")
-"""They take the size of a page or ids, not both (same)."""
+"""Operations that take a page size or ids, but not both (EC2 API reference; 2026-11-26)."""
 
 
 def check_page_size(operation: str, parameters: Mapping[str, Any], bounds: Bounds) -> None:
     """Raises AWS's refusal of a page that is smaller or larger than the operation takes.
 
-    `bounds`: the least and the greatest that the service's model has for an operation's parameter.
+    `bounds`: gives the least and the greatest value that the service's model allows for an operation's parameter.
     """
     for name in ("MaxResults", "MaxItems"):
         asked = parameters.get(name)
         if asked is None:
             continue
-        least, most = (5, 1000) if operation in _FIVE else bounds(operation, name)
+        least, most = (5, 1000) if operation in _BOUNDED_BY_DOCUMENTATION else bounds(operation, name)
         if least is not None and asked < least:
             raise _page_error(name, asked, f"greater than {least}")
         if most is not None and asked > most:
@@ -70,7 +70,7 @@ def _page_error(name: str, asked: int, expected: str) -> AwsError:
 
 
 def values_at(view: Any, path: str) -> list[Any]:
-    """Everything at a dotted path; a list on the way is every one of its items."""
+    """All values at a dotted path; where a list is on the way, those of each of its items."""
     found = [view]
     for part in path.split("."):
         found = [item.get(part) for item in found if isinstance(item, Mapping)]

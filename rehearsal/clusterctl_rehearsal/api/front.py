@@ -1,4 +1,4 @@
-"""AWS requests by service and operation: who answers, and how refusals are written."""
+"""Hands each AWS request to the handler of its service and operation; writes refusals as the service would."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _INCOMPLETE: Mapping[str, str] = {
     "iam": "ValidationError",
     "sts": "ValidationError",
 }
-"""What services say of a request without a parameter that it needs: their API references, "Common errors"."""
+"""The error code with which a service refuses a request that lacks a parameter: API references, "Common errors"."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,10 +63,10 @@ class Reply:
 
 
 class Api:
-    """Its callers have authenticated the request: `RegionServer` by its signature, `NodeCalls` by its address."""
+    """Answers requests that callers have authenticated: `RegionServer` by signature, `MetadataService` by address."""
 
     def __init__(self, *, region: Region, before: Callable[[], None], executions: Executions, buckets: Path) -> None:
-        """`buckets`: the folder with one folder for each bucket."""
+        """`before`: is called before each request, and may refuse it. `buckets`: holds one folder for each bucket."""
         self._region = region
         self._before = before
         self._json_services = {
@@ -79,11 +79,11 @@ class Api:
 
     @property
     def clock_ahead_s(self) -> int:
-        """Of the time that its answers tell."""
+        """By how many seconds the clock in its answers is ahead; negative: behind."""
         return self._region.settings().clock_ahead_s
 
     def warm_up(self) -> None:
-        """Reads what the first request would wait for."""
+        """Reads EC2's model, for which the first request would wait otherwise."""
         self._models["ec2"].knows("DescribeInstances")
 
     def answer(self, headers: Mapping[str, str], body: bytes, *, method: str = "POST", path: str = "/") -> Reply:
@@ -106,7 +106,7 @@ class Api:
         return self._query(service if service in self._models else "ec2", service, region_name, body)
 
     def refusal(self, headers: Mapping[str, str], error: AwsError) -> Reply:
-        """A request that is not answered at all, refused in the protocol of the service that it was for."""
+        """The error as a reply, in the protocol of the service that the request was for."""
         scope = _SCOPE.search(headers.get("Authorization", ""))
         service = scope[2] if scope else "sts"
         if service == "s3":
@@ -149,7 +149,7 @@ class Api:
             return _json_refusal(e)
 
     def _rest(self, service: str, method: str, target: str, region_name: str, body: bytes) -> Reply:
-        """Answered by method and path; what is asked is in the path, behind it, and in the body."""
+        """The reply of a REST service: method and path choose the handler; path, query and body hold the parameters."""
         path, _, query = target.partition("?")
         try:
             route = _REST_SERVICES[service](method, path)
@@ -165,7 +165,7 @@ class Api:
             return _rest_refusal(e)
 
     def _bucket(self, request: S3Request) -> Reply:
-        """S3; every bucket is in the region that asks."""
+        """S3's reply; every bucket counts as one of the region that the request is signed for."""
         try:
             self._before()
             return _s3_reply(self._buckets.answer(request))
@@ -184,7 +184,7 @@ class Api:
 
 
 class _Asked(dict[str, Any]):
-    """A call's parameters; one that it needs and has not is refused as AWS refuses that."""
+    """A call's parameters. Reading one that was not given raises AWS's error for a missing parameter."""
 
     def __init__(self, given: Mapping[str, Any], service: str) -> None:
         super().__init__(given)

@@ -1,4 +1,4 @@
-"""IAM: what finding and ending a cluster's roles and instance profiles needs."""
+"""IAM's calls that find and end roles, their policies and instance profiles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.types.identity import INSTANCE_PROFILE, ROLE, ROLE_POLICY, ROLE_POLICY_ATTACHMENT
 
 USUAL_PAGE = 100
-"""Rows of an answer to a call that says no number (IAM API reference, ListRoles; 2026-11-26)."""
+"""How many rows an answer has if the call names no number (IAM API reference, ListRoles; 2026-11-26)."""
 
 
 def _paged(call: Call, key: str, rows: Sequence[Any]) -> dict[str, Any]:
@@ -143,7 +143,7 @@ IAM: dict[str, Handler] = {
     "ListRoles": _roles,
     "GetRole": lambda call: {
         "Role": {**role_view(role_named(call)), "Tags": tag_list(role_named(call).tags)}
-    },  # lists have none
+    },  # ListRoles shows no tags
     "ListRoleTags": lambda call: _paged(call, "Tags", tag_list(role_named(call).tags)),
     "DeleteRole": _delete_role,
     "ListAttachedRolePolicies": _attached,

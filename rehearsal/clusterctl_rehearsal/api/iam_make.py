@@ -46,7 +46,7 @@ def _add_role(call: Call) -> Answer:
 
 
 def _put_policy(call: Call) -> Answer:
-    """A second one of the same name takes the first one's place."""
+    """Gives a role an inline policy, or replaces the one that has this name already."""
     role, name = role_named(call), call.parameters["PolicyName"]
     inputs = {"role": role.id, "name": name, "policy": call.parameters["PolicyDocument"]}
     before = next((row for row in policies_of_role(call, ROLE_POLICY, role) if row.inputs["name"] == name), None)
@@ -66,7 +66,7 @@ def _get_policy(call: Call) -> Answer:
 
 
 def _attach_policy(call: Call) -> Answer:
-    """The policy is attached already, so nothing changes."""
+    """Attaches a managed policy to a role; nothing changes if it is attached already."""
     role, arn = role_named(call), call.parameters["PolicyArn"]
     attached = [row.inputs["policyArn"] for row in policies_of_role(call, ROLE_POLICY_ATTACHMENT, role)]
     if arn not in attached:

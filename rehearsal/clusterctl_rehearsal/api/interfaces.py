@@ -108,7 +108,7 @@ def _delete(call: Call) -> Answer:
 
 
 def _modify(call: Call) -> Answer:
-    """Groups, description and the check of source and destination; the latter has no effect here."""
+    """Changes an interface's groups, description, and source and destination check, which has no effect here."""
     refuse_dry_run(call)
     asked, id = call.parameters, call.parameters["NetworkInterfaceId"]
     changed: Properties = {}
@@ -129,14 +129,14 @@ def _modify(call: Call) -> Answer:
 
 
 def change_card(call: Call, instance: Record, id: str, changed: Properties) -> None:
-    """An interface of a machine with other facts."""
+    """Changes facts of one interface of a machine, and stores the machine."""
     cards = [{**card, **changed} if card["id"] == id else card for card in instance.facts["interfaces"]]
     refs = tuple(dict.fromkeys((*instance.refs, *changed.get("groups", ()))))
     call.region.store.put(dataclasses.replace(instance, refs=refs).changed(interfaces=cards))
 
 
 def attached_card(call: Call, id: str) -> tuple[Record, Properties] | None:
-    """The living machine that has the interface, and the interface."""
+    """The living machine that has the interface, and the interface; None if no machine has it."""
     for instance in call.records(INSTANCE):
         for card in instance.facts["interfaces"] if instance.is_live else []:
             if card["id"] == id:

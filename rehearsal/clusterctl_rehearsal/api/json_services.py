@@ -22,7 +22,10 @@ def _parameter(call: Call) -> dict[str, Any]:
 
 
 def _service_quota(call: Call) -> dict[str, Any]:
-    """One number stands for every family's quota of machines on demand; without one the region answers as AWS does."""
+    """A quota from the settings, where one number stands for the on-demand quotas of all instance families.
+
+    Raises AWS's error for a quota without a value.
+    """
     code = call.parameters["QuotaCode"]
     limit = call.region.settings().quotas.get(_QUOTAS.get(code, ""))
     if limit is None:
@@ -58,7 +61,7 @@ _QUOTAS = {
     "L-0263D0A3": "addresses",
     "L-F678F1CE": "vpcs",
 }
-"""Code in Service Quotas → the rehearsed region's word for it."""
+"""Code in Service Quotas → name of the quota in the region's settings."""
 STS: dict[str, Handler] = {"GetCallerIdentity": _caller_identity}
 SERVICE_QUOTAS: dict[str, Handler] = {"GetServiceQuota": _service_quota}
 SSM: dict[str, Handler] = {"GetParameter": _parameter}

@@ -1,6 +1,6 @@
-"""Launch templates and their versions, in the words of the API and in those of the provider, which makes most of them.
+"""Launch templates and their versions, translated between the API's words and the provider's, in which they are stored.
 
-The API writes `ImageId`, lists of tags and true; the provider `imageId`, tags by key and now and then "true".
+The API writes `ImageId`, tags as a list, and true; the provider `imageId`, tags as a mapping, and sometimes "true".
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ OTHER_WORDS = {
     "vpcSecurityGroupIds": "SecurityGroupIds",
     "securityGroups": "Groups",
 }
-"""What the provider calls otherwise than by the API's word with a small first letter."""
+"""Provider's word → API's word, where they differ in more than the first letter's case."""
 _IN_PROVIDER = {word: key for key, word in OTHER_WORDS.items()}
 
 
 def create_launch_template(call: Call) -> dict[str, Any]:
-    """CreateLaunchTemplate."""
+    """The answer to CreateLaunchTemplate."""
     refuse_dry_run(call)
     data = _from_api(call.parameters.get("LaunchTemplateData") or {})
     record = made(call, LAUNCH_TEMPLATE, {**data, "name": call.parameters["LaunchTemplateName"]})
@@ -35,7 +35,7 @@ def create_launch_template(call: Call) -> dict[str, Any]:
 
 
 def create_version(call: Call) -> dict[str, Any]:
-    """CreateLaunchTemplateVersion: `SourceVersion`'s data under what the request says."""
+    """The answer to CreateLaunchTemplateVersion: the request's data laid over `SourceVersion`'s."""
     refuse_dry_run(call)
     row, source = named_template(call), call.parameters.get("SourceVersion")
     base = row.facts["versions"].get(template_version(row, source), {}) if source else {}
@@ -47,7 +47,7 @@ def create_version(call: Call) -> dict[str, Any]:
 
 
 def describe_versions(call: Call) -> dict[str, Any]:
-    """DescribeLaunchTemplateVersions, of one template."""
+    """The answer to DescribeLaunchTemplateVersions for one template."""
     row, asked = named_template(call), call.parameters
     known = row.facts["versions"]
     wanted = [template_version(row, version) for version in asked.get("Versions") or sorted(known, key=int)]

@@ -1,4 +1,4 @@
-"""What each call that makes or tags something does: a dry run makes nothing, tags and token are in the request."""
+"""What all calls that make or tag resources share: dry runs, client tokens, and tags."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ def refuse_dry_run(call: Call) -> None:
 def made(
     call: Call, token: str, inputs: Properties, *, has_tags: bool = True, waits: bool = True, number: int = 0
 ) -> Record:
-    """The new resource, with the tags of an EC2 request, or what an earlier request with the same token made.
+    """Makes a resource with the request's tags; returns it, or what an earlier request with the same token made.
 
-    `waits`: until a file system is available. `number`: of several that one request makes. Raises AwsError.
+    `waits`: return a file system only once it is available. `number`: which of the several resources that one request
+    makes, from 0. Raises AwsError.
     """
     refuse_dry_run(call)
     tags = {} if not has_tags else {"tags": {**tags_of(call), **(inputs.get("tags") or {})}}
@@ -42,7 +43,7 @@ def made(
 
 
 def _as_asked(call: Call, row: Record) -> Record:
-    """The resource that a token made. Raises AWS's refusal where another request had that token."""
+    """The resource that the request's token made. Raises AWS's refusal if a different request had that token."""
     asked = json.dumps({**call.parameters, "DryRun": None}, sort_keys=True, default=str)
     before = row.facts.get("asked")
     if before is None:
@@ -60,7 +61,7 @@ def tags_of(call: Call) -> dict[str, str]:
 
 
 def retag(call: Call, row: Record, tags: Mapping[str, str]) -> Record:
-    """The resource with these tags and no others."""
+    """Stores the resource with these tags and no others, and returns it."""
     known = {"tags": dict(tags)}
     changed = dataclasses.replace(
         row, inputs={**row.inputs, **known}, outputs={**row.outputs, **known, "tagsAll": dict(tags)}
@@ -69,5 +70,5 @@ def retag(call: Call, row: Record, tags: Mapping[str, str]) -> Record:
 
 
 def named_tags(rows: list[dict[str, Any]] | None, key: str = "Key", value: str = "Value") -> dict[str, str]:
-    """Tags as a service writes them, as a dictionary."""
+    """A service's list of tags as a dictionary."""
     return {row[key]: row.get(value, "") for row in rows or []}

@@ -18,7 +18,7 @@ VERSIONS = {"ec2": "2016-11-15", "iam": "2010-05-08", "sts": "2011-06-15"}
 
 
 class ServiceModel:
-    """One service of the EC2 or the query protocol; the file is read on first use."""
+    """botocore's model of a service that speaks the EC2 or the query protocol; its file is read on first use."""
 
     def __init__(self, service: str) -> None:
         self.service = service
@@ -45,7 +45,7 @@ class ServiceModel:
         return found.get("min"), found.get("max")
 
     def parameters(self, operation: str, params: Mapping[str, str]) -> dict[str, Any]:
-        """The request's parameters under the names that boto3 uses. Raises AwsError for a number that is none."""
+        """The request's parameters under the names that boto3 uses. Raises AwsError for a bad number."""
         shape = self._model["operations"][operation].get("input")
         return {} if shape is None else dict(self._read(shape["shape"], "", params) or {})
 
@@ -131,7 +131,7 @@ class ServiceModel:
 
 
 def form(body: bytes) -> dict[str, str]:
-    """The fields of a form. Raises AwsError."""
+    """The fields of a form in a request's body. Raises AwsError for one that cannot be decoded."""
     try:
         return dict(parse_qsl(body.decode(), keep_blank_values=True))
     except ValueError as e:

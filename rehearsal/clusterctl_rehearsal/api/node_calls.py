@@ -1,4 +1,4 @@
-"""What a machine asks of AWS by its role: refused where the role's policies do not allow it, as AWS would."""
+"""Calls of AWS that a machine makes by its role. One that the role's policies do not allow is refused, as on AWS."""
 
 from __future__ import annotations
 

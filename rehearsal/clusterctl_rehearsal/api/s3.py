@@ -1,6 +1,6 @@
-"""S3 as a client of this computer sees it: buckets are the folders that nodes' buckets begin with.
+"""S3 as clients on this computer see it: a bucket is a folder, whose files nodes find in their bucket at first.
 
-What nodes write is in their own server's memory (`storage/buckets.py`), and is not seen here.
+What nodes write is in the memory of a server of their own (`storage/buckets.py`), and is not seen here.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NAME = re.compile(r"(?!\d+\.\d+\.\d+\.\d+$)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 """Bucket naming rules (S3 User Guide, "General purpose bucket naming rules"; 2026-11-26)."""
 MOST_KEY_BYTES = 1024
 MOST_NAME_BYTES = 255
-"""Of a part of a key between slashes, which is a file's name here."""
+"""The limit for each part of a key between slashes, which is a file's name here."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class S3Reply:
 
 
 class Buckets:
-    """The folders of a home. `known`: the buckets that the settings name; none: every name is one."""
+    """The buckets of a home, each a folder. `known`: gives the names in the settings; if none, every name is one."""
 
     def __init__(self, folder: Path, known: Callable[[], tuple[str, ...]]) -> None:
         self._folder = folder
@@ -65,11 +65,11 @@ class Buckets:
         return handler(self, request)
 
     def has(self, name: str) -> bool:
-        """Whether there is the bucket."""
+        """Whether the bucket exists."""
         known = self._known()
         return (self._folder / name).is_dir() or not known or name in known
 
-    def _of(self, request: S3Request) -> Path:
+    def _folder_of(self, request: S3Request) -> Path:
         if not NAME.fullmatch(request.bucket):
             raise AwsError("InvalidBucketName", "The specified bucket is not valid.")
         if not self.has(request.bucket):
@@ -77,7 +77,7 @@ class Buckets:
         return self._folder / request.bucket
 
     def _file(self, request: S3Request) -> Path:
-        folder = self._of(request)
+        folder = self._folder_of(request)
         if len(request.key.encode()) > MOST_KEY_BYTES:
             raise AwsError("KeyTooLongError", "Your key is too long")
         parts = request.key.split("/")
@@ -108,18 +108,18 @@ class Buckets:
         return S3Reply(headers=(("Location", f"/{request.bucket}"),))
 
     def _look(self, request: S3Request) -> S3Reply:
-        self._of(request)
+        self._folder_of(request)
         return S3Reply(headers=(("x-amz-bucket-region", request.region),))
 
     def _end(self, request: S3Request) -> S3Reply:
-        folder = self._of(request)
+        folder = self._folder_of(request)
         if any(path.is_file() for path in folder.rglob("*")):
             raise AwsError("BucketNotEmpty", "The bucket you tried to delete is not empty", status=409)
         shutil.rmtree(folder, ignore_errors=True)
         return S3Reply(status=204)
 
     def _list(self, request: S3Request) -> S3Reply:
-        folder = self._of(request)
+        folder = self._folder_of(request)
         if "location" in request.query:
             said = "" if request.region == "us-east-1" else request.region
             return _xml(f"<LocationConstraint {SPACE}>{said}</LocationConstraint>")
@@ -162,7 +162,7 @@ class Buckets:
         )
 
     def _drop(self, request: S3Request) -> S3Reply:
-        """S3 answers this for a key that is not there, too."""
+        """Deletes a key; S3 answers this for a key that does not exist, too."""
         file = self._file(request)
         if file.is_file():
             file.unlink(missing_ok=True)
@@ -185,7 +185,7 @@ _QUERIES: Mapping[Callable[[Buckets, S3Request], S3Reply], tuple[str, ...]] = {
     Buckets._list: (*_LISTING, "location", "prefix", "start-after"),
 }
 _MARK = "x-id"
-"""Some SDKs name the operation so, for their users' logs."""
+"""The parameter in which some SDKs name the operation, for their users' logs."""
 _REFUSED_HEADERS = ("if-modified-since", "if-unmodified-since", "x-amz-copy-source")
 
 
@@ -212,11 +212,11 @@ def _no_such_key_here() -> AwsError:
 
 
 def _entries(keys: Sequence[str], prefix: str, delimiter: str, after: str) -> list[str]:
-    """The keys of a listing; what ends with the delimiter stands for all keys that begin so."""
+    """The entries of a listing: keys, and prefixes up to the delimiter that stand for all keys that begin with them."""
     entries: dict[str, None] = {}
     for key in keys:
-        is_told = key <= after or (delimiter and after.endswith(delimiter) and key.startswith(after))
-        if is_told or not key.startswith(prefix):
+        is_before = key <= after or (delimiter and after.endswith(delimiter) and key.startswith(after))
+        if is_before or not key.startswith(prefix):
             continue
         head, found, _ = key[len(prefix) :].partition(delimiter) if delimiter else (key, "", "")
         entries[f"{prefix}{head}{found}" if found else key] = None
@@ -242,7 +242,7 @@ def _described(file: Path, length_bytes: int) -> tuple[tuple[str, str], ...]:
 
 
 def _row(key: str, file: Path | None) -> str:
-    """One key of a listing, or a common prefix; `key` as it is written."""
+    """The XML of a key in a listing, or of a common prefix (`file` is None); `key` is escaped or encoded already."""
     if file is None:
         return f"<CommonPrefixes><Prefix>{key}</Prefix></CommonPrefixes>"
     changed = datetime.fromtimestamp(file.stat().st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")

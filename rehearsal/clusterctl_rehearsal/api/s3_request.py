@@ -1,7 +1,7 @@
 """What a request asks of S3: read from its query, its headers and its body, or refused in S3's words.
 
-The words: S3 API reference, "Error responses"; those of `InvalidArgument`, which it does not list, are the ones that
-other stand-ins quote of S3 (s3rver, MinIO; 2026-11-26).
+The words are from the S3 API reference, "Error responses"; those of `InvalidArgument`, which it does not list, are what
+other stand-ins quote from S3 (s3rver, MinIO; 2026-11-26).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class S3Request:
 
     @classmethod
     def read(cls, method: str, target: str, headers: Mapping[str, str], body: bytes, region: str) -> S3Request:
-        """What a method and a target with its query ask for."""
+        """The request that a method and a target make; the target is the path with its query."""
         path, _, query = target.partition("?")
         bucket, _, key = unquote(path).removeprefix("/").partition("/")
         return cls(
@@ -86,7 +86,7 @@ def start_after(request: S3Request) -> str:
 
 
 def token_of(key: str) -> str:
-    """The token by which a client goes on after a key."""
+    """The token with which a client continues a listing after a key."""
     return base64.b64encode(key.encode()).decode()
 
 
@@ -99,7 +99,7 @@ def is_url_encoded(request: S3Request) -> bool:
 
 
 def byte_range(request: S3Request, size_bytes: int) -> range | None:
-    """Which bytes of an object are asked for; None for all, also where the header is none that S3 reads.
+    """Which bytes of an object are asked for; None for all, also where S3 would ignore the header.
 
     Raises AwsError for bytes that the object does not have.
     """
@@ -107,7 +107,7 @@ def byte_range(request: S3Request, size_bytes: int) -> range | None:
     if found is None or not any(found.groups()):
         return None
     first, last = found.groups()
-    if not first:  # so many from the end
+    if not first:  # that many bytes from the end
         wanted = range(max(0, size_bytes - int(last)), size_bytes)
     else:
         wanted = range(int(first), min(size_bytes, int(last) + 1) if last else size_bytes)
@@ -134,7 +134,7 @@ def check_digest(request: S3Request) -> None:
 
 
 def check_location(request: S3Request) -> None:
-    """Raises AwsError where a new bucket would not be made in the region that is asked.
+    """Raises AwsError if the body of CreateBucket asks for another region than the one that the request goes to.
 
     A region other than us-east-1 wants its own name in the body (S3 API reference, CreateBucket; 2026-11-26).
     """

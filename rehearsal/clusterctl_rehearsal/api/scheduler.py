@@ -98,7 +98,7 @@ _ROUTES: tuple[tuple[str, str, Handler], ...] = (
 
 
 def scheduler_route(method: str, path: str) -> tuple[Handler, dict[str, str]] | None:
-    """Who answers a request, and what its path says; the Scheduler speaks REST."""
+    """The handler of a REST request to the Scheduler, and the parameters in its path; None if it is not known."""
     for wanted, pattern, handler in _ROUTES:
         found = re.fullmatch(pattern, path)
         if wanted == method and found is not None:

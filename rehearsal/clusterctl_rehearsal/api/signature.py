@@ -1,6 +1,6 @@
-"""Whether a request is signed with the region's key pair: AWS's Signature Version 4, checked as AWS checks it.
+"""Checks that a request is signed with one of the region's key pairs, as AWS checks its Signature Version 4.
 
-As in "Create a signed AWS API request", AWS General Reference, 2026-11. S3, whose paths are encoded once, is not asked.
+Source: "Create a signed AWS API request", AWS General Reference, 2026-11. Of S3, the path is signed as it was sent.
 """
 
 from __future__ import annotations

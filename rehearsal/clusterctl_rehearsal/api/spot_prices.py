@@ -1,4 +1,4 @@
-"""DescribeSpotPriceHistory: the catalog's spot price, the same in every zone, and never another one."""
+"""DescribeSpotPriceHistory: the catalog's spot price, the same in every zone and at every time."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def _update(call: Call) -> dict[str, Any]:
 
 
 def _validate(call: Call) -> dict[str, Any]:
-    """As far as the stand-in reads definitions. The provider asks so before it makes one."""
+    """Checks a definition as far as the stand-in reads it. The provider asks for this before it creates one."""
     try:
         check_definition(str(call.parameters["definition"]))
     except (AwsError, StandInRefusal) as e:
@@ -96,7 +96,7 @@ def _describe(call: Call) -> dict[str, Any]:
 
 
 def _page_size(call: Call) -> int:
-    """From 1 to 1000; 0 and nothing are the usual page (Step Functions API, ListExecutions). Raises AwsError."""
+    """The page size asked for, 1 to 1000; 0 and none mean 100 (Step Functions API, ListExecutions). Raises AwsError."""
     asked = call.parameters.get("maxResults") or 100
     if type(asked) is not int or not 1 <= asked <= 1000:
         raise AwsError("ValidationException", f"Value '{asked}' at 'maxResults' must be between 0 and 1000")
@@ -104,7 +104,7 @@ def _page_size(call: Call) -> int:
 
 
 def _tagged(call: Call) -> Record:
-    """What the calls about tags name: those have an error of their own (Step Functions API, TagResource)."""
+    """The state machine that a call about tags names. Raises their own error (Step Functions API, TagResource)."""
     arn = call.parameters["resourceArn"]
     found = call.region.store.get(STATE_MACHINE, arn)
     if found is None:
@@ -146,7 +146,7 @@ def _delete(call: Call) -> dict[str, Any]:
     arn = call.parameters["stateMachineArn"]
     if call.region.store.get(STATE_MACHINE, arn) is not None:
         call.region.delete(STATE_MACHINE, arn)
-    return {}  # AWS says so for one that is not there, too
+    return {}  # AWS answers this for a machine that does not exist, too
 
 
 def _machine(call: Call) -> Record:

@@ -1,4 +1,4 @@
-"""DescribeInstanceTopology: simulated racks, as many as rehearsal.yaml says, filled by turns of the private address."""
+"""DescribeInstanceTopology: simulated racks, as many as rehearsal.yaml says; a machine's address decides its rack."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ LEVELS = {
     3: ("p3dn", "p4d", "p4de", "p5", "p5e", "p5en", "p6e-gb200", "g6e", "g7e", "trn1", "trn1n", "trn2"),
     4: ("p6-b200", "p6-b300"),
 }
-"""How many network nodes AWS tells of which families; of others none ("Prerequisites for Amazon EC2 instance topology",
-EC2 User Guide, checked 2026-11)."""
+"""Number of network nodes that AWS shows → instance families; for others it shows none.
+
+Source: "Prerequisites for Amazon EC2 instance topology", EC2 User Guide, checked 2026-11.
+"""
 RACKS_A_ROW = 4
 
 
@@ -50,7 +52,7 @@ def _view(call: Call, row: Record) -> dict[str, Any]:
 
 
 def _nodes(row: Record, racks: int) -> list[str] | None:
-    """From the top down; named as AWS does, by a hash that is the account's own."""
+    """A machine's network nodes from the top down; as on AWS, their names are hashes that differ between accounts."""
     family = str(row.facts["instance_type"]).partition(".")[0]
     levels = next((levels for levels, families in LEVELS.items() if family in families), 0)
     if levels == 0:

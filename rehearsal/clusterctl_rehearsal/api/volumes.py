@@ -100,7 +100,7 @@ def _volume(call: Call, id: str) -> Record:
 
 
 def _holder(call: Call, row: Record) -> Record | None:
-    """The living machine that has it; one that ended has given it back."""
+    """The living machine that the volume is attached to; a machine that has ended holds no volume any more."""
     found = call.region.store.get(INSTANCE, row.facts.get("instance") or "")
     return found if found is not None and found.is_live else None
 

@@ -43,7 +43,7 @@ _FEWEST_LINKED_GPUS = 4
 
 
 def machine_files(kind: InstanceType, seed: str) -> dict[str, MachineFile]:
-    """What a machine of that type gets; nothing without GPUs. `seed`: an instance id, for unlike serial numbers."""
+    """The files that a machine of the type gets; none without GPUs. `seed`, an instance id, makes serials differ."""
     if kind.gpu_count == 0:
         return {}
     sources = files("clusterctl_rehearsal.gpu")
@@ -55,7 +55,7 @@ def machine_files(kind: InstanceType, seed: str) -> dict[str, MachineFile]:
 
 
 def gpu_data(kind: InstanceType, seed: str) -> dict[str, object]:
-    """What the program shows: an idle machine; `simulate-gpus` changes it."""
+    """The data that the program shows, those of idle GPUs; `simulate-gpus` changes them."""
     name, memory_mib, limit_w, sm_mhz, memory_mhz = _product(kind)
     nvlinks, link_gb_per_s = _links(kind)
     digests = [hashlib.sha256(f"{seed}/{index}".encode()).hexdigest() for index in range(kind.gpu_count)]

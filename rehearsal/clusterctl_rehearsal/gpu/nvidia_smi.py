@@ -110,7 +110,7 @@ def main(argv: list[str], path: str = DATA) -> int:
 
 
 def answer(asked: dict[str, str], path: str) -> int:
-    """Prints one answer, as the data is now."""
+    """Prints one answer from the data of this moment; returns the exit code."""
     try:
         with open(path) as file:
             data = json.load(file)
@@ -134,11 +134,11 @@ def answer(asked: dict[str, str], path: str) -> int:
 
 
 class Wrong(Exception):
-    """An option or a field that the real program does not know either."""
+    """An option, a field or a GPU that this program does not know; the message is like nvidia-smi's."""
 
 
 def parse(argv: list[str]) -> dict[str, str]:
-    """Options as a dictionary."""
+    """The options as a dictionary. Raises Wrong."""
     long = {
         "-h": "help",
         "-L": "list-gpus",
@@ -165,7 +165,7 @@ def parse(argv: list[str]) -> dict[str, str]:
 
 
 def chosen(rows: list[Row], ids: str | None) -> list[Row]:
-    """The GPUs that -i names by index, UUID or bus id; all without it."""
+    """The GPUs that -i names by index, UUID or bus id; all without it. Raises Wrong if it names none."""
     if ids is None:
         return rows
     wanted = ids.split(",")
@@ -176,7 +176,7 @@ def chosen(rows: list[Row], ids: str | None) -> list[Row]:
 
 
 def show(asked: dict[str, str], data: Row, gpus: list[Row]) -> str:
-    """The text for the options."""
+    """The text that the options ask for. Raises Wrong."""
     if "help" in asked:
         return USAGE.format(version=data["driver_version"])
     if "version" in asked:
@@ -204,7 +204,7 @@ def processes(gpus: list[Row]) -> list[Row]:
 
 
 def csv(fields: str, form: str | None, known: Fields, gpus: list[Row]) -> str:
-    """Comma separated values, with units unless told otherwise."""
+    """Comma separated values, with units unless told otherwise. Raises Wrong for an unknown field."""
     options = (form or "").split(",")
     if options[0] != "csv":
         raise Wrong("\"--format=\" switch is missing. Please run 'nvidia-smi -h' for help.")
@@ -252,7 +252,7 @@ def links(gpu: Row) -> str:
 
 
 def xml(data: Row, gpus: list[Row]) -> str:
-    """What -q -x shows, shortened: the elements of nvsmi_device_v12.dtd that say how a GPU is."""
+    """What -q -x shows, shortened: the elements of nvsmi_device_v12.dtd about a GPU's state."""
     lines = ['<?xml version="1.0" ?>', f"<!-- {MARK} -->", "<nvidia_smi_log>"]
     lines.append(f"\t<driver_version>{data['driver_version']}</driver_version>")
     lines.append(f"\t<cuda_version>{data['cuda_version']}</cuda_version>")
@@ -360,7 +360,7 @@ NO_PROCESS = "|  No running processes found                                     
 
 
 def table(data: Row, gpus: list[Row]) -> str:
-    """The picture that everybody knows."""
+    """The table that nvidia-smi shows without options."""
     driver, edge = data["driver_version"], f"+{'-' * WIDTH}+\n"
     versions = f"NVIDIA-SMI {driver:<22} Driver Version: {driver:<14} CUDA Version: {data['cuda_version']}"
     head = time.strftime("%a %b %e %H:%M:%S %Y") + "\n" + edge

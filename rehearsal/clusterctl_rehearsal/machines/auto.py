@@ -23,7 +23,7 @@ _WHAT = {
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """A driver that works here and one sentence which and why."""
+    """A driver that works here, and one sentence that says which it is and why it was chosen."""
 
     driver: MachineDriver
     sentence: str

@@ -10,7 +10,7 @@ from clusterctl_rehearsal.machines.driver import MachineSpec
 from clusterctl_rehearsal.machines.names import LOGIN_USER, LOGIN_USER_ID
 from clusterctl_rehearsal.machines.processes import FIRST_PROCESS
 
-# Settings of the whole host, which a machine of root's could otherwise write.
+# Settings of the whole host, which a machine that root started could write otherwise.
 _HOSTS_PROC = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus")
 OVERLAID_FOLDERS = ("etc", "usr")
 
@@ -29,7 +29,7 @@ class BubbleLaunch:
 
 @dataclass(frozen=True, kw_only=True)
 class HostRoot:
-    """How the top level of a machine's root comes about.
+    """What the top level of a machine's root file system consists of.
 
     `folders` are the machine's own (two of them overlays over the host's), `links` are as on
     the host (/bin -> usr/bin), `read_only` are the host's where it has folders instead.
@@ -52,9 +52,9 @@ def from_json(text: str) -> BubbleLaunch:
 
 
 def bwrap_argv(spec: MachineSpec, *, disk: str, host: HostRoot, python: str, python_folder: str) -> tuple[str, ...]:
-    """bwrap for one machine: processes, host name, users and files of its own.
+    """The bwrap command of one machine, with processes, host name, users and files of its own.
 
-    `disk` holds the machine's folders of the top level. `python` runs its first process;
+    `disk` holds the machine's own top-level folders. `python` runs its first process;
     `python_folder` is shown if it is not below /usr. The caller's own folders are not shown.
     """
     home = f"/home/{LOGIN_USER}"

@@ -1,4 +1,4 @@
-"""The control group of a machine: its boundary, its off switch and the truth about it."""
+"""The control group of a machine: it bounds the machine's processes, ends them, and tells which still live."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class CgroupTrees:
 
     On a host of pure version 2 `legacy` is empty. A machine gets the folder
     clusterctl/<cluster>/<node> in each, or its systemd would share the caller's.
-    Own folders at the root of the tree are used on systemd hosts too, as container
-    engines with the cgroupfs driver do; systemd leaves what it did not make alone.
+    We make folders at the root of the tree on systemd hosts too, as container engines
+    with the cgroupfs driver do; systemd leaves alone what it did not make.
     """
 
     unified: Path
@@ -147,13 +147,13 @@ def machines(trees: CgroupTrees) -> Iterator[tuple[str, str]]:
 
 
 def _folders_in(folder: Path) -> list[Path]:
-    """The folders in it; none where it is absent, or removed while this looks."""
+    """The folders in a folder; none if that is absent, or removed meanwhile."""
     _, names, _ = next(os.walk(folder), ("", [], []))
     return [folder / name for name in names]
 
 
 def _tree(folder: Path) -> list[Path]:
-    """The folder and all below it, each before what is in it, but for what is removed while this looks."""
+    """The folder and all folders below it, parents first, without those that are removed meanwhile."""
     return [Path(found) for found, _, _ in os.walk(folder)]
 
 
@@ -170,7 +170,7 @@ def _folder(tree: Path, cluster: str, node: str) -> Path:
 
 
 def _make_folders(folder: Path) -> None:
-    """Another cluster that ends at this moment may remove the top folder between two steps."""
+    """Make a folder and its parents; try again if another cluster that ends removes the top one meanwhile."""
     for _ in range(_ATTEMPTS):
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -189,7 +189,7 @@ def _status(process_id: str) -> str:
 
 
 def _inherit_cpuset(folder: Path) -> None:
-    """A version 1 cpuset starts empty and takes no process until it is filled."""
+    """Fill a version 1 cpuset from its parent: it starts empty, and takes no process until then."""
     for name in ("cpuset.cpus", "cpuset.mems"):
         file = folder / name
         if (folder / "cgroup.clone_children").exists() and file.exists() and not file.read_text().strip():

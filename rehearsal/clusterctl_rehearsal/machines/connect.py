@@ -2,9 +2,9 @@
 
     python -I -S connect.py ROOT CLUSTER HOST PORT [SECONDS]
 
-SECONDS is how long it tries again where nobody listens yet: a machine that boots is waited for by one process.
+SECONDS is how long it keeps trying while nobody listens, so that one process can wait for a machine that boots.
 
-Standard library only and of one piece, so that it starts in a few milliseconds. Machines
+Standard library only and in one file, so that it starts in a few milliseconds. Machines
 booted by nspawn are reached through /run/netns/ccl-<cluster>; those of the process driver
 through the namespaces of the cluster's holder, whose id is in ROOT/<cluster>/holder.
 """
@@ -22,7 +22,7 @@ import time
 CONNECT_TIMEOUT_S = 15.0
 _RETRY_S = 0.1
 NAMESPACE_FOLDER = "/run/netns"
-HOLDER_FILE = "holder"  # its process id in digits
+HOLDER_FILE = "holder"  # holds its process id in digits
 _CLONE_NEWUSER = 0x10000000
 _CLONE_NEWNET = 0x40000000
 _CHUNK_BYTES = 1 << 16
@@ -42,14 +42,14 @@ def open_connection(root: str, cluster: str, host: str, port: int, timeout_s: fl
 
 
 def open_listener(root: str, cluster: str, address: str, port: int) -> socket.socket:
-    """A listening TCP socket inside the cluster's network, made likewise. Raises NotReached."""
+    """A listening TCP socket inside the cluster's network, also made by a child. Raises NotReached."""
     return _handed_over(["listen", root, cluster, address, str(port), "0"], CONNECT_TIMEOUT_S)
 
 
 def enter(root: str, cluster: str) -> None:
     """Move this process into the cluster's network; NotReached if there is none."""
     try:
-        # First: the network below has one name for the whole computer, and may be another user's.
+        # First: a network namespace (below) is named for the whole computer, and may be another user's.
         holder = _holder(root, cluster)
     except NotReached:
         path = f"{NAMESPACE_FOLDER}/ccl-{cluster}"
@@ -76,7 +76,7 @@ def connect(host: str, port: int, timeout_s: float) -> socket.socket:
 def connect_once_there(host: str, port: int, waits_s: float, caller: int) -> socket.socket:
     """A connection, tried again for `waits_s` while nobody listens there and the other end of `caller` is open."""
     hung_up = select.poll()
-    hung_up.register(caller, 0)  # poll(2): a hang-up is told whatever was asked for
+    hung_up.register(caller, 0)  # poll(2): a hang-up is reported whatever was asked for
     give_up = time.monotonic() + waits_s
     while True:
         try:
@@ -110,14 +110,14 @@ def relay(connection: socket.socket, source: int, target: int) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Exit code: 0 after a relayed connection, 1 with one sentence on standard error."""
+    """The exit code: 0 after a relayed connection, 1 if there was none or it broke off, 2 for wrong arguments."""
     if arguments[:1] == ["--hand-over"]:
         return _hand_over(arguments[1:])
     if len(arguments) not in (4, 5):
         sys.stderr.write("usage: connect.py ROOT CLUSTER HOST PORT [SECONDS]\n")
         return 2
     root, cluster, host, port, waits_s = (*arguments, "0")[:5]
-    # ssh ends its ProxyCommand by a hang-up (sshconnect.c, ssh_kill_proxy_command), which what nohup starts ignores.
+    # ssh ends its ProxyCommand by a hang-up (sshconnect.c, ssh_kill_proxy_command), which is ignored below nohup.
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     try:
         enter(root, cluster)
@@ -168,7 +168,7 @@ def _hand_over(request: list[str]) -> int:
 
 
 def _holder(root: str, cluster: str) -> str:
-    """The holder's process id; the number may be another's by now, so its command line is looked at."""
+    """The holder's process id. Its command line is checked, as the number may be another process's by now."""
     try:
         with open(os.path.join(root, cluster, HOLDER_FILE)) as file:
             process_id = str(int(file.read()))

@@ -18,8 +18,8 @@ def start_detached(module: str, arguments: Sequence[str], log: Path) -> str | No
     """Runs one of our modules as a separate process; returns None once it reports that it has started, else the reason
     why not.
 
-    It gets a session of its own, none of our descriptors and only our settings; `-S` and the one search path
-    are enough, as such modules need the standard library and this package only.
+    The process gets a session of its own, none of our descriptors, and of our environment only clusterctl's settings.
+    `-S` and one search path are enough, as such modules need only the standard library and this package.
     """
     source_root = Path(__file__).resolve().parents[2]
     with log.open("wb") as log_file:
@@ -45,14 +45,14 @@ def search_path() -> str:
 
 
 def become_independent() -> None:
-    """Leave the caller: it waits for the process that ends here, the other is nobody's child."""
+    """Fork and leave the caller: it waits for the parent, which ends here; the child goes on as nobody's child."""
     if os.fork() != 0:
         os._exit(0)
     os.umask(0o022)
 
 
 def tell(text: str) -> None:
-    """Answer the caller of `start_detached`, who reads to the end; then let go of its pipe."""
+    """Answer the caller of `start_detached`, and then close the pipe, as the caller reads until its end."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""What every machine driver can do, and the words it is asked in."""
+"""What every machine driver can do, and the types that it is called with."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ class MachineDriver(Protocol):
     """Boots machines on this computer. Every method may be called from any thread.
 
     Nothing a driver starts ends with the process that called it. What it finds or
-    cleans, it finds without a state file, so a crashed caller loses nothing.
+    cleans, it finds without a state file, so a crashed caller loses nothing. The driver
+    `none` is an exception to both: its machines exist only in memory.
     """
 
     @property
@@ -80,7 +81,7 @@ class MachineDriver(Protocol):
         """A listening TCP socket inside the cluster's network, on `address`, which is added."""
 
     def boot(self, spec: MachineSpec) -> None:
-        """Start a machine and return at once; refused while one of that name runs."""
+        """Start a machine and return at once; MachineError while one of that name runs."""
 
     def state(self, cluster: str, node: str) -> MachineState:
         """What the kernel says of the machine's processes."""

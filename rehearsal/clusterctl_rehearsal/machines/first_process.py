@@ -26,7 +26,7 @@ _EXIT_CODES = {int(signal.SIGTERM): 0, int(signal.SIGHUP): REBOOT_EXIT_CODE}
 
 
 def main() -> int:
-    """The exit code that says why the machine ends."""
+    """Run the machine until it has to end; returns the exit code that says why."""
     wake, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(waker)
     for number in (*_EXIT_CODES, signal.SIGCHLD):
@@ -72,7 +72,7 @@ def is_past(deadline_iso: str | None, now: float) -> bool:
 
 
 def _noted(number: int, frame: object) -> None:
-    """Python writes the signal's number to the wake-up pipe, where the loop reads it."""
+    """Do nothing: for a signal with a handler, Python writes its number to the wake-up pipe, which the loop reads."""
 
 
 def _read(wake: int) -> bytes:

@@ -94,19 +94,19 @@ def tail(path: Path, lines: int) -> str:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a folder and all below; refused while something is mounted in it."""
+    """Remove a folder and all below; MachineError while something is mounted in it."""
     if not path.exists() and not path.is_symlink():
         return
     mounted = [place for place in mount_points() if place.is_relative_to(path)]
     if mounted:
         raise MachineError(f"{path} is not removed: {mounted[0]} is a mount", f"umount {mounted[0]}")
     shutil.rmtree(path, onerror=_try_again)
-    if path.exists():  # a second remover was at work: both end at nothing
+    if path.exists():  # somebody else was removing it, too: once more
         shutil.rmtree(path, onerror=_try_again)
 
 
 def _try_again(action: Callable[..., object], path: str, _: object) -> None:
-    """overlayfs leaves folders of mode 0, which only root can look into."""
+    """Make a path accessible and try again: overlayfs leaves folders of mode 0, which only root can look into."""
     try:
         os.chmod(path, 0o700)
         if action in (os.open, os.scandir, os.lstat):

@@ -37,7 +37,7 @@ _UNFINISHED = "unfinished-"
 
 
 def host_recipe() -> ImageRecipe:
-    """The recipe for this computer: its own distribution, release and package sources."""
+    """The recipe for this computer: its own distribution, release and package sources. Raises MachineError."""
     release = platform.freedesktop_os_release()
     suite = release.get("VERSION_CODENAME", "")
     sources = _host_sources()
@@ -95,7 +95,7 @@ def _host_sources() -> Path | None:
 @contextmanager
 def _build_lock(folder: Path, progress: Callable[[str], None]) -> Iterator[None]:
     with os.fdopen(os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "w") as file:
-        os.fchmod(file.fileno(), 0o600)  # whoever can read it can hold it; an older clusterctl let everybody
+        os.fchmod(file.fileno(), 0o600)  # whoever can open it can hold the lock; an older clusterctl let everybody
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -1,4 +1,4 @@
-"""The processes of an unprivileged machine, found by the command line of its first."""
+"""The processes of an unprivileged machine, found by the command line of its first process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STOP_TIMEOUT_S = 5.0
 
 
 def machines() -> dict[tuple[str, str], list[int]]:
-    """bwrap and first process of every machine, by (cluster, node), of whoever started them."""
+    """The process ids of every machine's bwrap and first process, by (cluster, node), whoever started them."""
     found: dict[tuple[str, str], list[int]] = {}
     for process_id, argv in running():
         machine = parse_machine(argv)
@@ -33,7 +33,7 @@ def first_process(cluster: str, node: str) -> int | None:
 
 
 def state(cluster: str, node: str) -> MachineState:
-    """Gone without a process of its own; frozen if its first process is stopped."""
+    """Gone if the machine has no process; frozen if its bwrap or its first process is stopped."""
     processes = machines().get((cluster, node), [])
     if any(is_stopped(_read(process_id, "stat")) for process_id in processes):
         return MachineState.FROZEN
@@ -55,7 +55,10 @@ def send_to_all(first: int, number: signal.Signals) -> None:
 
 
 def wait_until_stopped(first: int) -> None:
-    """Returns once a process that was sent SIGSTOP stands still, or is gone: on a busy machine not at once."""
+    """Wait until a process that was sent SIGSTOP stands still or is gone, which takes a while on a busy computer.
+
+    Raises TimeoutError.
+    """
     until = time.monotonic() + _STOP_TIMEOUT_S
     while time.monotonic() < until:
         stat = _read(first, "stat")

@@ -1,4 +1,4 @@
-"""Names that a cluster and its machines carry in the kernel, each derived from the two words."""
+"""Names that a cluster and its machines have in the kernel, derived from the cluster's name and the node's."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from clusterctl_rehearsal.machines.driver import MachineError
 
 BRIDGE = "br0"
 ROUTER_MAC = "02:02:00:00:00:01"
-"""The bridge's own: else the kernel gives it the lowest of its ports', and with a machine that comes or goes the
-others lose the router, and the metadata service with it, until they ask for its address again (up to 45 s, arp(7)).
-Machines have 02:00 and 02:01."""
+"""The bridge's own. Otherwise the kernel would give it the lowest of its ports' addresses: when a machine comes or
+goes, the others would lose the router, and the metadata service with it, until they ask for its address again (up to
+45 s, arp(7)). Machines' addresses begin with 02:00 and 02:01."""
 MACHINE_INTERFACE = "host0"
 LOGIN_USER = "ubuntu"
 LOGIN_USER_ID = 1000
@@ -42,7 +42,7 @@ def machine_namespace(cluster: str, node: str) -> str:
 
 
 def bridge_port(node: str) -> str:
-    """The machine's end in the VPC: v-<node>, shortened by a digest where Linux wants <= 15."""
+    """The machine's port on the VPC's bridge: v-<node>, or a digest where that is longer than Linux's 15 characters."""
     name = f"v-{checked(node)}"
     if len(name) <= _INTERFACE_NAME_LENGTH:
         return name

@@ -33,7 +33,7 @@ def create(cluster: str, cidr: str, gateway_ip: str) -> None:
     """Make the VPC's namespace and its bridge, which carries the gateway address."""
     namespace = cluster_namespace(cluster)
     if not (NAMESPACE_FOLDER / namespace).exists():
-        _succeeds(("ip", "netns", "add", namespace))  # or another caller was faster; the bridge tells
+        _succeeds(("ip", "netns", "add", namespace))  # may fail if another caller was faster
     batch(namespace, bridge_commands(cidr, gateway_ip), tolerant=True)
     if not bridge_is_up(cluster):
         raise MachineError(f"the network of {cluster} could not be made: no bridge in {namespace}")

@@ -42,7 +42,7 @@ class NspawnDriver:
     """Boots each machine as a container with a network, cgroup and disk layer of its own."""
 
     def __init__(self, *, root: Path, cache: Path, notice: Callable[[str], None] = _log.warning) -> None:
-        """`notice` hears of what was changed on the whole computer."""
+        """`notice` is called with a sentence about anything that was changed for the whole computer."""
         self.root = root
         self.cache = cache
         self.notice = notice
@@ -76,7 +76,7 @@ class NspawnDriver:
         network.create(cluster, cidr, gateway_ip)
 
     def delete_network(self, cluster: str) -> None:
-        """Remove the cluster's VPC namespace, with any machine in it that nobody knows of any more."""
+        """Remove the cluster's VPC namespace, with any machine left in it."""
         self.clean(cluster)
 
     def listen(self, cluster: str, address: str, port: int) -> socket.socket:
@@ -115,7 +115,7 @@ class NspawnDriver:
             raise
 
     def state(self, cluster: str, node: str) -> MachineState:
-        """What the kernel says; a machine between two boots of a reboot is running."""
+        """What the kernel says; waits while a machine is between the two boots of a reboot."""
         trees = cgroup.mounted_trees()
         deadline = time.monotonic() + _SETTLE_TIMEOUT_S
         while True:
@@ -173,7 +173,7 @@ class NspawnDriver:
         os.kill(first, signal.SIGRTMIN + 5)  # systemd(1): starts reboot.target
 
     def found(self) -> tuple[tuple[str, str], ...]:
-        """The machines alive by their cgroups; what dead ones left without a supervisor goes."""
+        """The machines alive, found by their cgroups; removes what dead machines without a supervisor left."""
         trees = cgroup.mounted_trees()
         alive = []
         for cluster, node in cgroup.machines(trees):
@@ -188,7 +188,7 @@ class NspawnDriver:
         if owners.root_elsewhere(self.root, cluster) is not None:
             return
         trees = cgroup.mounted_trees()
-        # First: a supervisor that has not read this yet starts nothing, and one that has is among those found now.
+        # First: a supervisor that has not read its file yet starts nothing; one that has read it is found below.
         for file in (self.root / cluster).glob("*/launch.json"):
             file.unlink(missing_ok=True)
         supervisors = self._end_supervisors(cluster)
@@ -200,14 +200,14 @@ class NspawnDriver:
             cgroup.kill(trees, cluster, node)
         for node in sorted(nodes):
             tidy(trees, self._folder(cluster, node))
-        for supervisor in supervisors:  # of a home that is no more
+        for supervisor in supervisors:  # their home may be removed by now
             remove_tree(Path(supervisor.root) / cluster / supervisor.node)
         network.delete(cluster)
         cgroup.remove_cluster(trees, cluster)
         remove_tree(self.root / cluster)
 
     def _end_supervisors(self, cluster: str) -> list[processes.Supervisor]:
-        """All that a cluster had, ended; looked for again, as one forks when it begins."""
+        """End all supervisors of a cluster and return them; looks several times, as one forks when it starts."""
         ended: list[processes.Supervisor] = []
         for _ in range(_LOOKS):
             found = [each for each in processes.supervisors() if each.cluster == cluster]

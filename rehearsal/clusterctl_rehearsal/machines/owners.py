@@ -1,6 +1,6 @@
-"""Whose machines and networks these are: several homes on one computer may each rehearse a cluster of one name.
+"""Finds the home that machines and networks belong to: several homes on one computer may use the same cluster name.
 
-Told from the command lines of living processes: a record on disk may be of machines that are long dead.
+It goes by the command lines of living processes: a record on disk may be of machines that are long dead.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DISK = re.compile(r"(?:--directory=)?(/.+)/([^/]+)/[^/]+/(?:disk|upper/[^/]+)")
 def root_elsewhere(root: Path, cluster: str) -> Path | None:
     """The folder of another rehearsal that has living machines of this cluster's name; None if there is none.
 
-    Machines whose folder was removed are nobody's: whoever cleans ends them.
+    Machines whose folder was removed belong to no home: any home's `clean` ends them.
     """
     found = (whose for _, argv in running() if (whose := parse_owner(argv)) is not None)
     return first_other_root(root, cluster, found)
@@ -34,7 +34,8 @@ def root_elsewhere(root: Path, cluster: str) -> Path | None:
 def parse_owner(argv: Sequence[str]) -> tuple[str, str] | None:
     """(root, cluster) of the machine that a command line belongs to: a supervisor's, or its machine's own.
 
-    A machine outlives a supervisor that was killed. nspawn and bwrap are told where its disk is; they die with it.
+    A machine outlives a supervisor that was killed. The commands of nspawn and bwrap, which end with the machine, name
+    its disk.
     """
     for module in (SUPERVISOR_MODULE, PROCESS_SUPERVISOR_MODULE):
         supervisor = parse_supervisor(0, argv, module)
@@ -47,7 +48,7 @@ def parse_owner(argv: Sequence[str]) -> tuple[str, str] | None:
 
 
 def processes_of(root: Path) -> list[tuple[int, str]]:
-    """(process, cluster) of every machine of this rehearsal, of its supervisor and of its network, from the kernel."""
+    """(process id, cluster) of all machines, supervisors and holders of networks that run for this rehearsal."""
     found = [(process_id, owner) for process_id, argv in running() if (owner := _owner(argv)) is not None]
     return [(process_id, cluster) for process_id, (other, cluster) in found if Path(other).resolve() == root.resolve()]
 
@@ -64,7 +65,7 @@ def _owner(argv: Sequence[str]) -> tuple[str, str] | None:
 
 
 def first_other_root(root: Path, cluster: str, found: Iterable[tuple[str, str]]) -> Path | None:
-    """The first root of the cluster in `found`, as (root, cluster), that is there and is not `root`."""
+    """The first existing root of the cluster other than `root` in `found`, pairs of (root, cluster); None if none."""
     roots = sorted({Path(other) for other, name in found if name == cluster})
     return next((folder for folder in roots if _is_there(folder) and folder.resolve() != root.resolve()), None)
 
@@ -88,7 +89,7 @@ def _root_of_region(process_id: int) -> Path | None:
 
 
 def _is_there(folder: Path) -> bool:
-    """Whether the folder exists; one below a folder that only somebody else may look into does."""
+    """Whether the folder exists; one that this user may not look for counts as existing."""
     try:
         return folder.is_dir()
     except PermissionError:

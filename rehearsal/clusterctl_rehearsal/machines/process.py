@@ -79,7 +79,7 @@ class ProcessDriver:
         rootless_network.create(self.root, cluster, cidr, gateway_ip)
 
     def delete_network(self, cluster: str) -> None:
-        """End the cluster's holder and network, with any machine in it that nobody knows of any more."""
+        """End the cluster's holder and network, with any machine left in it."""
         self.clean(cluster)
 
     def listen(self, cluster: str, address: str, port: int) -> socket.socket:
@@ -105,7 +105,7 @@ class ProcessDriver:
             raise
 
     def state(self, cluster: str, node: str) -> MachineState:
-        """What the kernel says; a machine between two starts of a reboot is running."""
+        """What the kernel says; waits while a machine is between the two starts of a reboot."""
         deadline = time.monotonic() + _SETTLE_TIMEOUT_S
         while True:
             state = machine_processes.state(cluster, node)
@@ -179,7 +179,7 @@ class ProcessDriver:
         remove_tree(self.root / cluster)
 
     def end(self, cluster: str) -> None:
-        """End every process of a cluster, whosever it is, and its network; its files stay."""
+        """End every process of a cluster, whoever started it, and its network; its files stay."""
         module = processes.PROCESS_SUPERVISOR_MODULE
         processes.end_supervisors([found for found in processes.supervisors(module) if found.cluster == cluster])
         for name, node in machine_processes.machines():
@@ -195,7 +195,7 @@ class ProcessDriver:
         return [each for each in found if (each.cluster, each.node) == (cluster, node)]
 
     def _end_processes(self, cluster: str, node: str) -> None:
-        """The death of its number 1 ends everything in a machine."""
+        """Kill a machine's bwrap and first process; with these everything in it ends."""
         for process_id in machine_processes.machines().get((cluster, node), []):
             processes.send(process_id, signal.SIGKILL)
             processes.wait_until_gone(process_id)
@@ -232,7 +232,7 @@ class ProcessDriver:
 
 
 def refusal(message: str) -> str:
-    """One sentence for a failed trial, with what to allow."""
+    """One sentence for a failed test of the kernel, with the command that allows what it needs."""
     reason = (message.strip().splitlines() or ["no reason given"])[-1]
     return (
         f"this computer does not let this user make namespaces ({reason}): "
@@ -241,7 +241,7 @@ def refusal(message: str) -> str:
 
 
 def host_root(upper: Path) -> HostRoot:
-    """How the top level of a machine's root comes about on this host."""
+    """What the top level of a machine's root consists of on this host."""
     system = [Path("/", name) for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32")]
     folders = tuple(sorted(path.name for path in upper.iterdir()))
     return HostRoot(

@@ -132,7 +132,7 @@ class ProcessMachine:
         self._send(signal.SIGKILL)
 
     def wait(self) -> str:
-        """How the machine ended; returns when it did, however often it reboots before."""
+        """Wait until the machine has ended, over any reboots; returns how it ended."""
         while True:
             assert self.process is not None
             code = self.process.wait()

@@ -1,4 +1,4 @@
-"""Finding our own processes by what they were started with, without a file that can lie."""
+"""Finds our own processes by their command lines, without a file that could be out of date."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def running() -> Iterator[tuple[int, list[str]]]:
 
 
 def end_supervisors(found: Sequence[Supervisor]) -> None:
-    """End machines by their supervisors, and those supervisors that do not end in time."""
+    """Have supervisors end their machines and themselves; kill those that do not end in time."""
     for supervisor in found:
         send(supervisor.process_id, END_NOW_SIGNAL)
     for supervisor in found:
@@ -104,7 +104,7 @@ def send(process_id: int, number: signal.Signals) -> None:
 
 
 def wait_until_gone(process_id: int) -> bool:
-    """Whether a process ended in time; a zombie nobody has reaped yet counts as ended."""
+    """Wait for a process to end; whether it did in time. A zombie nobody has reaped yet counts as ended."""
     deadline = time.monotonic() + _END_TIMEOUT_S
     while _is_alive(process_id):
         if time.monotonic() > deadline:
@@ -114,7 +114,7 @@ def wait_until_gone(process_id: int) -> bool:
 
 
 def wait_until_made(namespace_prefix: str) -> None:
-    """Until no `ip netns add` is under way for a name that begins so: one outlives a caller that was killed."""
+    """Wait for every `ip netns add` of a name with this prefix: such a process outlives a caller that was killed."""
     for process_id, argv in running():
         if argv[-3:-1] == ["netns", "add"] and argv[-1].startswith(namespace_prefix):
             wait_until_gone(process_id)

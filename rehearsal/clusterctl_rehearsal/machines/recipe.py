@@ -36,7 +36,7 @@ PACKAGES = (
     "libnss-myhostname",  # a machine knows its own name without a resolver, as an Ubuntu image does
 )
 
-# What a machine without terminals, hardware events or the internet only waits for.
+# Units for which a machine without terminals, hardware events or the internet would only wait.
 MASKED_UNITS = (
     "apt-daily.timer",
     "apt-daily-upgrade.timer",
@@ -62,7 +62,7 @@ MASKED_UNITS = (
     "systemd-timesyncd.service",
 )
 
-# They look for disks, terminals and old scripts, at each boot and each daemon-reload; a container has none
+# These look for disks, terminals and old scripts at each boot and each daemon-reload; a container has none
 # (systemd.generator(7): a link to /dev/null masks one).
 MASKED_GENERATORS = (
     "systemd-bless-boot-generator",
@@ -91,11 +91,11 @@ ssh: {emit_keys_to_console: false}
 cloud_config_modules: [ssh-import-id, keyboard, locale, set-passwords, ntp, timezone, disable-ec2-metadata, runcmd]
 """
 
-# A node is ready without these stages, which find little to do in our user-data: where several machines boot at once,
-# they let the others go first.
+# A node is ready before these stages of cloud-init, which find little to do in our user-data: where several machines
+# boot at once, they leave the processors to the other machines.
 BEHIND = "[Service]\nNice=15\n"
 
-# A machine hands no kernel keyrings and no cgroups of its own on, and has no bridge for containers.
+# A machine cannot give containers kernel keyrings or cgroups of their own, and has no bridge for them.
 CONTAINER_SETTINGS = """\
 [containers]
 keyring = false
@@ -121,7 +121,7 @@ FILES = {
     "etc/hostname": "",
     cloud_init_start.PATH: cloud_init_start.TEXT,
 }
-"""What stands where a package put a file keeps that one's mode."""
+"""A file that replaces one of a package keeps that file's mode."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +151,7 @@ class ImageRecipe:
 
 
 def build_argv(recipe: ImageRecipe, *, target: str, sources_file: str) -> list[str]:
-    """mmdebstrap in namespaces of its own: killed with its caller, its mounts gone with it."""
+    """The mmdebstrap command, in namespaces of its own: it is killed with its caller, and its mounts go with it."""
     return [
         *("setpriv", "--pdeathsig", "KILL"),
         *("unshare", "--mount", "--propagation", "private"),

@@ -10,7 +10,7 @@ from clusterctl_rehearsal.machines.driver import MachineError, MachineSpec, Mach
 
 
 class RecordsDriver:
-    """Keeps the state words of machines that do not exist; they end with this process."""
+    """Keeps the states of machines that do not exist, in memory: they are gone when this process ends."""
 
     def __init__(self) -> None:
         self._states: dict[tuple[str, str], MachineState] = {}

@@ -37,7 +37,7 @@ def delete(cluster: str) -> None:
 
 
 def holder(cluster: str) -> int | None:
-    """The process id of the cluster's holder."""
+    """The process id of the cluster's holder; None if there is none."""
     return next((found.process_id for found in processes.holders() if found.cluster == cluster), None)
 
 

@@ -40,7 +40,7 @@ def place(upper: Path, lower: Path, files: Mapping[str, MachineFile]) -> None:
 
 
 def resolve(lower: Path, path: str) -> PurePosixPath:
-    """Where an absolute path leads in `lower`, relative to it, links in folders followed."""
+    """Where an absolute path leads in `lower`, relative to it, with links to folders followed. Raises MachineError."""
     pending = list(PurePosixPath(path).parts[1:])
     if not path.startswith("/") or not pending or ".." in pending:
         raise MachineError(f"{path!r} is not an absolute path of a file")

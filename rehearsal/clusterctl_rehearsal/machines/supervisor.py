@@ -61,7 +61,7 @@ def main(arguments: list[str]) -> None:
         tidy_up(trees, folder)
         raise
     tell(STARTED)
-    if machine.is_stopping or not folder.launch.exists():  # asked to end, or its cluster cleaned, while it began
+    if machine.is_stopping or not folder.launch.exists():  # asked to end, or its cluster cleaned, during the start
         machine.end_now()
     how = machine.wait()
     with contextlib.suppress(OSError):  # a clean of its cluster has removed the files
@@ -71,7 +71,7 @@ def main(arguments: list[str]) -> None:
 
 
 def tidy_up(trees: cgroup.CgroupTrees, folder: MachineFolder) -> None:
-    """Remove what the machine leaves behind; of a cluster that was cleaned meanwhile its cgroup, too."""
+    """Remove what the machine leaves behind, and its cluster's cgroup if the cluster was cleaned meanwhile."""
     tidy(trees, folder)
     if not folder.path.parent.exists():
         cgroup.remove_cluster(trees, folder.cluster)
@@ -131,7 +131,7 @@ class Machine:
         cgroup.kill(self.trees, self.folder.cluster, self.folder.node)
 
     def wait(self) -> str:
-        """How the machine ended; returns when it did, however often it reboots before."""
+        """Wait until the machine has ended, over any reboots; returns how it ended."""
         while True:
             _, status = os.waitpid(self.process_id, 0)
             code = os.waitstatus_to_exitcode(status)
@@ -140,7 +140,7 @@ class Machine:
             cgroup.kill(self.trees, self.folder.cluster, self.folder.node)
             cgroup.remove(self.trees, self.folder.cluster, self.folder.node)
             self.start()
-            if self.is_stopping:  # asked to while the cgroup was still empty
+            if self.is_stopping:  # it was asked to end while the cgroup was still empty
                 self.end_now()
 
     def _become_container(self, question: int) -> None:

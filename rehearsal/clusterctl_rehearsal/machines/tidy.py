@@ -17,7 +17,7 @@ _FLOCK_FORMAT = "hhqqi4x"  # struct flock on 64-bit Linux: type, whence, start, 
 
 
 def tidy(trees: cgroup.CgroupTrees, folder: MachineFolder) -> None:
-    """Kill what still runs of a machine, then remove its cgroups, network, mounts' traces, files."""
+    """Kill what still runs of a machine, then remove its cgroups, network, traces in /run, and files."""
     cgroup.kill(trees, folder.cluster, folder.node)
     cgroup.remove(trees, folder.cluster, folder.node)
     network.detach(folder.cluster, folder.node)

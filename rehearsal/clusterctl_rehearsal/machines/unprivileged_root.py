@@ -1,4 +1,4 @@
-"""The files that make an unprivileged process machine of a host's own root. Pure."""
+"""The files that turn the host's own root into that of an unprivileged process machine. Pure."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def root_files(spec: MachineSpec, unpacked: Unpacked) -> Mapping[str, MachineFil
         f"{_HOST_KEY}.pub": _text(f"{unpacked.host_keys.get('ed25519_public', '')}\n"),
         f"{_HOME}/.ssh/authorized_keys": _text(keys, 0o600),
         "/usr/local/bin/sudo": _text(_SUDO, 0o755),
-        # A folder of the host's own would stay the host's: nothing could be put into it.
+        # Makes the folder one of the machine's: nothing can be put into a folder that only the host has.
         "/etc/profile.d/clusterctl.sh": _text(""),
         f"{_HOME}/.profile": _text('for file in /etc/profile.d/clusterctl*.sh; do\n  . "$file"\ndone\n'),
         **unpacked.files,

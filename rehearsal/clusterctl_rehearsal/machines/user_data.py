@@ -59,7 +59,7 @@ def parts(user_data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def written_file(entry: Mapping[str, Any]) -> MachineFile:
-    """One entry of write_files; any value is what YAML made of it."""
+    """The file of one entry of write_files, whose values are what YAML made of them. Raises MachineError."""
     content = entry.get("content", "")
     data = content if isinstance(content, bytes) else str(content).encode()
     encoding = str(entry.get("encoding", "")).lower()

@@ -1,6 +1,6 @@
 #!/bin/sh
-# SIMULATED: machines of a rehearsal reach no package source. Says what a node on AWS would install, and installs nothing
-# but what stands for the clients of mounts. Packages that rehearsal.yaml calls missing are not found.
+# SIMULATED: machines of a rehearsal reach no package source. Says what a node on AWS would install; really
+# installs only what stands for the clients of mounts. Packages that rehearsal.yaml calls missing are not found.
 case " $* " in *" install "*) ;; *) exit 0 ;; esac
 while [ "$1" != install ]; do shift; done
 shift

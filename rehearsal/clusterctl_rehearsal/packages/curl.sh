@@ -1,5 +1,5 @@
 #!/bin/sh
-# SIMULATED: what the clients of mounts are fetched from, for machines that reach nothing. Other requests go to curl.
+# SIMULATED: stands for the servers that mounts' clients come from, which machines do not reach. The rest goes to curl.
 for last; do :; done
 case "$last" in
 https://s3.amazonaws.com/mountpoint-s3-release/* | https://fsx-lustre-client-repo-public-keys.s3.amazonaws.com/*)

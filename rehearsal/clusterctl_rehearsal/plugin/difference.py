@@ -28,15 +28,15 @@ def difference(row: ResourceType, old: Mapping[str, Any], new: Mapping[str, Any]
     replacing += tuple(key for key in row.one_of if (key in before) != (key in after))
     if after.get("userDataReplaceOnChange"):
         replacing += tuple(key for key in ("userData", "userDataBase64") if key in changed)
-    # As the bridge does: a name that a person chose and that stays cannot be had twice.
+    # As the bridge does: the old one goes first if both would have the same name, chosen by a person.
     kept_name = row.name is not None and row.name in new and not _differs(old.get(row.name), new.get(row.name))
     return Difference(changed=changed, replacing=replacing, delete_first=bool(replacing) and kept_name)
 
 
 def refreshed(known: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
-    """The inputs of a state as a resource has them by now, so that what drifted is seen when they are compared next.
+    """The inputs in the state, with the values that the resource has now, so that the next comparison shows drift.
 
-    What the resource has besides stays unseen, as the bridge reads back only what was given.
+    What else the resource has is left out, as the bridge reads back only what was given.
     """
     return {
         key: value if key.startswith("__") or value is None else now.get(key)
@@ -54,7 +54,7 @@ def _differs(old: Any, new: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Without what is empty: an absent block and an empty one are the same to the provider."""
+    """The value without empty parts: an absent block and an empty one are the same to the provider."""
     if isinstance(value, Mapping):
         return {
             key: _plain(item) for key, item in value.items() if item not in (None, [], {}) and key != "__defaults"

@@ -30,7 +30,7 @@ from clusterctl_rehearsal.region.types.table import resource_type
 
 
 def _allowed_accounts(value: object) -> Sequence[str]:
-    """A provider's list comes as a list, or as its JSON."""
+    """The account ids in a provider's argument, which is a list or its JSON."""
     listed = json.loads(value) if isinstance(value, str) else value
     return [str(each) for each in listed] if isinstance(listed, list) else []
 
@@ -43,7 +43,7 @@ _Diff = provider_pb2.DiffResponse
 
 
 class RehearsalProvider(Plugin):
-    """Secrets are left to the engine: it marks every output whose input was secret."""
+    """Answers the engine as `aws`. Secrets are left to the engine: it marks every output whose input was secret."""
 
     def __init__(
         self,
@@ -173,7 +173,7 @@ class RehearsalProvider(Plugin):
             asked = {"type": request.tok, "args": args, "region": args.get("region") or self._region}
             answer = self._client.ask("look-up", asked)
         response = provider_pb2.InvokeResponse()
-        getattr(response, "return").CopyFrom(to_struct(answer["outputs"]))  # a keyword of Python
+        getattr(response, "return").CopyFrom(to_struct(answer["outputs"]))  # `return` is a keyword of Python
         return response
 
     def _row(self, urn: str, context: grpc.ServicerContext) -> ResourceType:
@@ -211,7 +211,7 @@ class RehearsalProvider(Plugin):
 
 @contextlib.contextmanager
 def _refusals(context: grpc.ServicerContext) -> Iterator[None]:
-    """What the region refuses ends the call with its sentence."""
+    """Ends the call with the region's sentence where the region refuses."""
     try:
         yield
     except (AwsError, StandInRefusal, RegionUnreachable, SettingsError) as e:

@@ -17,7 +17,7 @@ CREDENTIALS_ENDED = "credentials_ended"
 
 
 class Behaviour:
-    """Kept on disk, so that a restarted region behaves as before."""
+    """The region's settings and faults, kept on disk so that a restarted region behaves as before."""
 
     def __init__(self, folder: Path) -> None:
         self._settings_file = folder / "settings.json"
@@ -50,7 +50,7 @@ class Behaviour:
         return dict(self._faults)
 
     def check_credentials(self) -> None:
-        """Raises AwsError where those of the person have ended (EC2 and IAM, common errors: ExpiredToken)."""
+        """Raises AwsError if the person's credentials have ended (EC2 and IAM, common errors: ExpiredToken)."""
         if self._faults.get(CREDENTIALS_ENDED):
             raise AwsError("ExpiredToken", "The security token included in the request is expired", status=403)
 

@@ -1,10 +1,10 @@
 """The simulated bill: what AWS would charge for everything that was ever made here, by list price and the second. Pure.
 
 Counted from what the region did, and from nothing that clusterctl wrote down. As on AWS, an instance in a reservation
-bills as an instance, and what of the reservation is empty bills as if it were full. A spot machine bills the region's
-spot price, which does not move here. Seconds are whole ones, as AWS shows and bills them. AWS's minimum of a minute for
-each launch is left out, and so are traffic, what is stored, and that AWS takes nothing for a spot machine which it
-interrupts in its first hour (EC2 User Guide, "Billing for interrupted Spot Instances"; 2026-11-22).
+bills as an instance, and the empty places of the reservation bill as if they were full. A spot machine bills the
+region's spot price, which does not move here. Seconds are whole ones, as AWS shows and bills them. Left out are AWS's
+minimum of a minute for each launch, traffic, what file systems and buckets hold, and that AWS takes nothing for a spot
+machine that it interrupts in its first hour (EC2 User Guide, "Billing for interrupted Spot Instances"; 2026-11-22).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from clusterctl_rehearsal.region.spot import SPOT
 
 HOUR_S = 3600.0
 ROOT_DISK = "RootDisk"
-"""The kind of a bill's row of a root disk."""
+"""The kind of the bill's rows about root disks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,14 +41,14 @@ class Billed:
     market: str | None = None
     """Of an instance: `spot`, another market, or none."""
     counts: tuple[tuple[float, int], ...] = field(default=())
-    """Of a reservation: from when on it held how many."""
+    """Of a reservation: (instant, how many places it had from then on)."""
     disk_gib: int = 0
-    """Of an instance: its root disk, gp3, which bills beside it and is gone with it."""
+    """Of an instance: the size of its root disk (gp3), which bills beside the instance and ends with it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BillRow:
-    """What one thing has cost; None: its price is not known."""
+    """What one thing has cost. `usd` is None if its price is not known."""
 
     id: str
     kind: str
@@ -69,7 +69,7 @@ def billed_things(journal: Iterable[Properties], living: Iterable[Record]) -> tu
 
 
 def bill(resources: Sequence[Billed], catalog: Catalog, *, until: float) -> tuple[BillRow, ...]:
-    """What each has cost up to `until`."""
+    """What each thing has cost up to `until`; the root disks of instances come last, in rows of their own."""
     machines = [resource for resource in resources if resource.token == INSTANCE]
     rows = []
     for resource in resources:
@@ -91,7 +91,7 @@ def bill(resources: Sequence[Billed], catalog: Catalog, *, until: float) -> tupl
 
 
 def _disk_row(resource: Billed, catalog: Catalog, until: float) -> BillRow:
-    """Of the root disk of an instance, under the instance's id."""
+    """The row of an instance's root disk, under the instance's id."""
     charges = catalog.charges.get(resource.region)
     rate = None if charges is None else charges.disk_usd_per_gib_hour * resource.disk_gib
     return BillRow(
@@ -120,7 +120,7 @@ def _lived_s(resource: Billed, until: float) -> float:
 
 
 def _empty_s(reservation: Billed, machines: Sequence[Billed], until: float) -> float:
-    """Seconds times places in which nothing ran."""
+    """Seconds times empty places: how long each place of a reservation was empty, in sum."""
     inside = [machine for machine in machines if machine.reservation == reservation.id]
     end = _end(reservation, until)
     moments = {reservation.began_at, end, *(at for at, _ in reservation.counts)}

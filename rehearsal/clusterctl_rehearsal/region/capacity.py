@@ -23,9 +23,9 @@ def reserved_by(store: Store, reservation_id: str) -> int:
 def counted(
     store: Store, region: str, instance_type: str | None = None, *, zone: str | None = None
 ) -> list[tuple[str, int]]:
-    """(instance type, count) of everything that takes capacity: reservations whole, instances outside of them.
+    """(instance type, count) of all that takes capacity: reservations with all places, instances outside of them.
 
-    `zone`: of that one alone.
+    `zone`: only what is in this one.
     """
     rows = on_demand(store, region, zone=zone) + [
         (str(row.facts["instance_type"]), 1)
@@ -57,7 +57,7 @@ def on_demand(store: Store, region: str, *, zone: str | None = None) -> list[tup
 def check_room(
     store: Store, settings: Settings, region: str, instance_type: str, *, zone: str, more: int, message: str
 ) -> None:
-    """Raises InsufficientInstanceCapacity unless the region, and its zone, have `more` of the type."""
+    """Raises InsufficientInstanceCapacity unless the region and the zone have room for `more` of the type."""
     limits = ((instance_type, None), (f"{instance_type}{IN_ZONE}{zone}", zone))
     for name, place in limits:
         limit = settings.capacity.get(name)
@@ -98,7 +98,7 @@ def fitting_reservation(store: Store, request: dict[str, str | None]) -> Record 
     """The reservation that the instance goes into: the one it names, or an open one that fits.
 
     `request`: reservation, preference, instance_type, zone, placement_group (ARN), market.
-    Raises AWS's refusals for a named one.
+    None if none fits, and none was required. Raises AWS's refusals.
     """
     wanted, preference = request["reservation"], request["preference"]
     rows = [row for row in store.live(CAPACITY_RESERVATION) if _fits(row, request)]
@@ -131,8 +131,10 @@ def fitting_reservation(store: Store, request: dict[str, str | None]) -> Record 
 
 
 def _check_market(reservation: Record, market: str | None) -> None:
-    """A block takes machines of its market alone, and only while it is active (EC2 User Guide; sentences are ours)."""
-    if reservation.state not in ("active", "available"):  # a stack's own is available at once
+    """Raises AwsError unless the reservation is active and for this market: a capacity block takes only machines of the
+    market `capacity-block`, and no other reservation takes those (EC2 User Guide; the sentences are ours).
+    """
+    if reservation.state not in ("active", "available"):  # `available`: one that a stack made
         raise AwsError(
             "InvalidCapacityReservationState",
             f"The Capacity Reservation {reservation.id} is {reservation.state}, and not active.",

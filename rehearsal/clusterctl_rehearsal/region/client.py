@@ -1,4 +1,4 @@
-"""Asking the region: finds it, starts it when it is not there, repeats what a restart interrupted."""
+"""Asks the region: finds it, starts it if it does not run, repeats requests that a restart interrupted."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ REQUEST_TIMEOUT_S = 600.0
 """The first machine of all waits for its base image to be built."""
 RETRIES = 5
 FULL_BYTES = 64 * 1024
-"""A region writes less than that when it starts."""
+"""A disk with less than this free counts as full; a region that starts writes less."""
 
 
 class RegionUnreachable(Exception):
-    """The region's server cannot be started, with the end of its log, or may not be used."""
+    """The region's server cannot be started (then with the end of its log), does not answer, or may not be used."""
 
     def __init__(self, sentence: str, *, hint: str = "") -> None:
         super().__init__(f"{sentence}; next: {hint}" if hint else sentence)
@@ -64,9 +64,9 @@ class RegionClient:
     def ask(
         self, verb: str, asked: dict[str, Any], progress: Callable[[str], None] = lambda message: None
     ) -> dict[str, Any]:
-        """The answer. Raises AwsError, StandInRefusal (also for what it refuses), NothingThere, RegionUnreachable.
+        """The answer. Raises AwsError, NothingThere, StandInRefusal (any other refusal), RegionUnreachable.
 
-        A request that the region's end interrupted is made again: creates carry a client token.
+        A request that the region's end interrupted is repeated. Nothing is made twice: creates carry a client token.
         """
         answer = self._answered(verb, asked, progress)
         error = answer.get("aws")
@@ -97,7 +97,7 @@ class RegionClient:
         response = connection.getresponse()
         if response.status != 200:
             response.read()
-            raise ValueError(f"HTTP {response.status}")  # a token of before a restart
+            raise ValueError(f"HTTP {response.status}")  # our token may be from before a restart
         while True:
             row = json.loads(response.readline())
             if "progress" not in row:
@@ -160,7 +160,7 @@ def _of_this_version(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _secure(home: RehearsalHome) -> None:
-    """Says what was changed where a person may read it. Raises RegionUnreachable for a home that nobody should use."""
+    """Closes the home to other users; tells the person if it was open. Raises RegionUnreachable for an unsafe home."""
     try:
         changed = secure_home({**os.environ, HOME_VARIABLE: str(home.root.parent)})
     except UsageError as e:
@@ -170,7 +170,7 @@ def _secure(home: RehearsalHome) -> None:
 
 
 def _own_environment(home: RehearsalHome) -> dict[str, str]:
-    """Nothing of a person's account: boto3 in the region would look for their profile, and may not find it."""
+    """The region's environment, without the person's AWS account: boto3 would look for a profile, and may find none."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
     files = dict.fromkeys(("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"), os.devnull)
     return {**kept, **files, "AWS_EC2_METADATA_DISABLED": "true", HOME_VARIABLE: str(home.root.parent)}
@@ -188,7 +188,7 @@ def _start(home: RehearsalHome) -> dict[str, Any]:
             stderr=log,
             start_new_session=True,
         )
-    threading.Thread(target=process.wait, daemon=True).start()  # it may end before we do: no zombie
+    threading.Thread(target=process.wait, daemon=True).start()  # it may end before we do, and is no zombie then
     deadline = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline:
         found = running_region(home)

@@ -1,4 +1,4 @@
-"""Ending the region's server: asked to, or made to where it is too old, does not answer, or has lost its files.
+"""Ends the region's server: asks it to stop, or kills it if it is too old, does not answer, or has lost its files.
 
 Machines live on; the next server takes them over.
 """
@@ -18,7 +18,7 @@ from clusterctl_rehearsal.region.client import RegionClient, RegionUnreachable, 
 
 STOP_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 5.0
-"""Of each try; a server that is stopped (SIGSTOP) takes connections and never answers."""
+"""For each try; a server that is stopped (SIGSTOP) accepts connections and never answers."""
 POLL_S = 0.02
 
 
@@ -42,7 +42,7 @@ def end_region(home: RehearsalHome) -> None:
 
 
 def _ask_to_stop(home: RehearsalHome, *, is_current: bool) -> None:
-    """An older server is not asked: how it is spoken to may have changed since."""
+    """Asks the server to stop, and waits for that. An older one is not asked: it may understand other requests."""
     if not is_current:
         return
     with RegionClient(home, timeout_s=ANSWER_TIMEOUT_S) as client:

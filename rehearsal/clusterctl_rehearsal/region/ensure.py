@@ -1,6 +1,7 @@
 """`python -m clusterctl_rehearsal.region.ensure`: starts the region if need be, prints where it listens.
 
-`clusterctl` asks this before most of what it does; the verbs load the region itself and both kinds of machine.
+`clusterctl` runs this before most of what it does. It starts faster than the verbs, which load the region's code and
+both kinds of machine.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def main() -> int:
     except RegionUnreachable as e:
         sys.stderr.write("\n  next: ".join(filter(None, (e.sentence, e.hint))) + "\n")
         return 1
-    except OSError as e:  # a home that is none, a full disk
+    except OSError as e:  # a home that is no folder, a full disk
         sys.stderr.write("\n  next: ".join(cannot_keep(e, os.environ)) + "\n")
         return 1
     return 0

@@ -1,6 +1,6 @@
 """What the account has before any cluster: networks and reservations that rehearsal.yaml names, as records.
 
-They are nobody's: no stack makes them, none ends them, and they bill nothing here.
+They belong to no stack: none makes or ends them, and the bill leaves them out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from clusterctl_rehearsal.region.types.capacity import PLACEMENT_GROUP
 from clusterctl_rehearsal.region.types.row import random_hex
 
 EXISTING = "existing"
-"""The fact of a record that rehearsal.yaml names."""
+"""The fact that marks a record as named by rehearsal.yaml."""
 NETWORK_KEYS = frozenset(
     [
         *("vpc_id", "vpc_cidr", "subnet_id", "subnet_cidr", "zone", "way_out", "taken", "dns"),
@@ -69,7 +69,7 @@ def add_existing(store: Store, value: Mapping[str, Any], *, now: float) -> None:
 
 
 def is_existing(record: Record) -> bool:
-    """Whether rehearsal.yaml names it, and no stack made it."""
+    """Whether rehearsal.yaml named the resource, so that no stack made it."""
     return bool(record.facts.get(EXISTING))
 
 
@@ -81,7 +81,7 @@ def _put_new(store: Store, records: Iterator[Record]) -> None:
 
 
 def _network(row: Mapping[str, Any], now: float) -> Iterator[Record]:
-    """A VPC with a subnet for nodes and maybe one for services, their route table and what leads out of it.
+    """A VPC with a subnet for nodes and maybe one for services, their route table and its default route.
 
     `taken`: addresses of others' interfaces in the nodes' subnet.
     """
@@ -136,7 +136,7 @@ def _interface(ip: str, vpc_id: str, subnet_id: str, *, region: str, now: float)
 
 
 def _reservation(row: Mapping[str, Any], now: float) -> Iterator[Record]:
-    """A reservation, or a block; its times are counted from when it was first named."""
+    """A reservation or a capacity block, whose times count from `now`, and its placement group if it names one."""
     zone, begun = str(row["zone"]), datetime.fromtimestamp(now, UTC)
     starts = begun + timedelta(seconds=int(row.get("begins_in_s", 0)))
     ends = begun + timedelta(seconds=int(row["ends_in_s"])) if "ends_in_s" in row else None

@@ -1,4 +1,4 @@
-"""What a person typed behind a fault's verb, judged before anything is asked of the region. Pure."""
+"""What a person typed after a fault's verb, checked before the region is asked for anything. Pure."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from clusterctl_rehearsal.region.settings import QUOTAS, capacity_problem, unkno
 from clusterctl_rehearsal.region.spot_notices import NOTICE_S
 
 OFF = ("off", "none", "all")
-"""Takes a lasting fault away again."""
+"""Words that end a lasting fault."""
 EVENT_IN_S = 14 * 86400
-"""From the news of an event to its time: ours; AWS promises none."""
+"""From the announcement of an event to its time. The number is ours; AWS promises none."""
 _NODE = re.compile(r"[a-z][a-z0-9-]*-\d+")
 
 
@@ -26,7 +26,7 @@ class FaultError(Exception):
 
 
 class NoSuchNode(FaultError):
-    """What it is to be done to does not run."""
+    """The node that the fault names does not run."""
 
 
 def parse_count(text: str) -> int:
@@ -45,7 +45,7 @@ def parse_named_count(args: Sequence[str]) -> tuple[str, int | None]:
 
 
 def check_capacity(args: Sequence[str], catalog: Catalog) -> None:
-    """Raises FaultError unless they are an instance type of the catalog, or one in a zone, and a count."""
+    """Raises FaultError unless `args` are an instance type of the catalog, or a type in a zone, and a count."""
     name, _ = parse_named_count(args)
     problem = capacity_problem(name, catalog.names())
     if problem is not None:
@@ -53,21 +53,21 @@ def check_capacity(args: Sequence[str], catalog: Catalog) -> None:
 
 
 def check_quota(args: Sequence[str], _: Catalog) -> None:
-    """Raises FaultError unless they are a quota and a count."""
+    """Raises FaultError unless `args` are a quota and a count."""
     name, _count = parse_named_count(args)
     if name not in QUOTAS:
         raise FaultError(unknown_quota(name))
 
 
 def parse_off(args: Sequence[str], _: Catalog) -> bool:
-    """Whether the fault is to go away: `off`, where nothing does it. Raises FaultError."""
+    """Whether the fault is to end: yes for `off`, no without an argument. Raises FaultError."""
     if args and args[0] not in OFF:
         raise FaultError(f"{args[0]!r}: write off, or nothing")
     return bool(args)
 
 
 def parse_milliseconds(args: Sequence[str], _: Catalog) -> int | None:
-    """How long each answer takes; None for `off`. Raises FaultError."""
+    """By how much each answer is to be delayed; None for `off`. Raises FaultError."""
     return None if args[0] in OFF else parse_count(args[0].removesuffix("ms"))
 
 
@@ -111,12 +111,12 @@ def parse_event(args: Sequence[str], _: Catalog) -> tuple[str, int | None]:
 
 
 def check_node_name(args: Sequence[str], _: Catalog) -> None:
-    """Raises FaultError unless the first could be a node's, which may be made only later."""
+    """Raises FaultError unless the first argument could be a node's name; the node need not exist yet."""
     if _NODE.fullmatch(args[0]) is None:
         raise FaultError(f"{args[0]!r} is no node's name: a cluster's name and a slot, such as train-2")
 
 
 def refuse_node(name: str, running: Sequence[str]) -> NoReturn:
-    """Raises NoSuchNode, naming those that run."""
+    """Raises NoSuchNode with the nearest name, or with all nodes that run."""
     there = f"; there are {', '.join(running)}" if running else "; nothing runs"
     raise NoSuchNode(f"no node {name}{did_you_mean(name, running) or there}")

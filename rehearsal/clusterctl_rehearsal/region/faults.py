@@ -37,7 +37,7 @@ Check = Callable[[Sequence[str], Catalog], object]
 
 
 def accept_any(args: Sequence[str], catalog: Catalog) -> None:
-    """A node's name, which only the region can judge, or nothing."""
+    """Accepts all arguments: there are none, or only the region can tell whether a node has that name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ class Fault:
 
 
 def known_fault(verb: str, args: Sequence[str], catalog: Catalog) -> Fault:
-    """The fault, which takes these arguments. Raises FaultError."""
+    """The fault of that name. Raises FaultError if there is none, or if it does not take these arguments."""
     fault = FAULTS.get(verb)
     if fault is None:
         there = f"; there are {', '.join(FAULTS)}"
@@ -78,7 +78,7 @@ class Faults:
         self.stop = stop
 
     def do(self, verb: str, args: Sequence[str]) -> str:
-        """Does it; gives a sentence of what was done. Raises FaultError."""
+        """Does the fault; returns a sentence about what was done. Raises FaultError."""
         fault = known_fault(verb, args, self.catalog)
         try:
             return fault.do(self, args)

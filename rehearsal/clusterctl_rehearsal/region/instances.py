@@ -41,10 +41,10 @@ HOST_FAILED: Reason = ("Server.InternalError", "Server.InternalError: hardware f
 """AWS has this code for a launch that failed, and none for a machine that dies later (EC2 API, StateReason;
 2026-11-22): so the words are ours."""
 RETIRED: Reason = ("Server.ScheduledStop", "Server.ScheduledStop: Stopped due to a scheduled retirement")
-"""AWS says so of a machine that it stopped (EC2 API, StateReason; 2026-11-26). None is stopped here: it ends."""
+"""AWS's words for a machine that it stopped (EC2 API, StateReason; 2026-11-26). Here such a machine ends instead."""
 _INITIATED = {USER_INITIATED[0]: "User", SPOT_INTERRUPTED[0]: "Service"}
 _STOPS = ("instanceType", "userData", "userDataBase64")
-"""Changed in place by stopping and starting (the provider's ec2_instance.go)."""
+"""Inputs that the provider changes by stopping and starting the instance (its ec2_instance.go)."""
 REMEMBERED_S = 3600.0
 """How long AWS shows a terminated instance: about an hour (EC2 user guide, "Terminate instances")."""
 
@@ -74,7 +74,7 @@ class Instances:
             return self.store.put(now.changed(state="running", machines=machines))
 
     def outputs(self, record: Record) -> Properties:
-        """What the provider shows now. Raises StandInRefusal where it would fail to."""
+        """What the provider shows of the instance now. Raises StandInRefusal where the provider could not read it."""
         public = (elastic_address_of(self.store, record) if record.is_live else None) or record.facts["public_ip"] or ""
         dns = f"ec2-{public.replace('.', '-')}.{record.region}.compute.amazonaws.com" if public else ""
         shown = {**record.outputs, **_user_data_read_back(record)}
@@ -90,7 +90,7 @@ class Instances:
         return dataclasses.replace(old, inputs=request.inputs, outputs=outputs)
 
     def shut_down(self, record: Record, reason: Reason = USER_INITIATED) -> Record:
-        """The instance on its way to its end."""
+        """The instance, shutting down from now on unless it did already or has ended."""
         with self.lock:
             now = self.store.get(INSTANCE, record.id) or record
             if not now.is_live or now.state == "shutting-down":
@@ -104,24 +104,28 @@ class Instances:
             self.finish(record, reason)
 
     def finish(self, record: Record, reason: Reason = USER_INITIATED) -> None:
-        """Takes an instance that shuts down to its end."""
+        """Kills the machine of an instance that is shutting down; the instance is terminated then."""
         self.room.kill(record)
         self._end(record.id, reason)
 
     def end_network(self, vpc: Record) -> None:
-        """Removes the VPC's network on this computer; its instances are gone."""
+        """Removes the VPC's network on this computer, once its instances are gone."""
         self.room.delete_network(network_name(self.store, vpc))
 
     def leave_network(self, group: Record) -> None:
-        """Removes what a cluster had on this computer of a network that exists; its instances are gone."""
+        """Removes the network of a cluster in an existing VPC from this computer, once its instances are gone.
+
+        `group`: the cluster's security group.
+        """
         vpc, cluster = self.store.get(VPC, group.inputs["vpcId"]), group.tags.get(NAME_TAG)
         if vpc is not None and is_existing(vpc) and cluster is not None:
             self.room.delete_network(cluster)
 
     def watch(self) -> None:
-        """One look at every machine: those that ended by themselves become terminated instances.
+        """Looks at every machine once: instances whose machines ended by themselves become terminated.
 
-        A spot machine whose notice is over ends, also when no region ran at that moment; so do scheduled events come.
+        Also ends spot machines whose notice is over, carries out scheduled events that are due (both also if no region
+        ran at that moment), and forgets instances that ended long ago.
         """
         for record in list(self.store.live(INSTANCE)):
             if taken_back_at(record) is not None and self.clock() >= record.facts[TAKEN_BACK_AT]:
@@ -138,7 +142,7 @@ class Instances:
                     self.store.forget(record)
 
     def note(self, record: Record, **facts: Any) -> Record:  # JSON values
-        """The instance with other facts; its state is what it is by now."""
+        """The instance with these facts changed and stored; all others, its state too, are the present ones."""
         with self.lock:
             return self.store.put((self.store.get(INSTANCE, record.id) or record).changed(**facts))
 
@@ -151,7 +155,7 @@ class Instances:
         if code in ENDS:
             self.terminate(now, RETIRED)
         elif code in REBOOTS:
-            with contextlib.suppress(MachineError):  # a machine that is not up far enough boots anyway
+            with contextlib.suppress(MachineError):  # a machine that is not up yet boots anyway
                 self.room.driver(now.facts["machines"]).reboot(now.facts["network"], now.facts["node"])
 
     def adopt(self) -> None:
@@ -202,7 +206,7 @@ def loose_interface(card: Properties, *, region: str, vpc: str, now: float) -> R
 
 
 def launched_at(record: Record) -> str:
-    """As the EC2 API writes it."""
+    """When the resource was made, as the EC2 API writes it."""
     return instant(record.created_at)
 
 
@@ -212,11 +216,11 @@ def instant(seconds: float) -> str:
 
 
 def transition_reason(record: Record) -> str:
-    """EC2's StateTransitionReason: with the instant, by its second, where somebody asked for the end.
+    """EC2's StateTransitionReason; with the instant, to the second, where a user or the spot market asked for the end.
 
-    `User initiated (2026-01-31 23:59:59 GMT)` is what AWS answers after TerminateInstances, and `Service initiated` of
-    a spot machine that it took back (quoted by several public programs; 2026-11-22). Of a machine that shut itself down
-    no instant is documented (EC2 API, Instance; 2026-11-21): here there is none.
+    `User initiated (2026-01-31 23:59:59 GMT)` is what AWS answers after TerminateInstances, and `Service initiated` for
+    a spot machine that it took back (quoted by several public programs; 2026-11-22). No instant is documented for a
+    machine that shut itself down (EC2 API, Instance; 2026-11-21): here it has none.
     """
     code, message = record.facts.get("reason") or ("", "")
     if code not in _INITIATED or ENDING_AT not in record.facts:
@@ -226,10 +230,11 @@ def transition_reason(record: Record) -> str:
 
 
 def _user_data_read_back(record: Record) -> Properties:
-    """What the provider learns by reading: user-data that it was not given as base64 comes back as a text.
+    """User-data as the provider reads it back: as text, unless the instance was given it as base64.
 
-    The launch template's too, and gzip is no text, so that the provider's answer about a machine that was just made
-    cannot be sent (terraform-provider-aws 6, ec2_instance.go; its issues 44506 and 48793, open; checked 2026-11).
+    That includes the launch template's user-data. Gzip is no text: the provider's answer about a machine that was just
+    made could not be sent then, so that StandInRefusal is raised (terraform-provider-aws 6, ec2_instance.go; its issues
+    44506 and 48793, open; checked 2026-11).
     """
     encoded = record.facts["user_data"]
     if record.inputs.get("userDataBase64") or not encoded:

@@ -1,4 +1,4 @@
-"""What bills, after it is gone: one line for each end and each change of a count, appended and never changed."""
+"""The journal, by which the bill knows what is gone: a line for each end and each changed count, only appended."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clusterctl_infra.private_home import private_opener
 from clusterctl_rehearsal.region.record import Properties, Record
 
 BILL_FILE = "bill.jsonl"
-"""Beside the store; a new rehearsal of all begins without it."""
+"""Lies beside the store; `clean` of a whole home removes it."""
 INSTANCE = "aws:ec2/instance:Instance"
 RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
 ADDRESS = "aws:ec2/eip:Eip"
@@ -20,11 +20,11 @@ BILLING = (INSTANCE, RESERVATION, ADDRESS, "aws:ec2/natGateway:NatGateway")
 IMAGE_DISK_GIB = 100
 """The root disk of every image here, where a machine asks for no other."""
 ENDING_AT = "ending_at"
-"""The fact since when an instance is on its way to its end."""
+"""The fact that says since when an instance has been shutting down."""
 
 
 class Journal:
-    """The file; a line is written before the store follows, so a killed region may write one twice."""
+    """The journal's file. A line is written before the store changes, so a region that is killed may write it twice."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -40,7 +40,7 @@ class Journal:
             self._append({**billed_facts(old), "at": at, "what": "counted", "count": count_of(new)})
 
     def rows(self) -> list[Properties]:
-        """All lines, in the order in which they were written; a torn one is no line."""
+        """All lines, in the order in which they were written; one that was written only in part is left out."""
         try:
             lines = self.path.read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
@@ -53,16 +53,17 @@ class Journal:
 
 
 def bills(record: Record) -> bool:
-    """It costs money now; an instance that is shutting down does not (EC2 user guide, instance lifecycle; 2026-11).
+    """Whether it costs money now.
 
-    Nor does what the account had before any cluster.
+    An instance that is shutting down does not (EC2 user guide, instance lifecycle; 2026-11), nor does what the account
+    had before any cluster.
     """
     is_somebodys = not record.facts.get("existing")
     return record.token in BILLING and record.is_live and record.state != "shutting-down" and is_somebodys
 
 
 def billed_facts(record: Record) -> Properties:
-    """The facts that its bill is computed from."""
+    """The facts of a record from which its bill is computed."""
     return {
         "id": record.id,
         "token": record.token,

@@ -39,7 +39,7 @@ def _image_of(name: str, settings: Settings) -> str:
 
 
 def image_architecture(id: str, settings: Settings, catalog: Catalog) -> str:
-    """What an image is built for: arm64 where a parameter of that names it, and x86_64 else."""
+    """The architecture of an image: arm64 if an arm64 parameter of the catalog leads to it, else x86_64."""
     parameters = (image.parameters.get("arm64") for image in catalog.images.values())
     arm = {_image_of(name, settings) for name in parameters if name is not None}
     return "arm64" if id in arm else "x86_64"

@@ -61,7 +61,7 @@ class MachineRoom:
         return self.choice(kind).driver
 
     def choice(self, kind: str) -> Choice:
-        """The driver of that kind, one for each name, and why it is that one. Raises MachineError."""
+        """The driver of that kind and why it was chosen; kinds with the same driver share it. Raises MachineError."""
         with self._lock:
             if kind not in self._choices:
                 chosen = self._choose(cast(MachineKind, kind))
@@ -80,12 +80,12 @@ class MachineRoom:
         return driver.name
 
     def adopt(self, record: Record) -> bool:
-        """Whether the instance's machine is still there after a restart of the region; another home's is not it."""
+        """Takes the instance's machine over after a restart of the region; false if it is gone or another home's."""
         driver = self.driver(record.facts["machines"])
-        if driver.name == "none":  # nothing but our own record of it
+        if driver.name == "none":  # a machine that is only written down, anew now
             driver.boot(self._spec(record, driver.name))
             return True
-        if self._is_anothers(driver, record) or driver.state(*_names(record)) is MachineState.GONE:
+        if self._belongs_to_another_home(driver, record) or driver.state(*_names(record)) is MachineState.GONE:
             return False
         self._ready_network(driver, record)
         return True
@@ -96,7 +96,7 @@ class MachineRoom:
     def kill(self, record: Record) -> None:
         """Ends the machine at once; nothing happens if it is gone, or if another home's has its name now."""
         driver = self.driver(record.facts["machines"])
-        if not self._is_anothers(driver, record):
+        if not self._belongs_to_another_home(driver, record):
             driver.kill(*_names(record))
 
     def delete_network(self, network: str) -> None:
@@ -126,7 +126,7 @@ class MachineRoom:
         """Raises MachineError when machines of another home have the cluster's name on this computer."""
         self._refuse_another_home(self.driver(kind), network)
 
-    def _is_anothers(self, driver: MachineDriver, record: Record) -> bool:
+    def _belongs_to_another_home(self, driver: MachineDriver, record: Record) -> bool:
         """Whether the machines of this name are another home's: then those of this record are dead."""
         return driver.name != "none" and root_elsewhere(self._folder, str(record.facts["network"])) is not None
 

@@ -1,4 +1,4 @@
-"""The instance metadata service (IMDSv2), one per VPC, on a socket inside it."""
+"""The instance metadata service, one per VPC, on a socket inside it: IMDSv2, and IMDSv1 unless a token is required."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from clusterctl_rehearsal.region.spot_notices import notice_pages
 Lookup = Callable[[str, str], Record | None]
 """(network, private address) → the live instance that has it."""
 RoleOf = Callable[[Record], str | None]
-"""The name of an instance's role."""
+"""The name of an instance's role; None if it has none."""
 Ask = Callable[[Record, Mapping[str, str], bytes], tuple[int, bytes]]
-"""What AWS answers to a machine's request: machines have no other way to it."""
+"""(instance, headers, body) of a machine's request to AWS → (status, body). Machines have no other way to AWS."""
 MAX_TOKEN_S = 21600
 SIMULATED_CREDENTIALS = {
     "Code": "Success",
@@ -33,11 +33,11 @@ SIMULATED_CREDENTIALS = {
     "Token": REHEARSAL_CREDENTIAL,
     "Expiration": "2100-01-01T00:00:00Z",
 }
-"""Of every machine's role; real nowhere."""
+"""The credentials of every machine's role, valid nowhere."""
 
 
 class MetadataService:
-    """Answers every machine as itself: who asks is known by the address it asks from."""
+    """Answers each machine about itself; it knows a machine by the address that the request comes from."""
 
     def __init__(self, lookup: Lookup, *, role_of: RoleOf = lambda record: None, ask: Ask | None = None) -> None:
         self._lookup = lookup
@@ -123,7 +123,7 @@ def _notices(record: Record) -> dict[str, Any]:
 
 
 def identity_document(record: Record) -> str:
-    """`/latest/dynamic/instance-identity/document`."""
+    """The page `/latest/dynamic/instance-identity/document`, which is JSON."""
     facts = record.facts
     return json.dumps(
         {
@@ -186,7 +186,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._say(*self.server.ask(record, dict(self.headers.items()), body))
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nobody reads it."""
+        """Logs nothing: nobody would read it."""
 
     def _say(self, status: int, body: bytes = b"", headers: dict[str, str] | None = None) -> None:
         self.send_response(status)  # with a Date header, from which a node takes the time

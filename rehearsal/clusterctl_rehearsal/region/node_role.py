@@ -12,7 +12,7 @@ from clusterctl_rehearsal.region.types.identity import INSTANCE_PROFILE, ROLE, R
 
 
 def role_of(store: Store, instance: Record) -> Record | None:
-    """The role in the instance's profile; None without one."""
+    """The role in the instance's profile; None without a profile."""
     profile = instance.facts["profile"]
     rows = (row for row in store.live(INSTANCE_PROFILE) if profile in (row.id, row.outputs["arn"]))
     found = next(rows, None)
@@ -20,7 +20,7 @@ def role_of(store: Store, instance: Record) -> Record | None:
 
 
 def allows(store: Store, role: Record, action: str, resource: str) -> bool:
-    """Whether a policy of the role's own allows it: by whole names alone, which is how ours are written."""
+    """Whether an inline policy of the role allows the action. It reads only whole names, as our policies have them."""
     return any(
         row.get("Effect") == "Allow"
         and action in _listed(row.get("Action"))

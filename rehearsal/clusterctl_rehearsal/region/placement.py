@@ -1,4 +1,4 @@
-"""Where a new instance goes: its addresses, its place in a reservation, its machine's name. All of AWS's refusals."""
+"""Where a new instance goes: its addresses, its place in a reservation, its machine's name; with AWS's refusals."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def place(request: Request, *, token: str, machines: str) -> Record:
     launch = resolve(request.inputs, request.store)
     kind = request.catalog.instance_type(launch.instance_type or "")
     check_launch(launch, kind)
-    assert kind is not None  # check_launch has looked
+    assert kind is not None  # check_launch refuses such a type
     _check_names(request, launch)
     cards = _cards(request, launch)
     subnet = request.store.get(SUBNET, cards[0]["subnet"])
-    assert subnet is not None  # _cards has looked
+    assert subnet is not None  # _cards refuses such a subnet
     group = _placement_group(request, launch)
     reservation = _reservation(request, launch, kind, str(subnet.outputs["availabilityZone"]), group)
     facts = {
@@ -177,7 +177,7 @@ def _reservation(
         raise AwsError(
             "InvalidParameterValue", f"The subnet is in {zone}; the requested Availability Zone is {launch.zone}."
         )
-    if launch.spot is not None:  # no reserved place is for it
+    if launch.spot is not None:  # reserved places are not for spot machines
         _check_spot(request, launch, launch.spot, kind, zone=zone)
         return None
     found = fitting_reservation(
@@ -235,7 +235,7 @@ def _named(request: Request, launch: Launch, vpc_id: str) -> Properties:
 
 
 def network_name(store: Store, vpc: Record) -> str:
-    """The cluster's name, unless an older VPC has it; without a name, the VPC's id."""
+    """The name of a VPC's network here: its name tag, lengthened if an older VPC has the same; or its id."""
     name = vpc.tags.get(NAME_TAG)
     if name is None:
         return vpc.id

@@ -66,8 +66,8 @@ class Region:
         progress: Progress,
         waits: bool = True,
     ) -> Record:
-        """The new resource; an instance when its machine has been started, a file system when it is available, if one
-        `waits` for that.
+        """Makes a resource and returns it: an instance once its machine has been started, a file system once it is
+        available (without `waits`, at once).
 
         A repeated `request` (client token) gives what the first one made. Raises AwsError, StandInRefusal.
         """
@@ -106,13 +106,13 @@ class Region:
             return self.instances.outputs(record) if token == INSTANCE else record.outputs
 
     def inputs(self, token: str, id: str) -> Properties:
-        """What the resource is by now, in the words that made it; empty when it is gone."""
+        """The resource's inputs as they are by now; empty when it is gone."""
         with self.lock:
             record = self.store.get(resource_type(token).token, id)
             return {} if record is None or not record.is_live else record.inputs
 
     def delete(self, token: str, id: str) -> None:
-        """Ends the resource; for an instance when its machine is gone. Raises AwsError."""
+        """Ends the resource; returns once an instance's machine is gone. Raises AwsError."""
         row = TYPES[token]
         with self.lock:
             record = self._live(row, id)
@@ -127,14 +127,15 @@ class Region:
         self.instances.terminate(record)
 
     def add_existing(self) -> None:
-        """What the settings name and the account has before any cluster."""
+        """Adds the resources that the account has before any cluster, as the settings name them."""
         with self.lock:
             add_existing(self.store, self.settings().existing, now=self.clock())
 
     def expire(self) -> None:
-        """Ends reservations whose end date has passed; their instances run on, as on AWS, those of a block do not.
+        """Ends reservations whose end date has passed, and activates those whose start has come.
 
-        A block's instances end half an hour before it (EC2 User Guide, "Monitor Capacity Blocks"; 2026-11).
+        Their instances run on, as on AWS; but those of a capacity block end half an hour before the block
+        (EC2 User Guide, "Monitor Capacity Blocks"; 2026-11).
         """
         now = self.clock()
         for row in list(self.store.live(CAPACITY_RESERVATION)):
@@ -165,7 +166,7 @@ class Region:
         return made.changed(available_at=asked.now + asked.settings.storage_s)
 
     def _available(self, row: ResourceType, made: Record, progress: Progress) -> Record:
-        """The file system, when it is one; who deletes it meanwhile ends the waiting."""
+        """Waits until a new file system is available, and returns it. Raises AwsError if it is deleted meanwhile."""
         while self.clock() < float(made.facts["available_at"]):
             progress(f"{made.id} is being created (simulated; on AWS it takes minutes)")
             self._pause(POLL_S)

@@ -16,7 +16,7 @@ from clusterctl_rehearsal.region.record import Record
 Event = dict[str, Any]
 """A fact: `id`, `code`, `not_before` and `not_after` in seconds since 1970 (None: no end), `state`."""
 EVENTS = "scheduled_events"
-"""The fact of an instance that has them, the newest last."""
+"""The fact with an instance's events, the newest last."""
 ACTIVE, COMPLETED, CANCELED = "active", "completed", "canceled"
 ENDS = ("instance-retirement", "instance-stop")
 REBOOTS = ("instance-reboot", "system-reboot")
@@ -27,7 +27,7 @@ DESCRIPTIONS = {
     "instance-retirement": "The instance is running on degraded hardware",
     "instance-stop": "The instance is running on degraded hardware",
 }
-"""By code; that of maintenance is in no documentation."""
+"""Code → text; the text of maintenance is in no documentation."""
 WINDOW_S = 1000
 """From the earliest start of a reboot or of maintenance to its latest end, as in the user guide's example."""
 
@@ -39,12 +39,12 @@ def planned(code: str, *, id: str, at: float) -> Event:
 
 
 def events_of(record: Record) -> Sequence[Event]:
-    """All that the machine has, finished ones too."""
+    """All events of the machine, finished ones too."""
     return list(record.facts.get(EVENTS) or ())
 
 
 def turned(record: Record, code: str, state: str) -> list[Event]:
-    """The machine's events, those of the code that were active now in another state."""
+    """The machine's events, with the active ones of this code put into another state."""
     events = events_of(record)
     return [
         {**event, "state": state} if (event["code"], event["state"]) == (code, ACTIVE) else event for event in events
@@ -52,7 +52,10 @@ def turned(record: Record, code: str, state: str) -> list[Event]:
 
 
 def due(record: Record, now: float) -> Event | None:
-    """The active event whose time has come: its start, and that of maintenance, which shows nowhere else, its end."""
+    """The active event that is due; None if none is.
+
+    Events are due at their start; maintenance, which does nothing here, is due at its end.
+    """
     for event in events_of(record):
         is_shown_only = event["code"] not in (*ENDS, *REBOOTS)
         if event["state"] == ACTIVE and now >= event["not_after" if is_shown_only else "not_before"]:
@@ -61,7 +64,7 @@ def due(record: Record, now: float) -> Event | None:
 
 
 def description(event: Event) -> str:
-    """`[Completed] scheduled reboot`."""
+    """The event's text, such as `[Completed] scheduled reboot`."""
     finished = "" if event["state"] == ACTIVE else f"[{event['state'].capitalize()}] "
     return finished + DESCRIPTIONS[event["code"]]
 
@@ -88,5 +91,5 @@ def _page_row(event: Event) -> dict[str, str]:
 
 
 def _written(at: float) -> str:
-    """`21 Jan 2019 09:00:43 GMT`."""
+    """The instant as the metadata service writes it: `21 Jan 2019 09:00:43 GMT`."""
     return datetime.fromtimestamp(at, UTC).strftime("%-d %b %Y %H:%M:%S GMT")

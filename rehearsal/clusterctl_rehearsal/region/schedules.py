@@ -9,7 +9,9 @@ from clusterctl_rehearsal.states.executions import Executions
 
 
 class Schedules:
-    """A schedule has fired when what it started is over: what a killed region left undone is done by the next one."""
+    """Fires schedules. One has fired only when what it started is over: the next region repeats what a killed one left
+    undone.
+    """
 
     def __init__(self, *, region: Region, executions: Executions) -> None:
         self._region = region

@@ -1,4 +1,4 @@
-"""How the region behaves: from rehearsal.yaml, and what faults have laid over it."""
+"""The settings of rehearsal.yaml, which say how the region behaves, and what is wrong with a file of them."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from typing import Any  # YAML and JSON values before they are checked
 from clusterctl_infra.nearest import did_you_mean
 
 QUOTAS = ("vcpus", "spot_vcpus", "addresses", "vpcs")
-"""Of on-demand machines, of spot machines, of elastic IPs, of VPCs."""
+"""The limits of on-demand machines and of spot machines in vCPUs, of elastic IPs, and of VPCs."""
 IN_ZONE = "@"
-"""Between an instance type and the zone that a limit of capacity is about."""
+"""Stands between the instance type and the zone in the name of a limit of capacity."""
 _ZONE = re.compile(r"[a-z]{2}(-[a-z]+)+-\d[a-z]")
 MACHINE_KINDS = ("auto", "nspawn", "process", "none")
 
 
 class SettingsError(ValueError):
-    """rehearsal.yaml or a fault says something that cannot be; all of it, in sentences."""
+    """rehearsal.yaml says something that cannot be; the message has all problems."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Where AWS has a number for everybody, the default is AWS's."""
+    """How the region behaves. A default is AWS's own number where AWS has one for everybody."""
 
     machines: str = "auto"
     """What boots behind an instance: auto, nspawn, process, none."""
@@ -36,23 +36,23 @@ class Settings:
     zones: tuple[str, ...] = ("a", "b", "c")
     """Letters of the zones in every region; each instance type is offered in all of them."""
     storage_s: int = 0
-    """Until a file system is available; on AWS five to ten minutes."""
+    """Seconds until a file system is available; on AWS it takes five to ten minutes."""
     buckets: tuple[str, ...] = ()
-    """The buckets that there are; empty: every one that is spoken of."""
+    """The buckets that exist; empty: every name is a bucket."""
     missing_packages: tuple[str, ...] = ()
     """Packages that nodes' sources do not have."""
     schedule_late_s: int = 60
-    """So long after its time a schedule fires; AWS promises the minute (EventBridge Scheduler user guide, 2026-11)."""
+    """How long after its time a schedule fires; AWS promises the minute (EventBridge Scheduler user guide, 2026-11)."""
     clock_ahead_s: int = 0
     """By how much AWS's clock, as the answers of its API tell it, is ahead of this computer's; negative: behind."""
     latency_ms: int = 0
     """Added to every answer."""
     requests_per_s: int = 0
-    """Beyond it RequestLimitExceeded; 0: no limit."""
+    """More than this are refused with RequestLimitExceeded; 0: no limit."""
     shares: Mapping[str, str] = field(default_factory=dict)
     """Folder of this computer → where machines see it, read-only; one that is not there is left out."""
     racks: int = 2
-    """Among which DescribeInstanceTopology says that machines stand, by turns."""
+    """The number of racks over which DescribeInstanceTopology says that machines are spread."""
     images_dated: str = ""
     """A changed text simulates newer images."""
     existing: Mapping[str, Any] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Settings:
     blocks_begin_in_s: int = 0
     """How many seconds from now the first capacity block on offer begins; 0: at 11:30 UTC tomorrow."""
     strict: bool = False
-    """Also refuse what AWS accepts and what later hangs; ours, not AWS's."""
+    """Also refuse what AWS accepts although it hangs later; this rule is ours, not AWS's."""
 
 
 def settings_from_rows(rows: Mapping[str, Any], *, source: str) -> Settings:

@@ -14,15 +14,15 @@ class Shares:
         self._folder = folder
 
     def make(self, id: str) -> None:
-        """An empty file system; nothing happens if it is there."""
+        """Makes an empty file system; nothing happens if it exists."""
         (self._folder / id).mkdir(parents=True, exist_ok=True)
 
     def remove(self, id: str) -> None:
-        """Ends it with all that is in it; nothing happens if it is gone."""
+        """Removes a file system with all that is in it; nothing happens if it is gone."""
         shutil.rmtree(self._folder / id, ignore_errors=True)
 
     def keep_only(self, ids: Iterable[str]) -> None:
-        """Removes what belongs to no file system any more."""
+        """Removes all folders but those of these file systems."""
         known = set(ids)
         for path in self._folder.iterdir() if self._folder.is_dir() else ():
             if path.name not in known:

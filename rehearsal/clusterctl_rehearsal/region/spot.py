@@ -51,8 +51,11 @@ def is_spot(record: Record) -> bool:
 
 
 def check_options(spot: SpotRequest, *, is_targeted: bool) -> None:
-    """Raises AWS's refusals of what does not go together. `is_targeted`: only a reserved place will do."""
-    if is_targeted:  # AWS documents that it cannot be; its sentence is not known (2026-11-22)
+    """Raises AWS's refusals of what does not go together, and StandInRefusal for a request that is not one-time.
+
+    `is_targeted`: the request wants a place in a reservation.
+    """
+    if is_targeted:  # AWS documents that this cannot be; its sentence is not known (2026-11-22)
         raise AwsError(
             "InvalidParameterCombination", "Spot Instances cannot be launched into a targeted Capacity Reservation."
         )
@@ -72,7 +75,7 @@ def check_options(spot: SpotRequest, *, is_targeted: bool) -> None:
 
 
 def check_price(spot: SpotRequest, lowest_usd_per_hour: float | None) -> None:
-    """Raises AWS's refusal of a maximum below the price. None: the price is not known, and every maximum will do."""
+    """Raises AWS's refusal of a maximum below the price. None: the price is not known, and any maximum will do."""
     if spot.max_price is None:
         return
     try:

@@ -13,7 +13,7 @@ from clusterctl_rehearsal.region.spot_notices import REBALANCE_AT, TAKEN_BACK_AT
 
 
 def interrupt(instances: Instances, record: Record, notice_s: int | None) -> str:
-    """Gives notice; None takes it back. Raises FaultError where AWS would never."""
+    """Gives notice that AWS takes the machine back; None withdraws it. Raises FaultError if it is no spot machine."""
     node = _checked(record)
     if notice_s is None:
         instances.note(record, **{TAKEN_BACK_AT: None})
@@ -25,7 +25,7 @@ def interrupt(instances: Instances, record: Record, notice_s: int | None) -> str
 
 
 def rebalance(instances: Instances, record: Record) -> str:
-    """Recommends to leave the machine, which stays as it is. Raises FaultError where AWS would never."""
+    """Recommends to leave the machine, which stays as it is. Raises FaultError if it is no spot machine."""
     node = _checked(record)
     instances.note(record, **{REBALANCE_AT: math.floor(instances.clock())})
     return f"{node} is told that AWS may take it back soon; it lives on"

@@ -35,7 +35,7 @@ def read_settings(folder: Path) -> dict[str, Any]:
 
 
 def _refuse_unknown_types(settings: Settings, path: Path) -> None:
-    """Of a type that is misspelt there would be enough."""
+    """Raises SettingsError for a limit of a type that does not exist: misspelt, it would limit nothing."""
     types = load_catalog().names()
     unknown = [
         f"capacity.{problem}" for name in settings.capacity if (problem := capacity_problem(name, types)) is not None

@@ -32,18 +32,18 @@ class Store:
             self._by_token.setdefault(record.token, {})[record.id] = record
 
     def get(self, token: str, id: str) -> Record | None:
-        """The resource, also one that is only remembered."""
+        """The record of a resource, also of one that has ended and is only remembered; None without one."""
         return self._by_token.get(token, {}).get(id)
 
     def put(self, record: Record) -> Record:
-        """The record, kept."""
+        """Stores the record, and returns it."""
         self.journal.follow(self.get(record.token, record.id), record, at=self._clock())
         put_in_place(self._path(record), json.dumps(record_to_json(record)))
         self._by_token.setdefault(record.token, {})[record.id] = record
         return record
 
     def forget(self, record: Record) -> None:
-        """Removes it."""
+        """Removes the record."""
         self.journal.follow(self.get(record.token, record.id), None, at=self._clock())
         self._path(record).unlink(missing_ok=True)
         self._by_token.get(record.token, {}).pop(record.id, None)
@@ -68,7 +68,7 @@ class Store:
 
 
 def _read(path: Path) -> Record | None:
-    """None for one that its owner forgets while somebody else looks."""
+    """The record in a file; None if another process removes the file meanwhile."""
     try:
         return record_from_json(json.loads(path.read_bytes()))
     except FileNotFoundError:

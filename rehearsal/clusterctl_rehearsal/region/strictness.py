@@ -9,7 +9,7 @@ from clusterctl_rehearsal.region.types.security import EGRESS_RULE, INGRESS_RULE
 
 
 def check_fabric(store: Store, instance: Record) -> None:
-    """Raises StandInRefusal for EFA in a group that does not let everything through to and from itself.
+    """Raises StandInRefusal if no group of the EFA interfaces lets everything through to and from itself.
 
     A CIDR rule is not enough: EFA traffic is not IP (EC2 user guide, "Get started with EFA", 2026-05).
     """

@@ -1,7 +1,7 @@
-"""Connections that have not shown yet whose they are: few, each for a short time, so that a flood takes nothing.
+"""Connections that have not proved yet whose they are: few, and each for a short time, so that a flood is harmless.
 
-A client of the region speaks as soon as it is connected. So among too many the ones that say nothing go first, and the
-others when they have not finished the head of a request for a second.
+A client of the region speaks as soon as it is connected. So if there are too many, those that say nothing are closed
+first, and the others if the head of their request is not complete a second after they connected.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Protocol
 
 LIMIT = 128
 SILENT_S = 0.25
-"""Among too many; alone, a connection has `PROOF_S`."""
+"""How long a silent connection stays if there are too many; otherwise it has `PROOF_S`."""
 SPEAKING_S = 1.0
 PROOF_S = 5.0
-"""Until the head of a request that proves whose it is must be there whole."""
+"""In this time a connection must have sent the whole head of a request that proves whose it is."""
 PROOF_BYTES = 128 * 1024
-"""So much is read of a connection that has proved nothing."""
+"""At most this much is read from a connection that has proved nothing."""
 IDLE_S = 300.0
 """A connection that has proved whose it is may be silent for this long."""
 
@@ -31,7 +31,7 @@ class Connection(Protocol):
     """The methods of a socket that are needed here."""
 
     def shutdown(self, how: int, /) -> None:
-        """Ends it: whoever reads from it sees the end."""
+        """Ends the connection: whoever reads from it sees the end."""
 
 
 @dataclass(kw_only=True)
@@ -41,12 +41,12 @@ class _Unproven:
     has_spoken: bool = False
 
     def end(self) -> float:
-        """When it may be closed if there are too many."""
+        """When the connection may be closed if there are too many."""
         return self.since + (SPEAKING_S if self.has_spoken else SILENT_S)
 
 
 class UnprovenConnections:
-    """Keeps count of them; one thread accepts, one for each connection reads."""
+    """Counts the unproven connections. One thread accepts connections, and each is read by a thread of its own."""
 
     def __init__(self, *, limit: int = LIMIT, clock: Callable[[], float] = time.monotonic) -> None:
         self._limit = limit
@@ -58,7 +58,7 @@ class UnprovenConnections:
         return len(self._unproven)
 
     def admit(self, connection: Connection) -> None:
-        """Counts a new one; waits for its place where there are too many, and closes one that has had its time."""
+        """Counts a new connection. If there are too many, waits for a place, or closes one that has had its time."""
         with self._changed:
             while len(self._unproven) >= self._limit:
                 first = min(self._unproven.values(), key=_Unproven.end)
@@ -77,7 +77,7 @@ class UnprovenConnections:
                 found.has_spoken = True
 
     def forget(self, connection: Connection) -> None:
-        """It has proved whose it is, or is gone."""
+        """Stops counting a connection that has proved whose it is, or is gone."""
         with self._changed:
             if self._unproven.pop(id(connection), None) is not None:
                 self._changed.notify()
@@ -89,7 +89,7 @@ class UnprovenConnections:
 
 
 class GuardedReads(io.RawIOBase):
-    """What comes from a connection: little and soon until it is proved whose it is. Raises TimeoutError else."""
+    """Reads from a connection: until it is proved whose it is, only a little and soon. Raises TimeoutError else."""
 
     def __init__(self, connection: socket.socket, unproven: UnprovenConnections) -> None:
         super().__init__()
@@ -99,11 +99,11 @@ class GuardedReads(io.RawIOBase):
         self._left_bytes = PROOF_BYTES
 
     def readable(self) -> bool:
-        """Whether it can be read at all; `io` asks."""
+        """True, which `io` wants to know."""
         return True
 
     def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
-        """As `io.RawIOBase` has it."""
+        """Reads into the buffer, as `io.RawIOBase` says; returns how many bytes. Raises TimeoutError."""
         if self._until is None:
             return self._connection.recv_into(buffer)
         left_s = self._until - time.monotonic()
@@ -116,7 +116,7 @@ class GuardedReads(io.RawIOBase):
         return count
 
     def prove(self) -> None:
-        """It is the owner's: from now on there is time."""
+        """Notes that the connection is the owner's: from now on it may be silent for `IDLE_S`."""
         self._until = None
         self._connection.settimeout(IDLE_S)
         self._unproven.forget(self._connection)

@@ -1,7 +1,7 @@
 """The region's HTTP side: private requests under /clusterctl/, everything else is the AWS API.
 
-Every user of the computer can connect to it. It answers who knows the token, or signs with the region's key pair; both
-lie in the home, which is its owner's alone.
+Every user of the computer can connect to it. It answers those who know the token, or sign with the region's key pair;
+both lie in the home, which is its owner's alone.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from clusterctl_rehearsal.server.connections import PROOF_BYTES, GuardedReads, U
 from clusterctl_rehearsal.server.private_requests import PrivateRequests
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
-"""AWS takes 1 MiB at most, of a state machine's definition."""
+"""The largest body that is read, S3 objects included. AWS takes at most 1 MiB for a state machine's definition."""
 NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 PAUSE_S = 0.1
-"""Where the process can open nothing more, until it looks again."""
+"""How long the server waits where the process can open nothing more."""
 
 
 class RegionServer(ThreadingHTTPServer):
-    """Listens on this computer only."""
+    """The region's HTTP server, which listens on this computer only."""
 
     daemon_threads = True
     request_queue_size = 512  # 256 nodes are made at once
@@ -45,7 +45,7 @@ class RegionServer(ThreadingHTTPServer):
     def __init__(
         self, port: int, *, requests: PrivateRequests, api: Api, token: str, keys: KeyPair, role_keys: KeyPair
     ) -> None:
-        """`keys`: of whoever has the home; `role_keys`: of the region's own roles, such as a state machine's."""
+        """`keys`: of the home's owner; `role_keys`: of the region's own roles, such as a state machine's."""
         super().__init__(("127.0.0.1", port), _Handler)
         self.requests = requests
         self.api = api
@@ -56,7 +56,7 @@ class RegionServer(ThreadingHTTPServer):
         self.last_request = time.monotonic()
 
     def get_request(self) -> tuple[socket.socket, Any]:
-        """The next connection. Raises OSError, after a while where nothing more can be opened."""
+        """The next connection. Raises OSError; after a pause if that is because nothing more can be opened."""
         try:
             return super().get_request()
         except OSError as e:
@@ -70,12 +70,12 @@ class RegionServer(ThreadingHTTPServer):
         super().process_request(request, client_address)
 
     def close_request(self, request: Any) -> None:
-        """The end of a connection."""
+        """Closes a connection."""
         self.unproven.forget(request)
         super().close_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is not worth a line."""
+        """Logs the error, unless it is that a client went away."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
             log_traceback()
 
@@ -86,7 +86,7 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def setup(self) -> None:
-        """Little is read, and soon, of a connection that has not proved whose it is."""
+        """Has the connection read by `GuardedReads`, which limit one that has not proved whose it is."""
         super().setup()
         self.rfile.close()
         self.reads = GuardedReads(self.connection, self.server.unproven)
@@ -117,15 +117,15 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         length = content_length(self.headers.get("Content-Length"))
         if self.headers.get("Transfer-Encoding") is not None:  # S3's MissingContentLength; no client of ours does so
-            return self._turn_away(_nothing(411), PROOF_BYTES)
+            return self._turn_away(_empty_reply(411), PROOF_BYTES)
         if length is None:
-            return self._turn_away(_nothing(400), 0)
+            return self._turn_away(_empty_reply(400), 0)
         try:
             authorization = self._authorization()
         except AwsError as e:
             return self._turn_away(self._refusal(e), length)
         if length > MAX_BODY_BYTES:
-            return self._turn_away(_nothing(413), length)
+            return self._turn_away(_empty_reply(413), length)
         self.reads.prove()
         self.server.busy += 1
         try:
@@ -135,7 +135,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.last_request = time.monotonic()
 
     def _authorization(self) -> Authorization | None:
-        """What a call of AWS says of its signature; None for a private request with the token. Raises AwsError."""
+        """The unchecked authorization of a call of AWS; None for a private request with the token. Raises AwsError."""
         if not self.path.startswith(REGION_PRIVATE):
             return known_authorization(self.headers, self.server.keys, self.server.role_keys)
         if not hmac.compare_digest(self.headers.get(REGION_TOKEN_HEADER, "").encode(), self.server.token.encode()):
@@ -158,11 +158,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _refusal(self, error: AwsError) -> Reply:
         if self.path.startswith(REGION_PRIVATE):
-            return _nothing(error.status)
+            return _empty_reply(error.status)
         return self.server.api.refusal(dict(self.headers.items()), error)
 
     def _turn_away(self, reply: Reply, unread_bytes: int) -> None:
-        """Answers, reads what is still coming, since the answer would be lost else, and ends the connection."""
+        """Answers, reads what is still coming, as the answer would be lost otherwise, and ends the connection."""
         self.close_connection = True
         self._reply(reply)
         self.rfile.read(min(unread_bytes, PROOF_BYTES))
@@ -170,7 +170,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _private(self, verb: str, body: bytes) -> None:
         answer = self.server.requests.answers.get(verb)
         if answer is None:
-            return self._reply(_nothing(404))
+            return self._reply(_empty_reply(404))
         self.send_response(200)
         self.send_header("Content-Type", "application/x-ndjson")
         self.send_header("Transfer-Encoding", "chunked")
@@ -213,11 +213,11 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def content_length(text: str | None) -> int | None:
-    """The length of a request's body; None for what is no length."""
+    """The length of a request's body, 0 without the header; None for a text that is no length."""
     if text is None:
         return 0
     return int(text) if text.isascii() and text.isdigit() else None
 
 
-def _nothing(status: int) -> Reply:
+def _empty_reply(status: int) -> Reply:
     return Reply(status=status, body=b"{}", content_type="application/json")

@@ -46,12 +46,12 @@ class PrivateRequests:
         self._behaviour.check_credentials()
 
     def _as_person(self) -> None:
-        """What the provider's requests go through, which asks by the person's credentials. Raises AwsError."""
+        """Called for every request of the provider, which uses the person's credentials. Raises AwsError."""
         self.check_credentials()
         self.as_aws()
 
     def as_aws(self) -> None:
-        """What every request to AWS goes through: its latency and its request limit. Raises AwsError."""
+        """Called for every request to AWS: applies its latency and its request limit. Raises AwsError."""
         settings = self._behaviour.settings()
         if settings.latency_ms:
             time.sleep(settings.latency_ms / 1000)
@@ -63,7 +63,10 @@ class PrivateRequests:
         return {"faults": self._behaviour.faults()}
 
     def _stack(self, asked: Properties, progress: Progress) -> Properties:
-        """The settings of the stack in a folder, before its program is run. Raises SettingsError, MachineError."""
+        """Takes the settings of the stack in a folder, before its program runs.
+
+        Raises SettingsError, and MachineError if another home has the cluster's name or no machine can be made.
+        """
         self._behaviour.register(read_settings(Path(asked["folder"])))
         self._region.add_existing()
         self._region.instances.room.check_name(self._behaviour.settings().machines, asked["cluster"])
@@ -83,7 +86,7 @@ class PrivateRequests:
         return {"id": record.id, "outputs": self._region.read(record.token, record.id) or record.outputs}
 
     def _check_machines(self, asked: Properties) -> None:
-        """Nothing is made where no machine could follow. Raises MachineError."""
+        """Raises MachineError if this computer cannot make the machines that are to follow: then nothing is made."""
         room, name = self._region.instances.room, (asked["inputs"].get("tags") or {}).get(NAME_TAG)
         room.driver(asked["machines"])
         if asked["type"] == VPC and name is not None:
@@ -107,7 +110,7 @@ class PrivateRequests:
         return {}
 
     def _detach_policies(self, role_id: str) -> None:
-        """What the provider does first with `force_detach_policies` (internal/service/iam/role.go, deleteRole)."""
+        """Does what the provider does first with `force_detach_policies` (internal/service/iam/role.go, deleteRole)."""
         store = self._region.store
         if any(role.id == role_id and role.inputs.get("forceDetachPolicies") for role in store.live(ROLE)):
             for token in (ROLE_POLICY_ATTACHMENT, ROLE_POLICY):

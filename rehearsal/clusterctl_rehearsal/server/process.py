@@ -53,11 +53,11 @@ from clusterctl_rehearsal.storage.bucket_service import BucketService
 from clusterctl_rehearsal.storage.files import storage_binds, storage_files
 
 AWS_ENDPOINT = "/etc/clusterctl-rehearsal/aws-endpoint"
-"""Tells a node where its AWS is: machines reach no real one."""
+"""The file that tells a node where its AWS is: machines reach no real one."""
 WATCH_S = 0.25
 LOCK_TIMEOUT_S = 2.0
 IDLE_S = 10.0
-"""Without a resource and without a request for this long, it ends."""
+"""The process ends when there is no resource and there was no request for this long."""
 
 
 def main() -> int:
@@ -72,7 +72,7 @@ def main() -> int:
 def _locked(lock: TextIO) -> bool:
     deadline = time.monotonic() + LOCK_TIMEOUT_S
     while time.monotonic() < deadline:
-        with contextlib.suppress(BlockingIOError):  # somebody looks whether it is held, or the predecessor ends
+        with contextlib.suppress(BlockingIOError):  # somebody is testing the lock, or the predecessor is ending
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
         time.sleep(0.01)
@@ -127,7 +127,7 @@ class _Process:
                 self._instances.watch()
                 self._region.expire()
                 self._schedules.fire_due()
-            except Exception:  # noqa: BLE001 — one bad look must not end the region
+            except Exception:  # noqa: BLE001 — one failed round must not end the region
                 log_traceback()
             if self._idle() or not self._is_ours():
                 break
@@ -139,7 +139,7 @@ class _Process:
         return self._server.busy == 0 and waited_s > IDLE_S and all(is_existing(row) for row in self.store.live())
 
     def _is_ours(self) -> bool:
-        """False when the home was removed or somebody else announced himself."""
+        """Whether the home still names this process; not if it was removed, or another server has announced itself."""
         try:
             return bool(json.loads(self._home.endpoint_file.read_bytes())["pid"] == os.getpid())
         except (FileNotFoundError, ValueError):
@@ -154,7 +154,7 @@ class _Process:
                 port, requests=self._requests, api=api, token=token, keys=self._keys, role_keys=self._role_keys
             )
 
-        try:  # the port of before: whoever was told the endpoint still finds it
+        try:  # the port of before: whoever was told the endpoint finds the region again
             return server(int(json.loads(self._home.endpoint_file.read_bytes())["endpoint"].rpartition(":")[2]))
         except (FileNotFoundError, ValueError, KeyError, OSError):
             return server(0)
@@ -196,7 +196,10 @@ class _Process:
 
 
 def simulated_efa(record: Record) -> dict[str, MachineFile]:
-    """How many EFA interfaces the machine was launched with: there is no such device here, and the node says so."""
+    """The file with the number of EFA interfaces that the machine was launched with; none without EFA.
+
+    There is no such device here: the node reads the number, and says so.
+    """
     count = sum(card["kind"] != "interface" for card in record.facts["interfaces"])
     return {"/var/lib/clusterctl/simulated-efa": MachineFile(content=f"{count}\n".encode())} if count else {}
 
@@ -208,7 +211,7 @@ def cache_folder() -> Path:
 
 
 def calls_of_ec2(endpoint_url: str, region: str, keys: KeyPair) -> Call:
-    """What a state machine asks of EC2 in this region."""
+    """The function by which a state machine calls EC2 in the region."""
     # Loaded on use: it needs botocore, and few regions run a state machine.
     ec2_calls = importlib.import_module("clusterctl_rehearsal.states.ec2_calls")
     calls: Call = ec2_calls.region_calls(endpoint_url, region, keys)

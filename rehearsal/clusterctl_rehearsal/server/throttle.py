@@ -19,7 +19,7 @@ class Throttle:
         self._at = 0.0
 
     def take(self, requests_per_s: int) -> None:
-        """One request; 0 is no limit. Raises RequestLimitExceeded."""
+        """Counts one request; a rate of 0 is no limit. Raises RequestLimitExceeded."""
         if requests_per_s == 0:
             return
         with self._lock:

@@ -11,7 +11,7 @@ from clusterctl_rehearsal.states.paths import is_expression
 
 MOST_BYTES = 1_048_576
 MOST_PARALLEL = 40
-"""Of an inline Map (developer guide, "Service quotas"; 2026-11-21)."""
+"""The highest MaxConcurrency of an inline Map (developer guide, "Service quotas"; 2026-11-21)."""
 _ALWAYS = {"Type", "Comment"}
 _ONWARD = {"Next", "End"}
 _RESULT = {"ResultPath", "OutputPath"}
@@ -85,7 +85,7 @@ def _targets(state: States) -> Iterator[str]:
 
 
 def _paths(value: Any) -> Iterator[tuple[str, Any]]:
-    """Everything that a state reads by a path, also deep in its templates, with the key where it stands."""
+    """(key, path) for every path in a state, also deep in its templates."""
     if isinstance(value, list):
         for item in value:
             yield from _paths(item)

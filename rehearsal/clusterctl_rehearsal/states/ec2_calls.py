@@ -1,4 +1,4 @@
-"""A state machine's calls of EC2: botocore on the region's own API, with its checks and its words."""
+"""A state machine's calls of EC2: by botocore to the region's own API, with botocore's checks and words."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ TIMEOUT_S = 30.0
 
 
 def region_calls(endpoint_url: str, region: str, keys: KeyPair) -> Call:
-    """Calls of the region that listens there."""
+    """The function that calls EC2 of the region at `endpoint_url`."""
     config = Config(
         connect_timeout=TIMEOUT_S, read_timeout=TIMEOUT_S, retries={"total_max_attempts": 1}, proxies={}
-    )  # retriers are the definition's
+    )  # the definition has its own retriers
     client = Session().create_client(
         "ec2",
         region_name=region,

@@ -17,7 +17,7 @@ from clusterctl_rehearsal.states.failure import TIMEOUT, ExecutionFailed
 from clusterctl_rehearsal.states.interpreter import Call, Execution
 
 KEPT = 100
-"""Ended ones that are still described; AWS keeps them for 90 days."""
+"""How many executions are remembered, the newest ones; AWS remembers each for 90 days after its end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class StateMachine(Protocol):
 
 
 class Executions:
-    """Kept in memory: a killed region forgets those under way, and its schedules start them again."""
+    """Executions, kept in memory: a region that ends forgets them; schedules then start those under way again."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Executions:
         pause: Callable[[float], None] = time.sleep,
         begin: Callable[[Callable[[], None]], None] | None = None,
     ) -> None:
-        """`calls`: what EC2 of a region answers; `begin`: runs an execution, by default in a thread."""
+        """`calls`: gives the function that calls a region's EC2; `begin`: runs an execution, by default in a thread."""
         self._calls = calls
         self._clock = clock
         self._pause = pause
@@ -70,9 +70,9 @@ class Executions:
     def start(
         self, machine: StateMachine, given: str, ended: Callable[[], None] = lambda: None, *, name: str | None = None
     ) -> ExecutionRow:
-        """The new execution of a state machine; `ended` is called when it is over, however it went.
+        """Starts an execution of a state machine and returns it; `ended` is called when it is over, however it went.
 
-        Raises AwsError when there is one of the name.
+        Raises AwsError if there is one of this name.
         """
         arn = f"{machine.id.replace(':stateMachine:', ':execution:')}:{name or uuid.uuid4()}"
         if arn in self._rows:
@@ -91,7 +91,7 @@ class Executions:
         return self._rows[arn]
 
     def find(self, arn: str) -> ExecutionRow | None:
-        """The execution, under way or over."""
+        """The execution, under way or over; None if it is not remembered."""
         return self._rows.get(arn)
 
     def of_machine(self, machine_arn: str) -> tuple[ExecutionRow, ...]:

@@ -8,7 +8,7 @@ TIMEOUT = "States.Timeout"
 
 
 class StatesError(Exception):
-    """An error's name and its cause."""
+    """A failure, with the error's name in Step Functions and its cause."""
 
     def __init__(self, error: str, cause: str) -> None:
         super().__init__(f"{error}: {cause}")
@@ -21,4 +21,7 @@ class TaskFailed(StatesError):
 
 
 class ExecutionFailed(StatesError):
-    """Nothing in the definition catches it, as AWS says of Runtime and DataLimitExceeded with States.ALL."""
+    """An error that ends the execution: nothing in the definition catches it.
+
+    AWS says so of Runtime and DataLimitExceeded, which States.ALL does not catch.
+    """

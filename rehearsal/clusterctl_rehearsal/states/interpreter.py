@@ -17,7 +17,7 @@ from clusterctl_rehearsal.states.paths import is_there, placed, rendered, value_
 
 ANSWER_LIMIT_BYTES = 262_144
 EVENT_LIMIT = 25_000
-"""Both from the developer guide, "Service quotas" (2026-11-21)."""
+"""This and ANSWER_LIMIT_BYTES are from the developer guide, "Service quotas" (2026-11-21)."""
 EventCounts = {"Task": 2, "Map": 4, "Pass": 2, "Choice": 2, "Wait": 2, "Succeed": 2, "Fail": 1}
 _EVENTS_PER_CALL = 3
 _EVENTS_PER_ITEM = 2
@@ -35,11 +35,11 @@ class Execution:
     pause: Callable[[float], None]
     clock: Callable[[], float]
     events: int = 2
-    """As many as the execution's history would have; its start and its end are two."""
+    """How many events the execution's history would have by now; its start and its end are two."""
     _ends_at: float = 0.0
 
     def run(self, given: Any) -> Any:
-        """The output. Raises ExecutionFailed."""
+        """Runs the definition to its end, and returns the output. Raises ExecutionFailed."""
         self._ends_at = self.clock() + float(self.definition.get("TimeoutSeconds", 31_536_000))
         return self._from(self.definition, given, {})
 
@@ -98,7 +98,7 @@ class Execution:
                 attempts += 1
 
     def _map(self, state: States, data: Any, context: Mapping[str, Any]) -> list[Any]:
-        """One after another; AWS runs `MaxConcurrency` side by side."""
+        """Runs the items one after another, where AWS runs `MaxConcurrency` side by side; returns all results."""
         results = []
         effective = value_at(state.get("InputPath", "$"), data, context)
         for item in value_at(state.get("ItemsPath", "$"), effective, context):

@@ -20,7 +20,7 @@ def is_path(text: object) -> bool:
 
 
 def is_expression(text: object) -> bool:
-    """A path, or a list made of one."""
+    """Whether it is a path that the stand-in can follow, or a `States.Array` of one."""
     array = _ARRAY.fullmatch(text) if isinstance(text, str) else None
     return is_path(text) if array is None else is_path(array["path"])
 
@@ -31,7 +31,7 @@ def is_there(path: str, data: Any) -> bool:
 
 
 def value_at(path: str, data: Any, context: Mapping[str, Any]) -> Any:
-    """What is there: a list for a path with `[*]`. Raises ExecutionFailed for one that leads nowhere."""
+    """The value at a path; a list for a path with `[*]`. Raises ExecutionFailed if another path leads nowhere."""
     found = _found(path, data, context)
     if "[*]" in path:
         return found
@@ -55,7 +55,7 @@ def rendered(template: Any, data: Any, context: Mapping[str, Any]) -> Any:
 
 
 def placed(result: Any, path: str | None, data: Any) -> Any:
-    """The state's data with its result at `path`: `$` is all of it, None nowhere."""
+    """The state's data with the result put at `path`: in place of all data for `$`, nowhere for None."""
     if path is None:
         return data
     if path == "$":

@@ -18,7 +18,7 @@ MOUNT_FAILED = 32
 
 
 def main(source: str, folder: str, options: str) -> int:
-    """Mounts a bucket; 32 and a sentence when it cannot."""
+    """Mounts a bucket; prints a sentence and returns 32 if it cannot."""
     words = [word for word in options.split(",") if word not in IGNORED and not word.startswith("x-")]
     for word in words:
         if word not in SWITCHES and word.partition("=")[0] not in VALUES:
@@ -46,7 +46,7 @@ def main(source: str, folder: str, options: str) -> int:
 
 
 def _works(folder: str) -> bool:
-    """Whether it answers: s3fs goes to the background before it has asked the server anything."""
+    """Whether the mount answers: s3fs goes to the background before it has asked the server anything."""
     until = time.monotonic() + TIMEOUT_S
     while time.monotonic() < until:
         try:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 SERVER_MODULE = "clusterctl_rehearsal.storage.buckets"
 ADDRESS, PORT = "169.254.170.3", 80
-"""Link-local, as all of AWS's own in a VPC; no machine has it."""
+"""A link-local address, as AWS's own services in a VPC have; no machine has it."""
 POLL_S = 0.2
 END_TIMEOUT_S = 5.0
 
@@ -55,7 +55,7 @@ class BucketService:
                 server.wait(END_TIMEOUT_S)
 
     def _start(self, listener: socket.socket) -> subprocess.Popen[bytes]:
-        # With the region's end its memory goes too: pdeathsig, since it may be killed.
+        # The server ends with the region, even if the region is killed: hence pdeathsig.
         argv = ["setpriv", "--pdeathsig", "KILL", sys.executable, "-P", "-m", SERVER_MODULE]
         log = os.open(self._folder.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:

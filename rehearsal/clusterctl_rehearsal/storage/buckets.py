@@ -1,7 +1,7 @@
 """The S3 server of a rehearsal: moto's, in a process of its own, over a folder that holds one folder for each bucket.
 
-SIMULATED: a rehearsal cannot know which buckets there are on AWS, so every name is a bucket. It holds at first what
-lies in the folder of its name; what nodes write is kept in memory, until the network that spoke to it is gone.
+SIMULATED: a rehearsal cannot know which buckets there are on AWS, so every name is a bucket. A bucket holds at first
+what lies in the folder of its name; what nodes write is kept in memory, until the network that spoke to it is gone.
 """
 
 from __future__ import annotations

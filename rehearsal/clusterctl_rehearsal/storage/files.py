@@ -25,8 +25,10 @@ ExecStart=mount --bind /var/lib/clusterctl-rehearsal/simulated-nvme /opt/dlami/n
 
 
 def storage_files(kind: InstanceType) -> dict[str, MachineFile]:
-    """The mount helpers, where mount(8) does not look before a package brings them there; and for a type with
-    instance-store disks, what stands for them."""
+    """The mount helpers, in a folder in which mount(8) does not look: simulated packages copy them from there.
+
+    For a type with instance-store disks, also what stands for these.
+    """
     share = MachineFile(content=_text("shares.py", interpreter=PYTHON), mode=0o755)
     bucket = MachineFile(content=_text("bucket_mount.py", interpreter=PYTHON), mode=0o755)
     helpers = {"mount.lustre": share, "mount.nfs": share, "mount.nfs4": share, "mount.mount-s3": bucket}

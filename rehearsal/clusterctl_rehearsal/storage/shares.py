@@ -1,9 +1,9 @@
 """The mount helper of a rehearsal's machine. SIMULATED: a folder of the rehearsing computer stands for a file server.
 
 A simulated package makes it /sbin/mount.lustre, /sbin/mount.nfs or /sbin/mount.nfs4, which mount(8) calls with a
-source, a folder and `-o` options. Through FUSE and not as a bare bind, because the kernel then shows what it is: type
-`fuse.simulated-lustre`, and a source that ends in the one asked for. Standard library only, run by the machine's own
-Python.
+source, a folder and `-o` options. It mounts through FUSE, not by a bare bind, because the kernel then shows what it is:
+type `fuse.simulated-lustre`, and a source that ends in the one asked for. Standard library only, run by the machine's
+own Python.
 """
 
 import os
@@ -19,7 +19,7 @@ MOUNT_FAILED = 32
 
 
 def main(kind: str, source: str, folder: str, options: str) -> int:
-    """Mounts the share that `source` names; 32 and a sentence when there is none, as where DNS has no such name."""
+    """Mounts the share that `source` names. Without one, prints what mount does for an unknown host; returns 32."""
     server = source.partition("@")[0].partition(":")[0]
     share = SHARES / server.partition(".")[0]
     if not share.is_dir():

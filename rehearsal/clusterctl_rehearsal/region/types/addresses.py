@@ -1,4 +1,4 @@
-"""Elastic addresses and what they are tied to."""
+"""Elastic addresses and what they are associated with."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def _check_eip(request: Request) -> None:
     used = sum(row.region == request.region for row in request.store.live(EIP))
     if request.old is None and limit is not None and used >= limit:
         raise AwsError("AddressLimitExceeded", "The maximum number of addresses has been reached.")
-    # AWS is asked to tie it only where that changed (terraform-provider-aws, ec2_eip.go, resourceEIPUpdate;
-    # 2026-11-22): an address takes other tags also when what it was tied to is gone.
+    # The provider asks AWS to associate an address only if its target changed (terraform-provider-aws, ec2_eip.go,
+    # resourceEIPUpdate; 2026-11-22): the tags of an address can be changed even when its target is gone.
     if request.old is None or any(request.inputs.get(key) != request.old.inputs.get(key) for key in TARGETS):
         _check_target(request, request.inputs.get("instance"), request.inputs.get("networkInterface"))
 
@@ -58,7 +58,7 @@ def _check_target(request: Request, instance_id: str | None, interface_id: str |
 
 
 def interface_owner(store: Store, interface_id: str) -> str | None:
-    """The id of the live instance that has the interface."""
+    """The id of the live instance that has the interface; None if none has."""
     for row in store.live(INSTANCE):
         if any(card["id"] == interface_id for card in row.facts["interfaces"]):
             return row.id
@@ -83,7 +83,7 @@ def association_of(store: Store, allocation_id: str) -> tuple[str, str] | None:
 
 
 def elastic_address_of(store: Store, instance: Record) -> str | None:
-    """The elastic address of an instance."""
+    """The elastic address of an instance; None if it has none."""
     targets = {instance.id, *(card["id"] for card in instance.facts["interfaces"])}
     for row in store.live(EIP_ASSOCIATION):
         if targets & {row.inputs.get("instanceId"), row.inputs.get("networkInterfaceId")}:
@@ -119,7 +119,7 @@ def _has_target(request: Request) -> bool:
 
 def _association(request: Request) -> Properties:
     address = request.store.get(EIP, request.inputs["allocationId"])
-    assert address is not None  # _check_association has looked
+    assert address is not None  # refused before, as `needs` names it
     return {"publicIp": address.outputs["publicIp"]}
 
 
@@ -163,7 +163,7 @@ ADDRESS_TYPES = (
         token=NETWORK_INTERFACE,
         label="EC2 Network Interface",
         prefix="eni",
-        create="",  # only what an instance leaves behind
+        create="",  # no engine makes any: API calls, rehearsal.yaml and ended instances do
         delete="DeleteNetworkInterface",
         not_found="InvalidNetworkInterfaceID.NotFound",
         source="internal/service/ec2/vpc_network_interface.go",

@@ -35,8 +35,8 @@ def _check_reservation(request: Request) -> None:
     _check_placement(request)
     count = int(inputs["instanceCount"])
     before = 0 if request.old is None else int(request.old.inputs["instanceCount"])
-    # Fewer than are in use is taken: an active reservation may be changed freely (EC2 User Guide, "Modify a Capacity
-    # Reservation", read 2026-11), and the instances beyond it go on as ordinary on-demand ones.
+    # A count below what is in use is accepted: an active reservation may be changed freely (EC2 User Guide, "Modify a
+    # Capacity Reservation", read 2026-11), and the instances beyond it go on as ordinary on-demand ones.
     if count < 1:
         raise AwsError("InvalidParameterValue", f"Value ({count}) for parameter InstanceCount is invalid.")
     check_vcpus(request.store, request.settings, request.catalog, request.region, more=(count - before) * kind.vcpus)

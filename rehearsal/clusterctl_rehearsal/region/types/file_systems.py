@@ -16,7 +16,7 @@ from clusterctl_rehearsal.region.types.security import EGRESS_RULE, INGRESS_RULE
 STEPS_GIB = {"SCRATCH_1": 3600, "SCRATCH_2": 2400, "PERSISTENT_1": 2400, "PERSISTENT_2": 2400}
 LEAST_GIB = 1200
 THROUGHPUTS = {"PERSISTENT_1": (50, 100, 200), "PERSISTENT_2": (125, 250, 500, 1000)}
-"""On SSD (FSx API, CreateFileSystem and CreateFileSystemLustreConfiguration; read 2026-11)."""
+"""MB/s for each TiB, on SSD (FSx API, CreateFileSystem and CreateFileSystemLustreConfiguration; read 2026-11)."""
 LNET_PORT = 988
 LINKS = 8
 """Data repository associations of a file system (FSx User Guide, "Linking your file system to an Amazon S3 bucket")."""
@@ -41,7 +41,7 @@ def _check_lustre(request: Request) -> None:
 def _check_lnet(request: Request) -> None:
     groups = [str(id) for id in request.inputs.get("securityGroupIds") or []]
     subnet = request.store.get(SUBNET, str(request.inputs["subnetIds"]))
-    assert subnet is not None  # `needs` has looked
+    assert subnet is not None  # refused before, as `needs` names it
     for token in (INGRESS_RULE, EGRESS_RULE):
         rules = [row for row in request.store.live(token) if row.inputs["securityGroupId"] in groups]
         if not any(_permits(rule, groups, subnet) for rule in rules):
@@ -66,7 +66,7 @@ def _permits(rule: Record, groups: list[str], subnet: Record) -> bool:
 
 def _lustre(request: Request) -> Properties:
     subnet = request.store.get(SUBNET, str(request.inputs["subnetIds"]))
-    assert subnet is not None  # `needs` has looked
+    assert subnet is not None  # refused before, as `needs` names it
     letters = string.ascii_lowercase + string.digits
     return {
         "arn": f"arn:aws:fsx:{request.region}:{ACCOUNT_ID}:file-system/{request.id}",
@@ -79,10 +79,10 @@ def _lustre(request: Request) -> Properties:
 
 
 def _check_link(request: Request) -> None:
-    """FSx API, CreateDataRepositoryAssociation; read 2026-11."""
+    """Raises FSx's refusals (FSx API, CreateDataRepositoryAssociation; read 2026-11)."""
     inputs = request.inputs
     system = request.store.get(LUSTRE, str(inputs["fileSystemId"]))
-    assert system is not None  # `needs` has looked
+    assert system is not None  # refused before, as `needs` names it
     if system.inputs["deploymentType"] == "SCRATCH_1":
         raise AwsError("UnsupportedOperation", "Data repository associations are not supported on SCRATCH_1.")
     bucket = str(inputs["dataRepositoryPath"]).removeprefix("s3://").partition("/")[0]
@@ -143,7 +143,7 @@ def _check_target(request: Request) -> None:
 
 def _target(request: Request) -> Properties:
     subnet = request.store.get(SUBNET, str(request.inputs["subnetId"]))
-    assert subnet is not None  # `needs` has looked
+    assert subnet is not None  # refused before, as `needs` names it
     zone, file_system = subnet.outputs["availabilityZone"], request.inputs["fileSystemId"]
     domain = f"{file_system}.efs.{request.region}.amazonaws.com"
     return {

@@ -88,7 +88,7 @@ def _new_template(request: Request) -> Properties:
 
 
 def mac_address(ip: str) -> str:
-    """A locally administered address that belongs to a private address."""
+    """The MAC address, a locally administered one, that belongs to a private IP address."""
     return "02:00:" + ":".join(f"{octet:02x}" for octet in ipaddress.IPv4Address(ip).packed)
 
 
@@ -150,6 +150,6 @@ LAUNCH_TYPES = (
             "tenancy",
         ),
         defaults={"getPasswordData": False, "sourceDestCheck": True, "userDataReplaceOnChange": False},
-        # checks, outputs and the machine behind it: region/instances.py
+        # checks and outputs: region/placement.py; its life and its machine: region/instances.py
     ),
 )

@@ -1,4 +1,4 @@
-"""VPC, subnets, reservations, routes."""
+"""VPCs, subnets and reservations in them, gateways, routes, endpoints; tokens of other types that these name."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _check_subnet(request: Request) -> None:
     text = str(request.inputs.get("cidrBlock"))
     network = parse_cidr(text)
     vpc = request.store.get(VPC, request.inputs["vpcId"])
-    assert vpc is not None  # `needs` has looked
+    assert vpc is not None  # refused before, as `needs` names it
     if not network.subnet_of(ipaddress.IPv4Network(vpc.inputs["cidrBlock"])):
         raise AwsError("InvalidSubnet.Range", f"The CIDR '{text}' is invalid.")
     others = (row for row in request.store.live(SUBNET) if row.inputs["vpcId"] == vpc.id and row.id != request.id)
@@ -93,7 +93,7 @@ def _subnet(request: Request) -> Properties:
 def _check_cidr_reservation(request: Request) -> None:
     text = request.inputs["cidrBlock"]
     subnet = request.store.get(SUBNET, request.inputs["subnetId"])
-    assert subnet is not None  # `needs` has looked
+    assert subnet is not None  # refused before, as `needs` names it
     network = parse_cidr(text, smallest=32)
     if not network.subnet_of(ipaddress.IPv4Network(subnet.inputs["cidrBlock"])):
         raise AwsError("InvalidCidrReservation.Range", f"The CIDR '{text}' is not within the subnet's CIDR.")

@@ -18,7 +18,7 @@ from clusterctl_rehearsal.region.store import Store
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """One create or update, and the world it happens in."""
+    """One create or update, with all that it is checked against."""
 
     id: str
     region: str
@@ -48,20 +48,20 @@ def no_outputs(request: Request) -> Properties:
 
 
 def no_check(request: Request) -> None:
-    """The check of types that AWS never refuses."""
+    """Checks nothing, for types that have no rules of their own."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceType:
-    """One row. `source` is the file of the Terraform provider that the replace list was read from."""
+    """What the region knows of one type. `source`: the Terraform provider's file from which `replace` was read."""
 
     token: str
     label: str
     """As the provider names it in errors: `EC2 VPC`."""
     prefix: str = ""
-    """Of random ids; empty: `name` is the id."""
+    """What random ids begin with; empty: `id` makes it, or it is the input in `name`."""
     create: str
-    """The API operation, such as `CreateVpc`; its service is that of `service`."""
+    """The operation of `service`'s API, such as `CreateVpc`; empty: the engine cannot make any."""
     delete: str
     service: str = "EC2"
     not_found: str
@@ -74,12 +74,12 @@ class ResourceType:
     name: str | None = None
     """The input that the provider fills with a made-up name."""
     unique: tuple[tuple[str, ...], str, str] | None = None
-    """Inputs that no two share, with the error code and sentence of a second one."""
+    """(inputs that no two resources share, error code and sentence for a second one)."""
     taggable: bool = True
     defaults: Properties = field(default_factory=dict)
     """What the provider puts into inputs that are left out."""
     needs: Mapping[str, str] = field(default_factory=dict)
-    """Input (an id or a list of them) → the type it names; must be there."""
+    """Input (an id or a list of ids) → type of the resource that it names, which must exist."""
     part_of: str | None = None
     """Input that names the resource whose end takes this one along."""
     blocked_by: tuple[str, ...] = ()
@@ -109,12 +109,12 @@ class ResourceType:
 
 
 def random_hex(length: int) -> str:
-    """As many random hex digits."""
+    """That many random hex digits."""
     return secrets.token_hex((length + 1) // 2)[:length]
 
 
 def parse_cidr(text: str, *, smallest: int = 28, largest: int = 16) -> ipaddress.IPv4Network:
-    """The network; AWS's refusal of what is no block or has a size it does not give."""
+    """The network of a CIDR block. Raises AWS's refusal of what is no block, or has a size that AWS does not allow."""
     try:
         network = ipaddress.IPv4Network(text)
     except ValueError as e:

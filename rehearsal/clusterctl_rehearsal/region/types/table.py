@@ -32,7 +32,7 @@ TYPES = {
 
 
 def resource_type(token: str) -> ResourceType:
-    """The row of a type. Raises StandInRefusal."""
+    """The row of a type. Raises StandInRefusal for one that the engine cannot make here."""
     row = TYPES.get(token)
     if row is None or not row.create:
         module, _, name = token.removeprefix("aws:").partition("/")

@@ -1,4 +1,4 @@
-"""What services refuse of tags; EC2 takes what others do not."""
+"""Which tags services refuse; EC2 takes some that others do not."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from clusterctl_rehearsal.refusal import AwsError
 
 LETTERS = r"[\w\s.:/=+\-@]"
 CODES = {"IAM": "ValidationError", "FSx": "BadRequest", "EFS": "ValidationException"}
-"""Service that takes these letters alone → its code for others (their API models in botocore 1.44; 2026-11-22)."""
+"""Service that takes only these characters → its code for others (their API models in botocore 1.44; 2026-11-22)."""
 
 
 def check_tags(service: str, tags: Mapping[str, str]) -> None:
-    """Raises AwsError."""
+    """Raises AwsError for tags that the service refuses."""
     if service not in CODES:
         return
     for key, value in tags.items():
