@@ -1,4 +1,4 @@
-"""Where a person's state lies, and whether it is private, without pathlib: a command that needs no more starts faster."""
+"""Where a person's state lies, and whether it is private; without pathlib, so that a command starts faster."""
 
 from __future__ import annotations
 
