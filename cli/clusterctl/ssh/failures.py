@@ -37,7 +37,7 @@ Phase = Literal["connect", "greeting", "key exchange", "login", "session", "comm
 
 
 class NodeFailure(Exception):
-    """A node without a result; partial failure is data, so this is no ClusterctlError."""
+    """Why a node gave no result; partial failure is data, so this is no ClusterctlError."""
 
     def __init__(self, kind: FailureKind, message: str, *, phase: Phase = "connect") -> None:
         super().__init__(message)
@@ -51,7 +51,7 @@ class NodeFailure(Exception):
 
 
 def node_failure_json(name: str, *, slot: int, rank: int, failure: NodeFailure | None) -> dict[str, object]:
-    """The node, and `error_class`, `error_phase` and `message`, which are null when nothing failed."""
+    """The node with `error_class`, `error_phase` and `message`, which are null when nothing failed."""
     return {
         "node": name,
         "slot": slot,

@@ -1,4 +1,4 @@
-"""Connections begun before there is anybody to wait for them: nodes get ready while clusterctl still loads."""
+"""Connections that are begun before anybody waits for them: nodes get ready while clusterctl still loads."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _BEGUN = {0, errno.EINPROGRESS}
 
 
 class Dialled:
-    """Sockets that do not block, connected or about to be, by where they lead."""
+    """Sockets that do not block, connected or connecting, by host and port."""
 
     def __init__(self) -> None:
         self._sockets: dict[tuple[str, int], socket.socket] = {}
 
     def begin(self, target: Target) -> None:
-        """Begins to connect to a plain address; a name, a proxy, and what fails at once are left to the node's turn."""
+        """Begins to connect to a plain address; names, proxies and what fails at once are left to the node's turn."""
         if target.proxy_argv is not None or (target.host, target.port) in self._sockets:
             return
         with contextlib.suppress(OSError):
@@ -66,6 +66,6 @@ def begun(family: socket.AddressFamily, address: SocketAddress) -> tuple[socket.
 
 
 def looked_up(target: Target, flags: int) -> list[Address]:
-    """Where the target is, in the system's order. Raises OSError."""
+    """The target's addresses, in the system's order. Raises OSError."""
     found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM, flags=flags)
     return [(family, address) for family, _, _, _, address in found]
