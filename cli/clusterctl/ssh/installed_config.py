@@ -24,7 +24,7 @@ def install(home: Home, ssh_dir: Path) -> bool:
 
     Raises ClusterctlError naming what cannot be read or written.
     """
-    config = (ssh_dir / "config").resolve()  # a link, as people with dotfiles have one, stays a link
+    config = (ssh_dir / "config").resolve()  # a link to somebody's dotfiles stays a link
     include = include_line(home)
     try:
         make_private_folder(home.path)

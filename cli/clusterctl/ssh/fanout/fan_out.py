@@ -85,8 +85,8 @@ def run_remote(
     Without a timeout a command may run for ever; connecting always has an end.
     KeyboardInterrupt ends the commands on the nodes before it is passed on; what they still say, and how each ended, is
     passed on too.
-    `links` has connections that exist already; those that nobody took are closed in the end. `canceller` ends the run
-    from another thread. `on_quiet` is called, on this thread, when all that has come was passed on.
+    `links` has connections that exist already; those that are dialled and not taken are closed in the end. `canceller`
+    ends the run from another thread. `on_quiet` is called, on this thread, when all that has come was passed on.
     """
     load()  # before there are threads
     links = links or OpenLinks()
