@@ -30,7 +30,7 @@ def program(spec: Mapping[str, Any]) -> list[str]:
 
 
 def ports(spec: Mapping[str, Any]) -> list[int]:
-    """All that the job has on each of its nodes."""
+    """All ports that the job has on each of its nodes."""
     return [spec["master_port"], spec["channel_port"], spec["jax_port"], *spec["tf_ports"]]
 
 

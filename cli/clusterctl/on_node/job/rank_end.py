@@ -55,7 +55,7 @@ def own_bytes(path: Path, uid: int) -> bytes:
 
 
 def checked_end(words: Any) -> dict[str, Any]:
-    """The fields that there are, each of its type. Raises ValueError where they are not."""
+    """The known fields, each of its type. Raises ValueError where one is missing or of another type."""
     try:
         code, signal, error, at_s = words["code"], words["signal"], words.get("error"), float(words["at_s"])
         if not math.isfinite(at_s):
