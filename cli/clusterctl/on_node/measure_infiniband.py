@@ -20,7 +20,7 @@ BYTES, WRITES = 1048576, 5000
 PROGRAM = ["ib_write_bw", "--report_gbits", "-F", "-s", str(BYTES), "-n", str(WRITES)]
 """-F: a processor that changes its frequency is no reason to fail (perftest(1))."""
 AGAIN_S = 0.05
-"""Between two looks whether the other side is there."""
+"""Between two checks whether the other side is there."""
 CLOSING_S = 2.0
 """How long a program whose other end is done may take to end."""
 MOST_TEXT = 4000

@@ -16,7 +16,7 @@ class Deadlines:
     total_s: float = 15.0
     connect_s: float = 10.0
     greeting_s: float = 10.0
-    """Until the server's version line; a proxy command's own way counts here too."""
+    """Until the server's version line has come; what a proxy command needs to connect counts here, too."""
     key_exchange_s: float = 10.0
     login_s: float = 10.0
     session_s: float = 10.0

@@ -129,7 +129,7 @@ def group_in(said: bytes) -> tuple[Told, bytes] | None:
 
 
 def _text(start: str, line: str, environment: Mapping[str, str], *, is_sudo: bool) -> bytes:
-    """All of ours on the first line, and the person's by `eval`, so that the shell counts and shows the person's lines.
+    """Our text is all on the first line, and the person's runs by `eval`: so the shell counts and shows their lines.
 
     sshd makes the login shell the leader of its group, so $$ is the group; under sudo it has to be passed on.
     """

@@ -16,7 +16,7 @@ _NEEDED = {
     },
     "ssh": {"ssh": "OpenSSH's client (apt-get install openssh-client)"},
 }
-"""By the program that a proxy command starts with: what has to be on PATH, and where that comes from (2026-11-21)."""
+"""What has to be on PATH for a proxy command, by the program that it starts with; and where to get it (2026-11-21)."""
 
 
 def uses_session_manager(argv: Sequence[str] | None) -> bool:

@@ -41,7 +41,7 @@ LOGIND = "/run/systemd/logind.conf.d/50-clusterctl-job.conf"
 """The file that the first job after a boot writes (on_node/job/keep.py)."""
 HOSTS_BEGIN, HOSTS_END = "# clusterctl: every node of the cluster", "# clusterctl: end"
 HOSTS_ASIDE = "# clusterctl: put aside: "
-"""Before a line of the owner's that gave one of the cluster's names a loopback address."""
+"""Put before a line of the owner's that gave one of the cluster's names a loopback address."""
 LOCK = "/run/clusterctl-host.lock"
 LOCK_S = 30
 CONTAINERS_S = 30

@@ -13,7 +13,7 @@ from clusterctl.on_node.job.warned import is_same
 
 READY, RUNNING, ENDED = "ready", "running", "ended"
 MET_WITHIN_S = 60.0
-"""By then every node's supervisor has come, or the job does not start."""
+"""Every node's supervisor has to come within this time, or the job does not start."""
 LOST_AFTER_S = 10.0
 """A member whose connection is gone for this long is lost; it had time to make another one."""
 AHEAD_S = 0.3

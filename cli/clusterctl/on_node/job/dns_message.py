@@ -29,11 +29,11 @@ class Question:
     id: int
     flags: int
     name: str
-    """In small letters, without a dot at its end."""
+    """The name in small letters, without a dot at its end."""
     kind: int
     is_internet: bool
     section: bytes
-    """As it was written; an answer repeats it."""
+    """The question as it was written; an answer repeats it."""
 
 
 def read_question(packet: bytes) -> Question:

@@ -143,7 +143,7 @@ def arguments(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def already_joined(coordinator_address: str | None = None, *others: object, **values: object) -> None:
-    """In the place of `jax.distributed.initialize`: nothing is left to do.
+    """Takes the place of `jax.distributed.initialize`: nothing is left to do.
 
     Raises ValueError where the script wants another number of processes, or be another one of them.
     """

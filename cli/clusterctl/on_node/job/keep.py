@@ -20,7 +20,7 @@ from clusterctl.on_node.job.supervise import boot_id
 KILLED_WITHIN_S = 10.0
 UNIT = "clusterctl-job-%s"
 RELOAD_LOGIND = ("systemctl", "kill", "--kill-who=main", "--signal=HUP", "systemd-logind.service")
-"""It reads its files again (systemd-logind, since 239), and knows its sessions as before."""
+"""logind then reads its files again (systemd-logind, since 239), and knows its sessions as before."""
 STARTED_WITHIN_S = 40.0
 POLL_S = 0.05
 HIDDEN = ("/etc/clusterctl/ssh_key", "/etc/clusterctl/barrier", "/run/user")

@@ -60,7 +60,7 @@ def owned_names(spec: Mapping[str, Any]) -> set[str]:
 
 
 def rank_environment(spec: Mapping[str, Any], node_rank: int, local_rank: int) -> dict[str, str]:
-    """For a rank that no launcher starts: what torchrun would set, and which process of TensorFlow's or JAX's it is."""
+    """Variables of a rank that no launcher starts: torchrun's, and which process of TensorFlow's or JAX's it is."""
     member = spec["members"][node_rank]
     nproc, rank = int(member["nproc"]), first_rank(spec, node_rank) + local_rank
     devices = [local_rank] if nproc > 1 else range(max(1, int(member["gpus"])))

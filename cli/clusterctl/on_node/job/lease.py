@@ -18,7 +18,7 @@ PREPARED_WITHIN_S = 60.0
 
 KILLED_WITHIN_S = 5.0
 Indices = Optional[Tuple[int, ...]]
-"""Of GPUs; None: the whole node, with whatever it has."""
+"""Indices of GPUs; None: the whole node, with whatever it has."""
 
 
 def holders(layout: Layout) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ from clusterctl.on_node.job.processes import end_with_parent, give_up_privileges
 
 PORT = 53
 ADDRESSES = tuple("127.83.0.%d" % number for number in range(1, 255))
-"""One for each task on the node; the loopback network is 127.0.0.0/8, and nobody else's on a node."""
+"""An address for each task on the node; the loopback network is 127.0.0.0/8, and nobody else's on a node."""
 NOBODY = 65534
 MOST_AT_ONCE, MOST_CONNECTIONS, MOST_FILES = 64, 16, 256
 MOST_ASKED = 3

@@ -20,7 +20,7 @@ from clusterctl.on_node.job.supervise import boot_id
 from clusterctl.on_node.job.warned import is_reclaimed
 
 PORTS = range(28000, 29000)
-"""Of jobs: between the start barrier's and those that Linux gives to outgoing connections."""
+"""The ports of jobs: between the start barrier's and those that Linux gives to outgoing connections."""
 CHUNK_BYTES = 256 * 1024
 RENEW_S = 5.0
 NVIDIA_SMI_S = 20

@@ -12,7 +12,7 @@ from typing import Any
 MOST_BYTES = 64 * 1024
 LAST_LINES = 20
 LONGEST_LINE = 2000
-"""In characters; the log has all of it."""
+"""How many characters of a line are kept; the log has all of it."""
 LONGEST_ERROR = 4000
 MOST_CODE, MOST_SIGNAL, MOST_RANK = 255, 64, 1 << 20
 FAILED = 1

@@ -12,7 +12,7 @@ from typing import Callable, Mapping, NamedTuple, Optional, Protocol, Sequence
 
 POLL_S = 0.5
 STOP_S = 30.0
-"""From SIGTERM to SIGKILL; the task itself has more time, which is for its outputs."""
+"""The time from SIGTERM to SIGKILL; the task itself has more, which is for its outputs."""
 RECLAIM_S = 125.0
 """How long before its node's end a command is stopped: AWS's two minutes, and 5 s by which clocks may differ."""
 WARNING_FILE = "CLUSTERCTL_WARNING_FILE"

@@ -37,7 +37,7 @@ CAPTURED_BYTES = 4 * 1024 * 1024
 MOST_LOOPS = 2
 """The most threads with a loop: the handshakes' arithmetic is done outside the interpreter's lock, all else inside."""
 NODES_A_LOOP = 16
-"""For each loop, nodes still to be connected: once they are, a second loop would only wait for the first one's lock."""
+"""Nodes to be connected for each loop: where connections exist, another would only wait for the first one's lock."""
 
 
 def run_on_nodes(

@@ -28,7 +28,7 @@ class Identities:
     files: tuple[Path, ...] = ()
     """Each once."""
     agent: str | None = None
-    """As it is written: a socket, the name of a variable, `none`; None: nothing is said."""
+    """The agent as it is written: a socket, the name of a variable, or `none`; None: nothing is said."""
     is_only: bool = False
     """The agent's other keys are not to be tried."""
 

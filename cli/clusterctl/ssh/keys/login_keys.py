@@ -32,7 +32,7 @@ class LoginKey:
     """One key: a file's, or one that only the agent has."""
 
     public: bytes
-    """As SSH writes it; empty for an old file without a `.pub` beside it."""
+    """The public half as SSH writes it; empty for an old file without a `.pub` beside it."""
     private: bytes | None = None
     """The file's text; None when the agent holds the key."""
     path: Path | None = None

@@ -45,7 +45,7 @@ LATE_S = 1.0
 KEPT_S = 600
 """How long the session is kept when nobody uses it: as long as the connections that commands leave behind."""
 SILENCE_S = float(ALIVE_INTERVAL_S * ALIVE_COUNT)
-"""As for a login: logins, copies and forwards to all nodes are in this connection, and would end with it."""
+"""As long as for a login: logins, copies and forwards to all nodes are in this connection, and would end with it."""
 MOST_PASSED_OVER = 4
 """Masters that no longer lead may live on. While there are this many, each node is reached by its own session."""
 MOST_PAUSE_S = 600.0
