@@ -145,7 +145,7 @@ def told(code: int, text: str) -> str:
 
 
 def connected(address: str, port: int, limit_s: float) -> socket.socket:
-    """Raises OSError if the receiver is not there in time."""
+    """Raises OSError where the receiver is not there in time."""
     until_s = time.monotonic() + limit_s
     while True:
         try:
@@ -161,7 +161,7 @@ def say(wire: socket.socket, word: str) -> None:
 
 
 def heard(wire: socket.socket, limit_s: float) -> str:
-    """A line from the other node; empty if that hung up."""
+    """A line from the other node; empty if that has gone."""
     wire.settimeout(limit_s)
     said = b""
     while not said.endswith(b"\n") and len(said) < MOST_TEXT:

@@ -51,7 +51,7 @@ class NodeFailure(Exception):
 
 
 def node_failure_json(name: str, *, slot: int, rank: int, failure: NodeFailure | None) -> dict[str, object]:
-    """The node with `error_class`, `error_phase` and `message`, which are null when nothing failed."""
+    """The node, and `error_class`, `error_phase` and `message`, which are null when nothing failed."""
     return {
         "node": name,
         "slot": slot,

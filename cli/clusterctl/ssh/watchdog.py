@@ -129,7 +129,7 @@ def group_in(said: bytes) -> tuple[Told, bytes] | None:
 
 
 def _text(start: str, line: str, environment: Mapping[str, str], *, is_sudo: bool) -> bytes:
-    """Our text is all on the first line, and the person's runs by `eval`: so the shell counts and shows their lines.
+    """Ours is all on the first line, and the person's runs by `eval`: so the shell counts only the person's lines.
 
     sshd makes the login shell the leader of its group, so $$ is the group; under sudo it has to be passed on.
     """
@@ -162,5 +162,5 @@ def _script(name: str, silence_s: float) -> str:
 
 
 def _joint(line: str) -> str:
-    """What to put between this line of a shell script and the next, when both become one line."""
+    """What stands between this line of a shell script and the next, when both are one."""
     return " " if line.split()[-1] in {"{", "(", "&", "then", "else", "do"} else "; "

@@ -1,4 +1,4 @@
-"""Paths where the agent mounts on a host: nothing of the owner's lies there before, and nothing of ours afterwards."""
+"""Paths where the agent mounts on a host: nothing of the owner's is there before, and nothing of ours afterwards."""
 
 import contextlib
 import os

@@ -138,7 +138,7 @@ def answer_ready(job: str) -> dict[str, Any]:
 
 
 def answer_start(job: str) -> dict[str, Any]:
-    """Starts the job's keeper, and that its supervisor, which sees to all else."""
+    """Starts the job's keeper, which starts the supervisor; that sees to all else."""
     if not lease.renew(LAYOUT, job):
         raise ValueError("%s has lost its lease on the node" % job)
     error = start_keeper(LAYOUT, job, PROGRAM)

@@ -139,7 +139,7 @@ class Unproven:
         self._since_s: dict[socket.socket, float] = {}
 
     def admit(self, connection: socket.socket) -> None:
-        """Waits for a place: one gets free within `SILENT_S`, since `shut_late` closes who has a place for longer."""
+        """Waits for a place: one gets free within `SILENT_S`, since `shut_late` closes late connections."""
         self._places.acquire()
         with self._lock:
             self._since_s[connection] = time.monotonic()

@@ -161,7 +161,7 @@ def end_containers(layout: Layout, job: str) -> None:
 
 
 def present_state(layout: Layout, job: str) -> dict[str, Any]:
-    """How the job goes on this node; it is lost if nobody is left to see to it. Raises OSError, ValueError."""
+    """How the job goes on this node; lost, where nobody is left to see to it. Raises OSError, ValueError."""
     found = read_state(layout, job)
     if found["state"] in judge.FINAL:
         return found

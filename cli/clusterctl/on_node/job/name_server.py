@@ -148,7 +148,7 @@ class _Answer(asyncio.DatagramProtocol):
             self.said.set_result(data)
 
     def error_received(self, exc: Exception) -> None:
-        """Takes the kernel's word that nobody listens there."""
+        """Passes the error on: mostly, nobody listens there."""
         if not self.said.done():
             self.said.set_exception(exc)
 

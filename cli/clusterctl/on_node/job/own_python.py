@@ -231,7 +231,7 @@ def environment_of(layout: Layout, spec: Dict[str, Any], lock_text: str, python:
 def new_environment(
     place: Path, spec: Dict[str, Any], python: str, run: Run, *, making: Optional[Path] = None
 ) -> List[str]:
-    """Makes an empty environment; returns the argv of its pip. Raises ValueError."""
+    """Makes an empty environment; gives the argv of its pip. Raises ValueError."""
     code, said = run([*venv_argv(spec, python, run), str(place)], is_contained=True, making=making)
     if code:
         missing = "the image has neither pip nor" if _image(spec) else "python3-venv is missing"

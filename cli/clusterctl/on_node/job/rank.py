@@ -105,7 +105,7 @@ class RankEnd:
         keep_room(self._file.fileno(), END_BYTES)
 
     def tell(self, ended: dict[str, Any]) -> None:
-        """Writes the end down; readers see all of it or nothing. Raises OSError."""
+        """Writes it down; readers see all of it or nothing. Raises OSError."""
         with self._file:
             self._file.write(json.dumps({**self._place, "at_s": time.time(), **ended}).encode())
         os.replace(self._beside, self._path)

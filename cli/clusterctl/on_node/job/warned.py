@@ -21,7 +21,7 @@ WARNED = "run/clusterctl/warned"
 ASKING = "run/clusterctl/warn"
 """A file whose name is a process's id: it wants SIGUSR1."""
 UPTIMES_END_AT = 1e9
-"""The watch gives an end by the uptime or as Unix time: below this it is an uptime: none is up for 31 years."""
+"""The watch gives an end by the uptime or as Unix time. Below this it is an uptime: no machine is up for 31 years."""
 SAME_END_S = 30.0
 LOOK_S = 0.5
 OWN_WATCH_S = 3.0

@@ -50,7 +50,7 @@ class OwnCode:
         self._changed_ns = {file: _changed_ns(file) for file in files}
 
     def is_changed(self) -> bool:
-        """Whether another version was installed: this process would still do what the old one does."""
+        """Whether another version was installed: this process would still do as the old one did."""
         return any(_changed_ns(file) != changed for file, changed in self._changed_ns.items())
 
 

@@ -120,7 +120,7 @@ class CommandInput:
         return self._has_ended or self._written - self._read <= AHEAD_BYTES - CHUNK_BYTES
 
     def _next(self) -> bytes:
-        """What comes next; empty at the end, when nobody wants it any more, and when it is lost."""
+        """What comes next; empty at the end, when nobody wants it any more, and where it is lost."""
         poll = select.poll()
         poll.register(self._end_reader, select.POLLIN)
         try:

@@ -48,7 +48,7 @@ def window_bytes(nodes: int) -> int:
 
 
 NEAR_S = 0.2
-"""A node that is near answers within this time."""
+"""A node near by answers within this time."""
 
 
 class CommandRun:
@@ -203,7 +203,7 @@ class CommandRun:
         )
 
     def _drain(self) -> bool:
-        """Passes on what has come; True when there may be more."""
+        """Passes on what is there; True when there may be more."""
         for _ in range(CHUNKS_A_TURN):
             has_read = False
             for stream in (STDOUT, STDERR):

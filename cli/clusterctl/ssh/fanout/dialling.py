@@ -1,4 +1,4 @@
-"""Connections that are begun before anybody waits for them: nodes get ready while clusterctl still loads."""
+"""Connections begun before there is anybody to wait for them: nodes get ready while clusterctl still loads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Dialled:
         self._sockets: dict[tuple[str, int], socket.socket] = {}
 
     def begin(self, target: Target) -> None:
-        """Begins to connect to a plain address; names, proxies and what fails at once are left to the node's turn."""
+        """Begins to connect to a plain address; a name, a proxy, and what fails at once are left to the node's turn."""
         if target.proxy_argv is not None or (target.host, target.port) in self._sockets:
             return
         with contextlib.suppress(OSError):

@@ -19,7 +19,7 @@ IDLE_S, INTERVAL_S, TRIES = 15, 5, 3
 
 @dataclass(frozen=True, kw_only=True)
 class LinkKey:
-    """The machine that a connection leads to: a replaced node keeps its address and its key, but not its instance."""
+    """Which machine a connection leads to: a replaced node keeps its address and its key, but not its instance."""
 
     cluster_id: str
     instance_id: str | None

@@ -65,7 +65,7 @@ def reach(
 
 
 def another_link(target: Target, keys: LoginKeys, usual: Deadlines, ends_at: float) -> Generator[Waiting, bool, Link]:
-    """Another connection, for a command's watcher where the server allows one session for each. Raises NodeFailure."""
+    """Another connection, for a watcher whose server allows one session for each connection. Raises NodeFailure."""
     try:
         left_s = min(usual.total_s, ends_at - time.monotonic())
         return (yield from reach(target, keys, replace(usual, total_s=left_s), None))

@@ -97,7 +97,7 @@ def identities_for_ssh(inventory: Inventory, home: Home, ssh_dir: Path) -> Ident
 
 
 def keys_to_try(keys: Sequence[LoginKey], declared: Sequence[str]) -> list[LoginKey]:
-    """At most MOST_KEYS: those whose public halves the cluster was told of, then others, each group in its order."""
+    """At most MOST_KEYS: first the keys that the cluster was told of, then others, each group in its old order."""
     told = _declared(declared)
     return sorted(keys, key=lambda key: key.public not in told)[:MOST_KEYS]
 

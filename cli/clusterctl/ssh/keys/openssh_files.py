@@ -1,4 +1,4 @@
-"""The files that OpenSSH needs: known_hosts with the declared host keys under the nodes' names, and the login key."""
+"""The files that OpenSSH needs: the declared host keys under the nodes' own names, and the login key."""
 
 from __future__ import annotations
 

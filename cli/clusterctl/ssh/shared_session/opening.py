@@ -149,7 +149,7 @@ def _is_living(control: Path) -> bool:
 
 
 def _reason_against(node: InventoryNode, inventory: Inventory, home: Home, folder: Path, ends_at: float) -> str | None:
-    """None if this node leads to the others now; else why not, and a session that is half open has been ended."""
+    """None when this node leads to the others now; else why not, and a session that is half open is ended."""
     target = target_of(inventory, node)
     session = None if target.proxy_argv is None else own_session(target.proxy_argv)
     control = CONTROLS.replace("*", secrets.token_hex(4))

@@ -72,7 +72,10 @@ def refuse_taken(ports: Ports) -> None:
 def forward(
     inventory: Inventory, node: InventoryNode, ports: Ports, *, home: Home, deadlines: Deadlines, output: Output
 ) -> NoReturn:
-    """Forwards until Ctrl-C. Raises ClusterctlError for a port in use, NotReached for a node that is gone."""
+    """Forwards the port until Ctrl-C.
+
+    Raises ClusterctlError for a port in use, NotReached for a node that is not there or has ended.
+    """
     refuse_taken(ports)
     target = checked_target(inventory, node, deadlines)
     keep_open(
