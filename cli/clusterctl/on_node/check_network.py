@@ -18,7 +18,7 @@ from typing import Any
 
 GREETING = b"clusterctl-check\n"
 MOST_BYTES = 65536
-"""Of what a neighbour says on a port; another program may listen there, and say anything."""
+"""The most that is read from a port of a neighbour; another program may listen there, and say anything."""
 ATTEMPT_S, AGAIN_S, GREETING_S = 2.0, 0.05, 1.0
 MOST_THREADS = 256
 BACKLOG = 1024
@@ -27,7 +27,7 @@ MOST_TEXT = 200
 
 
 class Listener:
-    """Every port of this node that is free; says the greeting to whoever comes."""
+    """Listens on every port of this node that is free, and says the greeting to whoever comes."""
 
     def __init__(self, address: str, ports: list[int]) -> None:
         self.busy: list[int] = []
@@ -46,7 +46,7 @@ class Listener:
             threading.Thread(target=self._serve, args=(each,), daemon=True).start()
 
     def ports(self) -> list[int]:
-        """The ports on which it listens."""
+        """The ports on which this node listens."""
         return [each.getsockname()[1] for each in self._sockets]
 
     def _serve(self, sock: socket.socket) -> None:
@@ -63,7 +63,7 @@ class Listener:
 
 
 def listening(address: str, port: int) -> socket.socket:
-    """Raises OSError."""
+    """A socket that listens there. Raises OSError."""
     sock = socket.socket(family_of(address), socket.SOCK_STREAM)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -96,7 +96,7 @@ def reach(own: str, address: str, port: int, until_s: float) -> str:
 
 
 def greeting(sock: socket.socket) -> bytes:
-    """What is said there up to a newline; what has come where it does not end, or is too long."""
+    """What the other side says up to a newline; what has come, if it stops before that or says too much."""
     said = b""
     until_s = time.monotonic() + GREETING_S
     try:
@@ -112,7 +112,7 @@ def greeting(sock: socket.socket) -> bytes:
 
 
 def wrong_names(nodes: list[Any], found: dict[str, str]) -> None:
-    """Node's name → what it means here, of those that do not mean the node's address."""
+    """Puts each name that does not mean its node's address into `found`: name → what it means here."""
     for _, name, address in nodes:
         try:
             means = {str(row[4][0]) for row in socket.getaddrinfo(name, None, family_of(address))}
@@ -124,7 +124,7 @@ def wrong_names(nodes: list[Any], found: dict[str, str]) -> None:
 
 
 def check(slot: int, nodes: list[Any], ports: list[int], limit_s: float) -> dict[str, Any]:
-    """What is wrong; `nodes` are slot, name and address of each."""
+    """What is wrong here, as JSON; `nodes` are slot, name and address of each node."""
     until_s = time.monotonic() + limit_s
     own = next(address for each, _, address in nodes if each == slot)
     names: dict[str, str] = {}

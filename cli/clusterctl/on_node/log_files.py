@@ -144,13 +144,13 @@ class FoundFiles:
                 absence = absence_of_file(path)
                 troubles += [path + " " + absence] if absence else []
                 self.readable |= not absence
-                if path not in self.files:  # one that comes later is read from its beginning
+                if path not in self.files:  # once there are files, a later one is read without `tail`
                     tail = self._tail if is_first else 0
                     self.files[path] = LogFile(path, self._places.get(path, ""), tail)
         return troubles
 
     def is_shared(self, path: str) -> bool:
-        """Other nodes may have the same file under this path."""
+        """Whether other nodes may have the same file under this path."""
         whole = os.path.realpath(path)
         return any(whole.startswith(mount.rstrip("/") + "/") for mount in self._shared)
 

@@ -156,7 +156,7 @@ class Reader:
             return
 
     def _journal_to_its_end(self, name: str, options: list[str]) -> tuple[int, str, int]:
-        """Its exit code, its last words, and how many lines it had."""
+        """Reads what journalctl gives; returns its exit code, its last words, and how many lines it had."""
         count = 0
         argv = self._journal_argv(name, options)
         child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -1,4 +1,4 @@
-"""Runs ib_write_bw with another node of the pair that this one is in, link by link; prints one JSON line.
+"""Runs ib_write_bw with the other node of this node's pair, link by link; prints one JSON line.
 
 Python 3.9, standard library only; sent to the node as it stands, with its slot as an argument and the round as JSON on
 stdin. Both nodes of a pair run it at the same time. The sender says over TCP when the receiver is to start its
@@ -16,11 +16,11 @@ import time
 from typing import Any, Iterator
 
 BYTES, WRITES = 1048576, 5000
-"""Of one link: 5 GB, a tenth of a second at 400 Gb/s, and 4 s at 10 Gb/s."""
+"""Sent over one link: 5 GB, a tenth of a second at 400 Gb/s, and 4 s at 10 Gb/s."""
 PROGRAM = ["ib_write_bw", "--report_gbits", "-F", "-s", str(BYTES), "-n", str(WRITES)]
 """-F: a processor that changes its frequency is no reason to fail (perftest(1))."""
 AGAIN_S = 0.05
-"""Between two looks whether the other side is there."""
+"""Between two checks whether the other side is there."""
 CLOSING_S = 2.0
 """How long a program whose other end is done may take to end."""
 MOST_TEXT = 4000
@@ -50,7 +50,7 @@ def send(pair: dict[str, Any], port: int, limit_s: float, rows: list[dict[str, A
 
 
 def receive(pair: dict[str, Any], port: int, limit_s: float) -> str:
-    """Why not all of the pair's links were served; empty if they were."""
+    """Serves the pair's links until the sender hangs up; returns an empty text."""
     family = socket.AF_INET6 if ":" in pair["address"] else socket.AF_INET
     with contextlib.closing(socket.socket(family, socket.SOCK_STREAM)) as door:
         door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -137,7 +137,7 @@ def last_words(process: Any) -> str:
 
 
 def told(code: int, text: str) -> str:
-    """The last line with a letter in it; empty where there is none."""
+    """The last line with a letter in it; else the exit code."""
     if code == TIMED_OUT:
         return "no result in time"
     lines = [line.strip() for line in text.splitlines() if any(letter.isalpha() for letter in line)]

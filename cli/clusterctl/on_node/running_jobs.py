@@ -9,7 +9,7 @@ LINE = (
     'if [ -e "/var/lib/clusterctl/jobs/$job/spec.json" ] && read -r pid start <"$mark" && [ -e "/proc/$pid" ]; '
     'then echo "job $job"; fi; done 2>/dev/null'
 )
-"""Prints `job NAME` for each: a mark with the process of a supervisor that lives."""
+"""Prints `job NAME` for each job that has a spec here, and a mark that names a living process: the job's keeper."""
 PRINTED = re.compile(r"job ([a-z0-9][a-z0-9-]{0,39})", re.ASCII)
 MOST = 100
 
@@ -21,5 +21,5 @@ def running_jobs(text: str) -> tuple[str, ...]:
 
 
 def other_lines(text: str) -> str:
-    """What else was printed."""
+    """What else was printed, without the lines about jobs."""
     return "\n".join(line for line in text.splitlines() if PRINTED.fullmatch(line) is None)

@@ -108,7 +108,7 @@ def count_in(path: str) -> int:
 
 
 def memory_kib() -> list[int]:
-    """Total and available."""
+    """Total and available memory."""
     found = {}
     with open("/proc/meminfo") as file:
         for line in file:

@@ -1,4 +1,4 @@
-"""Machines that clusterctl did not make, from a person's file: an inventory, or the few lines that matter of one."""
+"""Reads machines that clusterctl did not make from a person's file: a whole inventory, or only its essential lines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from clusterctl.text.next_commands import edit
 from clusterctl.text.quantities import count
 
 LONGEST_NAME = 253
-"""As long as a name in DNS may be (RFC 1035)."""
+"""The most characters that a name in DNS may have (RFC 1035)."""
 _NOT_MADE = {
     "version": 1,
     "cluster_id": "",
@@ -44,8 +44,9 @@ _NOT_MADE = {
 def read_any_inventory(path: Path, *, ssh_config: Path) -> Inventory:
     """The machines in the file `path`. Raises ConfigError with every problem in it.
 
-    The least of it: `{"nodes": [{"name": "gpu1", "host_key": "ssh-ed25519 AAAA…"}]}`; a whole inventory as clusterctl
-    writes it is one too. What the file leaves open (address, user, port, the way, keys) `ssh_config` may say.
+    The shortest file that will do: `{"nodes": [{"name": "gpu1", "host_key": "ssh-ed25519 AAAA…"}]}`; a whole inventory
+    as clusterctl writes it will do, too. What the file does not say (address, user, port, proxy command, keys) is taken
+    from `ssh_config`.
     """
     try:
         data = parsed(path.read_bytes(), most_bytes=MOST_INVENTORY_BYTES)
@@ -72,7 +73,7 @@ def read_any_inventory(path: Path, *, ssh_config: Path) -> Inventory:
 
 
 def _as_ssh_would(inventory: Inventory, data: dict[str, Any], path: Path) -> Inventory:
-    """The nodes with what the person's configuration says of them by name, where the file says nothing."""
+    """The inventory, completed by what the person's ssh configuration says of the nodes, where the file is silent."""
     persons_config = importlib.import_module("clusterctl.ssh.persons_config")
     config, said = persons_config.read_ssh_config(path), data.get("ssh", {})
     nodes = []
@@ -121,7 +122,7 @@ def _ssh_problems(ssh: Any) -> list[str]:
 
 
 def _completed(data: dict[str, Any], name: str) -> dict[str, Any]:
-    """The file's rows with everything that an inventory has."""
+    """The file's content with every field that an inventory has."""
     ssh: dict[str, Any] = {"user": getpass.getuser(), "key_file": None, "proxy_command": None, "address": "private"}
     nodes = []
     for number, row in enumerate(data["nodes"]):

@@ -1,4 +1,4 @@
-"""The words behind `clusterctl ssh`, read into a request: by the verb, and by the process that keeps connections."""
+"""Reads the words behind `clusterctl ssh` into a request, for the verb and for the process that keeps connections."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class SshCommand(click.Command):
     allow_interspersed_args = False
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does, and sets `is_after_dashes`; a job's name becomes `--cluster` with that of its cluster."""
+        """Parses as click does, and sets `is_after_dashes`; a job's name is replaced by `--cluster` and its cluster."""
         args = self._with_cluster_of_job(ctx, args)
         typed = tuple(args)
         rest = super().parse_args(ctx, args)
@@ -63,9 +63,9 @@ class SshCommand(click.Command):
         return rest
 
     def _with_cluster_of_job(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """`ssh JOB --node 1 …` as `ssh --cluster ITS --node 1 …`, for a job that was started on this computer."""
+        """Turns `ssh JOB --node 1 …` into `ssh --cluster CLUSTER --node 1 …`, for a job started on this computer."""
         options, _, _ = self.make_parser(ctx).parse_args(list(args))
-        # Whatever click has there for no words (a tuple, None, since 8.3 a sentinel) is no tuple of words.
+        # Without words click puts an empty tuple, None or (since 8.3) a sentinel here.
         found = options.get("argv")
         words: tuple[str, ...] = found if isinstance(found, tuple) else ()
         before = args[: len(args) - len(words)]

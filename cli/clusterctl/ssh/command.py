@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from clusterctl_infra.errors import UsageError
 
 FAN_OUT = 256
-"""Nodes at a time: a handshake is eight round trips and half a millisecond of CPU, so waiting is what is shared."""
+"""How many nodes are worked on at a time. A handshake is eight round trips and half a millisecond of CPU: nodes mostly
+wait, and they can do that together."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """What is to run, and how."""
+    """A shell line to run on nodes, with its variables, its rights and its time limit."""
 
     line: str
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -28,8 +29,9 @@ SCRIPT_FROM_INPUT = 'exec "${SHELL:-/bin/sh}" -s'
 def command_line(argv: Sequence[str], line: str | None) -> str | None:
     """The line to run; None when nothing was asked for (a login).
 
-    One argument is a shell line as it stands, `-` alone a script that is read from the input; several are an argv
-    and quoted; `--command` is always a line.
+    A single argument is a shell line, a lone `-` stands for a script that is read from the input, several arguments are
+    an argv, which is quoted; `line` (`--command`) is always a shell line. Raises UsageError for a `line` that is empty
+    or has an argv beside it.
     """
     if line is not None:
         if argv:

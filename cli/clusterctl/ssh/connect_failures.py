@@ -1,4 +1,4 @@
-"""The failures of a way to a node that has come to nothing, in the same words for one node and for many."""
+"""Failures to connect to a node, in the same words for one node and for many."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ REFUSED_BEHIND = "Stdio forwarding request failed"
 """What `ssh -W` says where the server at its other end could not connect (OpenSSH 9.2, mux.c, 2026-11-26)."""
 
 TURNED_AWAY = "kex_exchange_identification: "
-"""What ssh says, before its last line, of a server that closes the connection before it has said who it is. A bastion's
-sshd does so with some of many connections that come at once: MaxStartups, 10:30:100 if nothing is set (sshd_config(5),
+"""What ssh prints, before its last line, when a server closes the connection before it has identified itself. A
+bastion's sshd does so to some of many connections that come at once: MaxStartups, by default 10:30:100 (sshd_config(5),
 OpenSSH 9.2; 2026-11-26)."""
 
 AGAIN_S = (0.2, 1.0)
-"""A bastion that turned connections away is asked again after a random time in this range, so not by all at once."""
+"""A connection that was turned away is tried again after a random time in this range, so that not all come at once."""
 
 
 class TurnedAway(NodeFailure):
@@ -27,13 +27,13 @@ class TurnedAway(NodeFailure):
 
 
 def asked_again_at(clock: Clock) -> float | None:
-    """When a server that turned a connection away is asked again, monotonic; None if the time is over by then."""
+    """The monotonic time at which to try again after being turned away; None if the clock has run out by then."""
     again_at = time.monotonic() + random.uniform(*AGAIN_S)
     return again_at if again_at < clock.ends_at(math.inf) else None
 
 
 def connect_failure(target: Target, complaint: str) -> NodeFailure:
-    """The failure of a connection whose proxy has ended; the proxy may name the place, too."""
+    """The failure of a connection whose proxy command ended with `complaint`; that may begin with the place, too."""
     if complaint.startswith(TURNED_AWAY):
         told = "the host or program on the way there closes connections at once, as sshd does beyond MaxStartups"
         return TurnedAway("proxy", f"no way to {target.place}: {told} ({complaint.removeprefix(TURNED_AWAY)})")
@@ -45,24 +45,24 @@ def connect_failure(target: Target, complaint: str) -> NodeFailure:
 
 
 def no_greeting(target: Target, waited: str) -> NodeFailure:
-    """The failure of a connection on which nothing comes; through a proxy, nobody knows whether there is one."""
+    """The failure of a connection on which no greeting comes; behind a proxy it may never have been made."""
     is_direct = target.proxy_argv is None
     way = "takes connections but says nothing" if is_direct else "says nothing through the proxy command"
     return NodeFailure("timeout", f"{target.place} {way} (waited {waited})", phase="greeting")
 
 
 def refused(target: Target) -> NodeFailure:
-    """The failure of a connection that nobody takes."""
+    """The failure of a connection that the machine refuses."""
     return NodeFailure("refused", f"{target.place} refuses connections: no SSH server there (yet)")
 
 
 def no_answer(target: Target, waited: str) -> NodeFailure:
-    """The failure of a connection that nobody took in its time."""
+    """The failure of a connection attempt that nothing answered in time."""
     return NodeFailure("timeout", f"no answer from {target.place} within {waited}")
 
 
 def unreachable(target: Target, why: str) -> NodeFailure:
-    """The failure of a connection to which no way leads, as this computer says."""
+    """The failure of a connection that this computer's system cannot make; `why` is what the system says."""
     return NodeFailure("unreachable", f"{target.place} cannot be reached: {why}")
 
 
@@ -72,7 +72,7 @@ def closed_unheard(target: Target) -> NodeFailure:
 
 
 def unknown_key_type(target: Target) -> NodeFailure:
-    """The failure of a host whose declared key is of a kind that nobody here checks."""
+    """The failure of a host whose declared key is of a type that our SSH libraries do not know."""
     return NodeFailure("host-key", f"{target.name}: host keys of type {target.host_key_type} are unknown")
 
 
@@ -87,10 +87,10 @@ def broken_key_exchange(target: Target, error: object) -> NodeFailure:
 
 
 def not_let_in(target: Target, keys: str) -> NodeFailure:
-    """The failure of a login with all keys that there are, in words."""
+    """The failure of a login in which the node refused every key; `keys` describes them in words."""
     return NodeFailure("auth", f"{target.name} does not let {target.user} in with {keys}", phase="login")
 
 
 def in_seconds(timeout_s: float) -> str:
-    """`1.5 s`."""
+    """The time in words: `1.5 s`."""
     return f"{round(timeout_s, 1):g} s"

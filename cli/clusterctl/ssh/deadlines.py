@@ -16,16 +16,16 @@ class Deadlines:
     total_s: float = 15.0
     connect_s: float = 10.0
     greeting_s: float = 10.0
-    """Until the server's version line; a proxy command's own way counts here too."""
+    """Until the server's version line has come; what a proxy command needs to connect counts here, too."""
     key_exchange_s: float = 10.0
     login_s: float = 10.0
     session_s: float = 10.0
     silence_s: float = 45.0
-    """Afterwards, while a command runs: this long without a sign of life, and the node is lost."""
+    """While a command runs: a node that gives no sign of life for this long is lost."""
 
     @classmethod
     def within(cls, total_s: float) -> Deadlines:
-        """All phases together in `total_s`, each one as long as what is left of it."""
+        """Deadlines by which all phases together take at most `total_s`, and each one may take all that is left."""
         return cls(
             total_s=total_s,
             connect_s=total_s,
@@ -37,7 +37,7 @@ class Deadlines:
 
 
 class Clock:
-    """What is left of the total, measured from its making."""
+    """Counts down the total time, from the moment at which it is made."""
 
     def __init__(self, total_s: float) -> None:
         self._began_at = time.monotonic()

@@ -18,7 +18,7 @@ LOOK_AT = ("refused", "timeout", "unreachable", "proxy", "lost")
 def not_reached(
     failure: NodeFailure, inventory: Inventory, node: InventoryNode, *, now: datetime | None = None
 ) -> NotReached:
-    """The failure as the sentence that ends a command on one node, exit code 255; `now`: else the clock's."""
+    """The failure as the error that ends a command on one node, exit code 255; `now` is the clock's if not given."""
     message = failure.message if node.name in failure.message else f"{node.name}: {failure.message}"
     if _is_worth_a_look(failure) and (ended := ended_at_deadline(inventory, now or datetime.now(UTC))) is not None:
         message = f"{ended} ({message})"
@@ -35,7 +35,7 @@ def next_step(failure: NodeFailure, inventory: Inventory, node: InventoryNode) -
 
 
 def ended_at_deadline(inventory: Inventory, now: datetime) -> str | None:
-    """`train ended 05:01 UTC, at its deadline`; None before it, and for machines of a person's own."""
+    """`train ended 05:01 UTC, at its deadline`; None before the deadline, and for a person's own machines."""
     if not inventory.cluster_id or not inventory.deadline:
         return None
     deadline = datetime.fromisoformat(inventory.deadline)
@@ -51,7 +51,7 @@ def look_at(failures: Iterable[NodeFailure | None], inventory: Inventory, *, now
 
 
 def told_in_a_row(failure: NodeFailure, inventory: Inventory, node: InventoryNode) -> str:
-    """The failure for a line among other nodes'; what only `replace` helps against says so."""
+    """The failure as a line among other nodes'; where only `replace` helps, the line names that command."""
     told = failure.told_under(node.name)
     if failure.kind != "host-key" or not inventory.cluster_id:
         return told
@@ -59,7 +59,7 @@ def told_in_a_row(failure: NodeFailure, inventory: Inventory, node: InventoryNod
 
 
 def _replace(inventory: Inventory, node: InventoryNode) -> str:
-    """Names the cluster: another may be meant where it is typed."""
+    """The command to replace the node; it names the cluster, as another may be the default where it is typed."""
     return replace_slot(inventory.cluster, node.slot)
 
 

@@ -37,7 +37,7 @@ Phase = Literal["connect", "greeting", "key exchange", "login", "session", "comm
 
 
 class NodeFailure(Exception):
-    """A node without a result; partial failure is data, so this is no ClusterctlError."""
+    """Why a node gave no result; partial failure is data, so this is no ClusterctlError."""
 
     def __init__(self, kind: FailureKind, message: str, *, phase: Phase = "connect") -> None:
         super().__init__(message)

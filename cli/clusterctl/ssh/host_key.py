@@ -1,4 +1,4 @@
-"""The host key that a machine shows, beside the one it was declared with."""
+"""Compares the host key that a machine shows with the one that was declared for it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from clusterctl.ssh.target import Target
 def signature_algorithms(key_type: str) -> tuple[str, ...]:
     """What SSH calls the signatures of a host key of this type, the strongest first.
 
-    Only an RSA key's have other names than the key. By its own, the signature is made with SHA-1, which OpenSSH no
-    longer offers since 8.8 (RFC 8332; its release notes, 2026-11-26).
+    Only RSA signatures have other names than their key. The name `ssh-rsa` itself means a signature with SHA-1, which
+    OpenSSH no longer offers since 8.8 (RFC 8332; its release notes, 2026-11-26).
     """
     return ("rsa-sha2-512", "rsa-sha2-256") if key_type == "ssh-rsa" else (key_type,)
 

@@ -1,4 +1,4 @@
-"""The file of nodes that `~/.ssh/config` includes: of every known cluster, written anew after each change of one."""
+"""The file that `~/.ssh/config` includes: the nodes of all known clusters, rewritten after each change of a cluster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def install(home: Home, ssh_dir: Path) -> bool:
 
     Raises ClusterctlError naming what cannot be read or written.
     """
-    config = (ssh_dir / "config").resolve()  # where dotfiles are linked the link stays
+    config = (ssh_dir / "config").resolve()  # a link to somebody's dotfiles stays a link
     include = include_line(home)
     try:
         make_private_folder(home.path)
@@ -34,7 +34,7 @@ def install(home: Home, ssh_dir: Path) -> bool:
         if include in before.splitlines():
             return False
         mode = stat.S_IMODE(config.stat().st_mode) if config.exists() else PRIVATE
-        # First: behind a `Host` line it would be for that host alone (ssh_config(5)).
+        # As the first line: behind a `Host` line it would count for that host alone (ssh_config(5)).
         put_in_place(config, f"{include}\n\n{before}" if before else f"{include}\n", mode=mode, keeps_owner=True)
     except UnicodeDecodeError as e:
         raise ClusterctlError(f"{config} is not UTF-8; write this as its first line: {include}") from e
@@ -44,19 +44,19 @@ def install(home: Home, ssh_dir: Path) -> bool:
 
 
 def refresh(home: Home) -> None:
-    """Writes the file anew where it was installed; no change of a cluster fails because ssh is not told of it."""
+    """Rewrites the file where it was installed; errors are ignored, so that they make no change of a cluster fail."""
     with contextlib.suppress(OSError, ValueError, LookupError, ClusterctlError):
         if _file(home).exists():
             _write(home)
 
 
 def include_line(home: Home) -> str:
-    """The line of `~/.ssh/config`."""
+    """The line in `~/.ssh/config` that includes the file."""
     return f'Include "{_file(home).absolute()}"'
 
 
 def all_text(home: Home) -> str:
-    """Every cluster's block; ssh takes the first of a name, so clusters on AWS come before rehearsed ones."""
+    """The file's text. ssh takes the first block of a name, so clusters on AWS come before rehearsed ones."""
     blocks = []
     for cluster in sorted(home.cluster_names, key=lambda name: ("@" in name, name)):
         try:

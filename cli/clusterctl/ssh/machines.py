@@ -13,12 +13,15 @@ from clusterctl.system.caller import Caller, this_process
 
 
 def chosen_machines(cluster: str | None, file: Path | None) -> Inventory:
-    """What `--cluster` or `--inventory` means here. Raises UsageError for both, and as reading them does."""
+    """The machines that `--cluster` or `--inventory` means here.
+
+    Raises UsageError if both are given, and whatever reading the cluster or the file raises.
+    """
     return machines_of(this_process(), cluster, file)
 
 
 def machines_of(caller: Caller, cluster: str | None, file: Path | None) -> Inventory:
-    """What `--cluster` or `--inventory` means for `caller`. Raises as `chosen_machines` does."""
+    """The machines that `--cluster` or `--inventory` means for `caller`. Raises as `chosen_machines` does."""
     if file is None:
         return find_cluster(caller.home, name=cluster, environ=caller.environ)
     if cluster is not None:

@@ -43,10 +43,10 @@ class NewLinks:
         sinks: NodeSinks | None = None,
         on_result: Callable[[NodeResult], None] | None = None,
     ) -> dict[int, NodeResult]:
-        """As `Links` has it."""
+        """Runs the command as `Links.run` promises."""
         allow_many_files()
         under_way = dialled(remote.inventory, remote.nodes[: remote.fan_out or FAN_OUT])
-        # After the nodes were dialled: they get ready while it loads.
+        # Imported only after the nodes were dialled: they answer meanwhile.
         fan_out = importlib.import_module("clusterctl.ssh.fanout.fan_out")
         pool: LinkPool | None = None if self._keep is None else fan_out.LinkPool()
         results: dict[int, NodeResult] = fan_out.run_remote(

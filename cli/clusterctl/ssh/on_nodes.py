@@ -35,7 +35,7 @@ _Run = Callable[[RemoteCommand, Output, Links], dict[int, NodeResult]]
 
 
 def carry_out(request: SshRequest, output: Output, caller: Caller, *, keep: Callable[[LinkPool, Path], None]) -> int:
-    """The exit code of the command, or of all of them; a login never returns. Raises ClusterctlError.
+    """Carries out the request and returns the exit code; never returns from a login. Raises ClusterctlError.
 
     `keep` gets the connections that are left, and the folder in which the next command looks for them.
     """
@@ -49,18 +49,18 @@ def carry_out(request: SshRequest, output: Output, caller: Caller, *, keep: Call
 
 
 def run_and_show(request: SshRequest, remote: RemoteCommand, output: Output, links: Links) -> int:
-    """The exit code, all output shown. Raises ClusterctlError."""
+    """Runs the command, shows all its output, and returns the exit code. Raises ClusterctlError."""
     show = run_on_one if is_for_one(request, remote) else run_on_several
     return show(remote, output, links, shown=request.shown)
 
 
 def _is_of_persons_own(remote: RemoteCommand) -> bool:
-    """What a person's configuration says of a machine is not kept with its connection."""
+    """Whether a node depends on the person's ssh configuration, which is not kept: so neither are connections."""
     return any(isinstance(node, PersonsNode) for node in remote.nodes)
 
 
 def run_on_one(remote: RemoteCommand, output: Output, links: Links, *, shown: Shown) -> int:
-    """The command's own exit code; its output raw, this process's stdin passed on. Raises NotReached."""
+    """The command's own exit code; its output is shown as it is, or as JSON. Raises NotReached."""
     (node,) = remote.nodes
     if shown is Shown.JSON:
         result = _run_shown(shown)(remote, output, links)[node.slot]
@@ -75,7 +75,7 @@ def run_on_one(remote: RemoteCommand, output: Output, links: Links, *, shown: Sh
 
 
 def run_on_several(remote: RemoteCommand, output: Output, links: Links, *, shown: Shown) -> int:
-    """0 when every node ended with 0, else 4 and a summary."""
+    """0 when the command ended with 0 on every node; else 4, and a summary is shown."""
     results = _run_shown(shown)(remote, output, links).values()
     summary = failure_summary(results)
     if summary is None:

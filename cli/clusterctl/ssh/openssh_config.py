@@ -12,7 +12,7 @@ from clusterctl.ssh.target import names_machine, port_of, proxy_argv
 
 
 def ssh_config_text(inventory: Inventory, *, key_file: Path | None, known_hosts: Path) -> str:
-    """One `Host` per node with its address, then what all of them share. Nodes without an address say so."""
+    """One `Host` per node with its address, then what all of them share; a comment for a node without an address."""
     blocks = [f"# {inventory.cluster}, by: clusterctl ssh-config --cluster {inventory.cluster}"]
     blocks += [_host(inventory, node) for node in inventory.nodes]
     if inventory.nodes:
@@ -56,7 +56,7 @@ def _shared(inventory: Inventory, *, key_file: Path | None, known_hosts: Path) -
     if key_file is not None:
         settings += [f"IdentityFile {quoted_path(key_file)}", "IdentitiesOnly yes"]
     if inventory.ssh.proxy_command is not None and not names_machine(inventory.ssh.proxy_command):
-        # ssh's own %h and %p stand for each node's address, unescaped; everything else is.
+        # ssh puts each node's address and port in the place of %h and %p, which must not be escaped; all else must.
         line = proxy_line(inventory.ssh.proxy_command).replace("'{host}'", "%h").replace("'{port}'", "%p")
         settings.append(f"ProxyCommand {line.replace('{host}', '%h').replace('{port}', '%p')}")
     names = " ".join(node.name for node in inventory.nodes)

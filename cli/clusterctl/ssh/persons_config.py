@@ -1,6 +1,6 @@
-"""`~/.ssh/config` for machines that clusterctl did not make: what it says of a host, as ssh would take it.
+"""What `~/.ssh/config` says of a host, read as ssh would read it.
 
-paramiko reads it, and takes 0.1 s to load: this module is loaded when there is such a file and machines to look up.
+paramiko parses it, and takes 0.1 s to load: this module is loaded only when there is such a file and a host to look up.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from clusterctl.text.next_commands import edit
 
 @dataclass(frozen=True, kw_only=True)
 class HostSettings:
-    """What the configuration says of one host; None: nothing."""
+    """What the configuration says of one host; a field is None where it says nothing."""
 
     host: str
     user: str | None
@@ -60,7 +60,10 @@ def settings_of(name: str, config: paramiko.SSHConfig) -> HostSettings:
 
 
 def _proxy_argv(found: Mapping[str, object], host: str, port: str) -> tuple[str, ...] | None:
-    """ProxyJump as ssh does it: ssh itself to the last jump, which reads the person's configuration for its own way."""
+    """The argv of the host's ProxyCommand; for ProxyJump, as ssh does it, an ssh to the last jump. None without either.
+
+    That ssh reads the person's configuration itself, for its own way to the last jump.
+    """
     jump, command = found.get("proxyjump"), found.get("proxycommand")
     if isinstance(jump, str) and jump.lower() != "none":
         *before, last = jump.split(",")

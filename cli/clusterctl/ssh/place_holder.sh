@@ -1,6 +1,6 @@
 #!/bin/sh
-# Ends the session $clusterctl_group, as watchdog.sh does, after $clusterctl_silence_s seconds, unless the watcher came and
-# ended this.
+# Ends the session $clusterctl_group, as watchdog.sh does, after $clusterctl_silence_s seconds, unless the watcher comes
+# and ends this script first.
 # When the group's leader has ended by itself, nothing is done: what it left running was meant to stay.
 {
     trap '' HUP INT TERM

@@ -43,15 +43,15 @@ class Proxy:
             theirs.close()
 
     def descriptors(self) -> set[int]:
-        """The numbers that must stay open for it to live."""
+        """The file descriptors that must stay open for the command to live."""
         return {self.socket.fileno(), self._complaints.fileno()}
 
     def end_descriptor(self) -> int | None:
-        """What can be read once the command has ended, for the caller to close; None when it has been waited for."""
+        """A descriptor that can be read once the command has ended, for the caller to close; None if it has ended."""
         return os.pidfd_open(self._process.pid) if self._process.poll() is None else None
 
     def complaint(self, *, wait_s: float = 0.2) -> str | None:
-        """What the command said at its end, being turned away before all else; None if it still runs after `wait_s`."""
+        """The command's last words at its end, or those about being turned away; None if it runs after `wait_s`."""
         try:
             code = self._process.wait(timeout=wait_s)
         except subprocess.TimeoutExpired:

@@ -31,7 +31,7 @@ class RemoteCommand:
     fan_out: int | None = None
     """Nodes at a time; None: as many as the way to them takes."""
     is_failing_fast: bool = False
-    """The first failure ends it on all nodes."""
+    """The first failure ends the command on all nodes."""
 
 
 def usable_keys(inventory: Inventory, home: Home) -> LoginKeys:

@@ -28,7 +28,7 @@ from clusterctl.text.quantities import clock, duration
 FIRST = "0"
 HINT = "clusterctl ssh --help"
 SOON = timedelta(hours=1)
-"""So long before the end of a cluster, a login names the command that moves it."""
+"""From this long before the end of a cluster on, a login names the command that moves the end."""
 WITHOUT_TERMINAL = ("--gather", "--json", "--env", "--sudo", "--timeout", "--fail-fast")
 
 
@@ -43,7 +43,7 @@ class Shown(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class SshRequest:
-    """The flags, read."""
+    """What the flags and words of `clusterctl ssh` ask for."""
 
     cluster: str | None
     file: Path | None
@@ -53,7 +53,7 @@ class SshRequest:
     line: str | None
     """The command; None: a login."""
     words: tuple[str, ...] = ()
-    """The command as it was typed, where its first word may name a node: not behind `--`."""
+    """The command's words as they were typed, if the first may name a node; empty behind `--`."""
     shown: Shown
     environment: Mapping[str, str]
     is_sudo: bool
@@ -66,20 +66,20 @@ class SshRequest:
 
     @property
     def is_login(self) -> bool:
-        """The terminal is wanted: the system's ssh does that."""
+        """Whether a login or a terminal is wanted, which the system's ssh provides."""
         return self.line is None or self.is_terminal_wanted
 
     @property
     def is_set_meant(self) -> bool:
-        """A set, also one that happens to have a single node: lines carry their node's name."""
+        """Whether a set of nodes is meant, even if it happens to have one node: lines then carry their node's name."""
         return self.node is None or self.node.strip() == ALL or self.shown is Shown.GATHERED
 
 
 def with_node_named_first(request: SshRequest, caller: Caller) -> SshRequest:
     """The request with its first word taken as the node that it names, as in `clusterctl ssh train-2`.
 
-    A node of the cluster that is meant anyhow, or of any known cluster when none was named. Raises UsageError for flags
-    behind the node.
+    The node's cluster is the one that `--cluster` names. Without that flag any known cluster may be meant, and first
+    the one that the environment names. Raises UsageError for flags behind the node.
     """
     first, *rest = request.words or ("",)
     base, dash, number = first.rpartition("-")
@@ -106,7 +106,7 @@ def _cluster_called(base: str, named: str | None, caller: Caller) -> str | None:
 
 
 def remote_command(request: SshRequest, caller: Caller) -> RemoteCommand:
-    """The command with all that it needs, nothing of it under way yet. Raises ClusterctlError."""
+    """The command with all that it needs to run; nothing has begun yet. Raises ClusterctlError."""
     inventory = machines_of(caller, request.cluster, request.file)
     nodes = _chosen_nodes(inventory, request.node, ALL)
     return RemoteCommand(
@@ -118,7 +118,7 @@ def remote_command(request: SshRequest, caller: Caller) -> RemoteCommand:
             is_sudo=request.is_sudo,
             timeout_s=request.timeout_s,
         ),
-        # Of these nodes alone: sshd takes few tries, and a configuration may name a key for each node.
+        # The keys of these nodes alone: sshd allows few tries, and a configuration may name a key for each node.
         keys=keys_of(caller, replace(inventory, nodes=nodes)),
         deadlines=Deadlines.within(request.connect_timeout_s),
         stdin=input_for(caller.stdin, nodes=len(nodes)),
@@ -128,7 +128,7 @@ def remote_command(request: SshRequest, caller: Caller) -> RemoteCommand:
 
 
 def is_for_one(request: SshRequest, remote: RemoteCommand) -> bool:
-    """One node was named: the exit code is its own."""
+    """Whether a single node was named: the exit code is then the command's own."""
     return len(remote.nodes) == 1 and not request.is_set_meant
 
 
@@ -163,7 +163,7 @@ def log_in(request: SshRequest, caller: Caller, output: Output) -> NoReturn:
 
 
 def end_line(inventory: Inventory, now: datetime) -> str | None:
-    """`train ends 17:22 UTC, in 4 h 31 m`: what whoever logs in should know; None after it, and without a deadline."""
+    """`train ends 17:22 UTC, in 4 h 31 m`, for a person who logs in; None after the deadline, and without one."""
     if not inventory.cluster_id or not inventory.deadline or inventory.is_hosts:
         return None
     deadline = datetime.fromisoformat(inventory.deadline)

@@ -28,7 +28,7 @@ class NodeResult:
 
     @property
     def is_ok(self) -> bool:
-        """The command ran and ended with 0."""
+        """Whether the command ran and ended with 0."""
         return self.exit_code == 0
 
 
@@ -47,12 +47,12 @@ def failure_summary(results: Iterable[NodeResult]) -> str | None:
 
 
 def _is_stopped(result: NodeResult) -> bool:
-    """Ended because of another node's failure, which is told first."""
+    """Whether it ended because another node failed; that other failure is told first."""
     return result.failure is not None and result.failure.kind == "stopped"
 
 
 def outcome(result: NodeResult) -> str:
-    """`exit 1`, `ended by SIGKILL`, `not reached: timeout`: what can be the same on several nodes."""
+    """`exit 1`, `ended by SIGKILL`, `not reached: timeout`: how it ended, in words that several nodes can share."""
     if result.failure is not None:
         if (result.failure.kind, result.failure.phase) == ("timeout", "command"):
             return "ended at --timeout"

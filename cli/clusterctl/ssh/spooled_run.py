@@ -19,7 +19,7 @@ from clusterctl.text.node_set import fold_names
 
 
 def run_json(remote: RemoteCommand, output: Output, links: Links) -> dict[int, NodeResult]:
-    """Each node's result by its slot; a line of JSON for each as it comes."""
+    """Each node's result by its slot; prints a line of JSON for each as it comes."""
     ranks = {node.slot: node.rank for node in remote.nodes}
     with OutputSpool(remote.nodes) as spool:
 
@@ -66,7 +66,7 @@ def run_gathered(remote: RemoteCommand, output: Output, links: Links) -> dict[in
 def _groups(
     nodes: Iterable[InventoryNode], spooled: dict[int, Spooled], without_result: set[int]
 ) -> tuple[SameOutput, ...]:
-    """Groups of nodes with equal output; a node without a result is in one only where it said something."""
+    """Groups of nodes with equal output; a node without a result is in a group only if it said something."""
     groups: dict[bytes, list[InventoryNode]] = {}
     for node in nodes:
         said = spooled[node.slot]
@@ -85,7 +85,7 @@ def _groups(
 
 INDENT = b"  "
 MOST_DIFF_LINES = 2000
-"""Comparing takes time by the square of the length; longer outputs are shown whole."""
+"""The time to compare grows with the square of the length; longer outputs are shown whole."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +113,7 @@ def render_gathered(groups: Sequence[SameOutput]) -> bytes:
 
 
 def _is_majority(ordered: Sequence[SameOutput]) -> bool:
-    """The first is more than one node, and larger than any other."""
+    """Whether the first group has more than one node, and more than any other group."""
     first = len(ordered[0].names)
     return first > 1 and (len(ordered) == 1 or len(ordered[1].names) < first)
 
@@ -144,7 +144,7 @@ def _body(said: bytes, common: bytes | None) -> tuple[bytes, str]:
 
 
 def _diff(said: bytes, common: bytes) -> list[str] | None:
-    """The differing lines with one around them; None when whole outputs tell more, or are no text."""
+    """The lines that differ, with one line around them; None when the whole output tells more, or is no text."""
     try:
         here, there = said.decode().splitlines(keepends=True), common.decode().splitlines(keepends=True)
     except UnicodeDecodeError:
@@ -163,8 +163,8 @@ def _indented(lines: Sequence[bytes]) -> bytes:
 def node_result_json(
     result: NodeResult, *, rank: int, stdout: bytes, stderr: bytes, is_truncated: bool
 ) -> dict[str, object]:
-    """`exit_code` is null when the command has none, and `error_class` says why; output that is not UTF-8 comes in
-    base64 as well."""
+    """The result as JSON. `exit_code` is null when the command has none, and `error_class` says why; output that is not
+    UTF-8 comes in base64 as well."""
     return {
         **node_failure_json(result.name, slot=result.slot, rank=rank, failure=result.failure),
         "exit_code": result.exit_code,

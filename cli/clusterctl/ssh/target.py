@@ -1,4 +1,4 @@
-"""Where a node is dialled and what it must prove: from the inventory, pure."""
+"""Where a node is dialled and which host key it must show, from the inventory alone. Pure."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ def target_of(inventory: Inventory, node: InventoryNode) -> Target:
 
 
 def port_of(inventory: Inventory, node: InventoryNode) -> int:
-    """Of the node's SSH server."""
+    """The port of the node's SSH server."""
     return inventory.ssh.port if node.port is None else node.port
 
 
 def proxy_argv(inventory: Inventory, node: InventoryNode, *, host: str, port: int | str) -> tuple[str, ...] | None:
     """The proxy command with `{host}`, `{port}` and `{instance_id}` filled in; other braces stay.
 
-    One that is a session of Session Manager is begun only where the cluster's shared session does not lead to the node.
-    Raises NodeFailure when the way leads to a machine that is not there yet.
+    None without one. A session of Session Manager is opened only where the session that the cluster's nodes share does
+    not lead to the node. Raises NodeFailure when the command needs a machine that is not there yet.
     """
     command = inventory.ssh.proxy_command
     if command is None:
@@ -90,7 +90,7 @@ def _filled(word: str, values: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class PersonsNode(InventoryNode):
-    """A machine from a person's file, with its own settings; None: the inventory's setting holds."""
+    """A machine from a person's file, with its own settings; where one is None the inventory's setting holds."""
 
     user: str | None = None
     proxy_argv: tuple[str, ...] | None = None

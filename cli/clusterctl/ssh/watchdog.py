@@ -3,12 +3,12 @@
 Closing an SSH channel ends nothing on the node, and a connection whose network was cut is not even closed there. So
 a small watcher in the command's own process group reads beats from the channel's input, and ends the group when
 they stop. A command that reads input itself leaves no room for beats: its watcher has a channel of its own, and is
-told the group by the first line on the command's stderr. Until that watcher is there, two round trips, another one
-holds its place, which hears nothing and ends the group after the same silence; the watcher ends it as it comes.
+told the group by the first line on the command's stderr. Until that watcher has come, which takes two round trips, a
+place holder stands in for it. It hears nothing, and ends the group after the same silence; the watcher ends it.
 
-The shell's own argv holds all of this, and `pkill -f` and `pgrep -f` on the node search argvs: every character is
-escaped there, so that a search for a word of the command finds what the command has started, and neither its shell
-nor the watcher. By the argument all the same: text that came by the input would cost a round trip.
+All of this text is in the argv of the node's shell, and `pkill -f` and `pgrep -f` on the node search argvs. So every
+character is escaped: a search for a word of the command finds what the command has started, and neither its shell nor
+the watcher. The text could come by the input instead, but that would cost a round trip.
 
 For a POSIX login shell (bash, dash, zsh, ksh, busybox). What left the session (setsid, a daemon) is left alone.
 """
@@ -34,7 +34,8 @@ BEATS = 3
 """How many beats may get lost until the watcher believes that clusterctl is gone."""
 
 LONGEST_ESCAPED = 8192
-"""Escaping doubles a text, and longer ones, programs of ours, have to fit into a packet of SSH's (35,000 bytes)."""
+"""Longer texts, which are programs of ours, are not escaped but quoted: escaping would double them, and they have to
+fit into a packet of SSH's (35,000 bytes)."""
 
 _MARK = "clusterctl-group"
 _MARKED = rb"clusterctl-group (\d+) (\d+)\n"
@@ -42,7 +43,7 @@ _MARKED = rb"clusterctl-group (\d+) (\d+)\n"
 # It starts the command without the session's variables (sudoers(5), env_reset): root reads the node's own again.
 _NODE_VARIABLES = f"if [ -r {ENVIRONMENT_FILE} ]; then set -a; . {ENVIRONMENT_FILE}; set +a; fi; "
 # The person's variables, see `first_input`; without them nothing runs.
-# A line of .bashrc that reads its input takes them: then a beat comes here, or what is not meant for a shell.
+# If a line of .bashrc reads its input, it takes them away: then a beat comes here, or what is not meant for a shell.
 _ASKED = (
     "IFS= read -r clusterctl_exports || clusterctl_exports=; "
     'case $clusterctl_exports in "export "*) ;; *) echo "clusterctl: the values of --env did not come: '
@@ -54,7 +55,7 @@ _TAKEN = (
 )
 # By `exec`: mksh keeps the old stdout open beside a redirection of { }, and the channel would never end.
 _SILENT = ">/dev/null 2>&1"
-# ksh93 makes a process for ( ) only where it must, as for a limit, and the watcher would be the command's own child.
+# ksh93 makes a process for ( ) only where it must, as for a limit; without it the watcher would be the command's child.
 _IN_A_PROCESS = '[ -z "$KSH_VERSION" ] || ulimit -c 0; '
 _SUDO = 'exec sudo -n -- "${SHELL:-/bin/sh}" -c '
 _BACKSLASHED = {code: f"\\{chr(code)}" for code in range(ord(" "), ord("~") + 1)}
@@ -62,11 +63,11 @@ _BACKSLASHED = {code: f"\\{chr(code)}" for code in range(ord(" "), ord("~") + 1)
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """The process ids on the node that a command with input tells of."""
+    """The process ids on the node that a command with input reports."""
 
     group: int
     holder: int
-    """Holds the watcher's place."""
+    """The process of place_holder.sh, which stands in for the watcher."""
 
 
 def guarded(line: str, *, environment: Mapping[str, str], is_sudo: bool, silence_s: float) -> bytes:
@@ -78,7 +79,7 @@ def guarded(line: str, *, environment: Mapping[str, str], is_sudo: bool, silence
 
 
 def with_input(line: str, *, environment: Mapping[str, str], is_sudo: bool, silence_s: float) -> bytes:
-    """The text for a command that reads the channel's input; it says its group first, see `group_in`."""
+    """The text for a command that reads the channel's input; it reports its group first, see `group_in`."""
     # Started as in `guarded`. Not within $(…): ksh and mksh would wait there until the holder has ended.
     holder = f"( exec </dev/null {_SILENT}; {_script('place_holder.sh', silence_s)} )"
     start = f'( {_IN_A_PROCESS}{holder} & echo "{_MARK} $clusterctl_group $!" >&2 ); '
@@ -86,14 +87,14 @@ def with_input(line: str, *, environment: Mapping[str, str], is_sudo: bool, sile
 
 
 def first_input(*, environment: Mapping[str, str], is_sudo: bool) -> bytes:
-    """What the text reads before all else; empty where it reads nothing.
+    """The line that the text reads before anything else, with the person's variables; empty where it reads none.
 
-    Sudo writes its words and every variable that it is asked to keep into its log, so values come to root by a line
-    of the input. That costs a round trip.
+    Sudo logs its arguments and every variable that it is asked to keep, so values reach root by a line of the input.
+    That costs a round trip.
     """
     if not (is_sudo and environment):
         return b""
-    # One line: the first is all that is read, byte by byte, and what follows is the watcher's or the command's.
+    # All in one line: the shell reads just that, byte by byte, and what follows is the watcher's or the command's.
     return os.fsencode(_exports(environment).replace("\n", "'\"$clusterctl_newline\"'") + "\n")
 
 
@@ -105,10 +106,13 @@ def watcher(told: Told, *, is_sudo: bool, silence_s: float) -> bytes:
 
 
 def evaluated(text: str) -> str:
-    r"""A shell command that runs `text`, `eval \l\s` for `ls`: no search through argvs finds a word of it."""
+    r"""A shell command that runs `text`: `eval \l\s` for `ls`, so that no search through argvs finds a word of it.
+
+    A text longer than LONGEST_ESCAPED is quoted instead, and can be found.
+    """
     if len(text) > LONGEST_ESCAPED:
         return f"eval {shlex.quote(text)}"
-    # A backslash before a newline would remove it, and before half a character make another one of it.
+    # All but printable ASCII is quoted: a backslash would remove a newline, and break a character of several bytes.
     return "eval " + re.sub(r"[^ -~]+", _in_quotes, text.translate(_BACKSLASHED))
 
 
@@ -117,7 +121,7 @@ def _in_quotes(match: re.Match[str]) -> str:
 
 
 def group_in(said: bytes) -> tuple[Told, bytes] | None:
-    """What a command with input has told on stderr, and `said` without it; None while it is not there."""
+    """The process ids that a command with input reports on stderr, and the rest of `said`; None before they come."""
     found = re.search(_MARKED, said)
     if found is None:
         return None
@@ -125,7 +129,7 @@ def group_in(said: bytes) -> tuple[Told, bytes] | None:
 
 
 def _text(start: str, line: str, environment: Mapping[str, str], *, is_sudo: bool) -> bytes:
-    """All of ours on the first line and the person's by `eval`, so that the shell counts and shows the person's lines.
+    """Ours is all on the first line, and the person's runs by `eval`: so the shell counts only the person's lines.
 
     sshd makes the login shell the leader of its group, so $$ is the group; under sudo it has to be passed on.
     """
@@ -150,7 +154,7 @@ def _watcher(silence_s: float) -> str:
 
 @functools.cache
 def _script(name: str, silence_s: float) -> str:
-    """The script as one line, without what only people read, its settings before it."""
+    """The script as one line without comments and indentation, its settings before it."""
     text = Path(__file__).with_name(name).read_text(encoding="utf-8")
     lines = [line.strip() for line in text.splitlines()]
     body = "".join(f"{line}{_joint(line)}" for line in lines if line and not line.startswith("#")).removesuffix("; ")

@@ -11,7 +11,7 @@
         pkill -KILL -s "$clusterctl_group" || kill -s KILL -- "-$clusterctl_group"
         exit 0
     }
-    # dash has no read -t: there a timer runs beside, and is wound up again at every beat.
+    # dash has no read -t: there a timer runs beside the loop, and each beat starts it anew.
     wind() {
         [ -z "$timer" ] || kill -s USR1 "$timer"
         (

@@ -16,7 +16,7 @@ _NEEDED = {
     },
     "ssh": {"ssh": "OpenSSH's client (apt-get install openssh-client)"},
 }
-"""By the program that a proxy command starts with: what has to be on PATH, and where that comes from (2026-11-21)."""
+"""What has to be on PATH for a proxy command, by the program that it starts with; and where to get it (2026-11-21)."""
 
 
 def uses_session_manager(argv: Sequence[str] | None) -> bool:
@@ -25,7 +25,7 @@ def uses_session_manager(argv: Sequence[str] | None) -> bool:
 
 
 def missing_programs(argv: Sequence[str], *, which: Callable[[str], str | None]) -> str | None:
-    """The sentence about what is not installed here and the way needs; None when nothing is known to be missing."""
+    """A sentence naming the programs that the way needs and this computer lacks; None if all seem to be there."""
     needed = _NEEDED.get(Path(argv[0]).name, {})
     missing = [f"{program}: install {source}" for program, source in needed.items() if which(program) is None]
     return f"the way to the nodes needs {', and '.join(missing)}" if missing else None

@@ -1,1 +1,1 @@
-"""What a function has on the nodes that it runs on."""
+"""The part of a function's job that works on the nodes where the function runs."""

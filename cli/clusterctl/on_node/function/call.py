@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Callable, Mapping
 
 FOLDER = ".clusterctl-function"
-"""In the job's folder: all that is here beside a person's own files."""
+"""A folder in the job's folder, with all that is ours: beside it lie a person's own files."""
 MAIN, CALL = "main.py", "call.pickle"
 MOST_RESULT_BYTES = 64 * 1024 * 1024
 MOST_TEXT = 64 * 1024
@@ -46,7 +46,7 @@ def main(folder: Path) -> int:
 
 
 def python_version() -> str:
-    """`3.11`: pickles of functions are good for the same one alone."""
+    """`3.11`: a pickled function can be read by the same version only."""
     return "%d.%d" % sys.version_info[:2]
 
 
@@ -62,7 +62,7 @@ def result_name(attempt: int, local_rank: int) -> str:
 
 
 def kept(value: Any, dumps: Dumps, most_bytes: int = MOST_RESULT_BYTES) -> tuple[dict[str, Any], bytes]:
-    """The bytes to keep for a value: a header, and its pickle."""
+    """What to keep for a value: a header and its pickle, which is empty where the header says why there is none."""
     try:
         content = dumps(value)
     except Exception as e:  # noqa: BLE001 an object's own __reduce__ may raise anything
@@ -75,7 +75,7 @@ def kept(value: Any, dumps: Dumps, most_bytes: int = MOST_RESULT_BYTES) -> tuple
 
 
 def raised(error: BaseException, text: str) -> dict[str, Any]:
-    """What is written of an exception, whose traceback is `text`: text alone, its end where it is long."""
+    """What is written of an exception, whose traceback is `text`: only text, and only the end of a long one."""
     try:
         message = str(error)
     except Exception:  # noqa: BLE001 a person's own __str__

@@ -1,7 +1,8 @@
 """Makes an existing machine a node, or takes back all that this wrote: `install` or `remove`, told by JSON on stdin.
 
-Root runs it on the host, by its own Python (3.9 or newer) and the standard library. It changes no file that is there:
-what it writes is new, or its own of before. Both may be cut short and done again. The answer is one line of JSON.
+Root runs it on the host, by its own Python (3.9 or newer) and the standard library. It replaces no file of the owner's:
+what it writes is new, or its own from before. In /etc/hosts it takes back what the agent wrote. Both verbs may be cut
+short and done again. The answer is one line of JSON.
 """
 
 import contextlib
@@ -32,15 +33,15 @@ ENDS_CONTAINERS = "-containers.service"
 """The end of the name of a unit that a job leaves behind, to end its containers (on_node/job/keep.py)."""
 LIBRARY = "/usr/local/lib/clusterctl"
 FOLDERS = (LIBRARY, "/etc/clusterctl", "/etc/ssh/clusterctl", "/run/clusterctl", "/var/log/clusterctl")
-"""Ours alone, as is STATE, which goes last."""
+"""Folders that are ours alone, as is STATE, which is deleted last."""
 STATE = "/var/lib/clusterctl"
 WRITTEN_LATER = ("/etc/profile.d/clusterctl.sh", "/var/log/clusterctl.log")
-"""By the agent."""
+"""Files that the agent writes."""
 LOGIND = "/run/systemd/logind.conf.d/50-clusterctl-job.conf"
-"""By the first job after a boot (on_node/job/keep.py)."""
+"""The file that the first job after a boot writes (on_node/job/keep.py)."""
 HOSTS_BEGIN, HOSTS_END = "# clusterctl: every node of the cluster", "# clusterctl: end"
 HOSTS_ASIDE = "# clusterctl: put aside: "
-"""Before a line of the owner's that gave one of the cluster's names a loopback address."""
+"""Put before a line of the owner's that gave one of the cluster's names a loopback address."""
 LOCK = "/run/clusterctl-host.lock"
 LOCK_S = 30
 CONTAINERS_S = 30
@@ -49,7 +50,7 @@ CONTAINERS_S = 30
 
 def main(verb: str, told: Dict[str, Any]) -> Dict[str, Any]:
     """The answer: `ok`, whether anything `changed`, or the `error`."""
-    os.umask(0o022)  # root's may keep others from the folders that are made
+    os.umask(0o022)  # root's own may keep others from the folders that are made
     try:
         with alone(LOCK, LOCK_S):
             return {"ok": True, "changed": install(told) if verb == "install" else remove(told)}
@@ -59,7 +60,7 @@ def main(verb: str, told: Dict[str, Any]) -> Dict[str, Any]:
 
 @contextlib.contextmanager
 def alone(place: str, wait_s: float) -> Iterator[None]:
-    """Nobody else installs or removes meanwhile, for another cluster either; nothing is left of it. Raises Refused."""
+    """Nobody else installs or removes meanwhile, not even for another cluster; the lock is deleted. Raises Refused."""
     until = time.monotonic() + wait_s
     while True:
         descriptor = os.open(place, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, stat.S_IRUSR | stat.S_IWUSR)
@@ -149,7 +150,7 @@ def users_in(found: Dict[str, Any]) -> Set[str]:
 
 
 def of_users(names: Iterable[str]) -> List[str]:
-    """What the agent writes for login users; nothing for a user that is no more."""
+    """The files that the agent writes for these login users; none for a user that no longer exists."""
     found = []
     for name in sorted(names):
         with contextlib.suppress(KeyError):
@@ -158,9 +159,9 @@ def of_users(names: Iterable[str]) -> List[str]:
 
 
 def forget_done(files: Iterable[Dict[str, str]], state: Path) -> None:
-    """Has what a person changed run again: scripts whose text is another, and packages if their list is.
+    """Makes what a person changed run again: scripts whose text is another, and packages if their list is.
 
-    Scripts and what tells that they ran lie where the agent has them (node/hooks.py).
+    The scripts, and the marks that they have run, lie where the agent has them (node/hooks.py).
     """
     changed = {each["path"]: each["content"] for each in files if not is_as_told(each)}
     names = [Path(path).name for path in changed if Path(path).parent == state / "scripts"]
@@ -174,14 +175,14 @@ def forget_done(files: Iterable[Dict[str, str]], state: Path) -> None:
 def write_receipt(
     cluster_id: str, users: Iterable[str], paths: Iterable[str], mounted: Dict[str, str], folders: Iterable[str]
 ) -> None:
-    """Whose node this is, and what `remove` will take back."""
+    """Writes down whose node this is, and what `remove` will take back."""
     row: Dict[str, Any] = {"cluster_id": cluster_id, "users": sorted(users), "files": sorted(paths)}
     row.update(mounts=mounted, folders=sorted(folders))
     write(RECEIPT, json.dumps(row) + "\n", 0o644)
 
 
 def delete_state(folder: Path, delete: Callable[[Path], None]) -> None:
-    """The folder goes, and what tells whose node this is last: whatever ends this before, the next `remove` goes on."""
+    """Deletes the folder, and last in it what tells whose node this is: cut short, the next `remove` goes on."""
     last = [Path(BIRTH).name, Path(RECEIPT).name]
     for path in sorted(folder.iterdir()):
         if path.name not in last:
@@ -231,7 +232,7 @@ def read(path: str) -> Dict[str, Any]:
 
 
 def written_anew(each: Dict[str, str]) -> bool:
-    """Writes one file unless it is there as it should be."""
+    """Writes a file unless it is there as it should be; True when it was written."""
     if is_as_told(each):
         return False
     write(each["path"], each["content"], int(each.get("permissions", "0644"), 8))
@@ -245,7 +246,7 @@ def is_as_told(each: Dict[str, str]) -> bool:
 
 
 def write(path: str, content: str, mode: int) -> None:
-    """The file appears whole; the folders above it are made."""
+    """Writes a file, which appears whole, and makes the folders above it."""
     place, fresh = Path(path), Path(path + ".clusterctl-new")
     place.parent.mkdir(parents=True, exist_ok=True)
     fresh.unlink(missing_ok=True)
@@ -257,10 +258,10 @@ def write(path: str, content: str, mode: int) -> None:
 
 
 def sshd_text(told: Dict[str, Any]) -> str:
-    """The settings of sshd that nodes need, beside those that hold now, as sshd says without this very file.
+    """The settings of sshd that nodes need, beside those that hold now, as sshd tells them without this very file.
 
-    sshd takes the first value that it finds of each. So the files of keys that hold now are named again, for the login
-    user alone, and only when it comes from one of the nodes; the Match block ends with the file (sshd_config(5)).
+    sshd takes the first value that it finds of a setting. So the files of keys that hold now are named again, for the
+    login user alone, and only when it comes from one of the nodes; the Match block ends with the file (sshd_config(5)).
     """
     argv = [sshd(), "-T", "-C", connection(told)]
     if os.path.exists(SSHD):  # hidden for this one process
@@ -270,7 +271,7 @@ def sshd_text(told: Dict[str, Any]) -> str:
 
 
 def connection(told: Dict[str, Any]) -> str:
-    """A login from a node, for `sshd -T -C`, which wants to be told of all that a Match block may ask for."""
+    """A login from a node, as `sshd -T -C` wants it described: with all that a Match block may ask for."""
     addresses = [told["addresses"][0]] * 3
     return "user=%s,host=%s,addr=%s,laddr=%s,lport=%d,rdomain=" % (told["user"], *addresses, told["port"])
 
@@ -281,7 +282,7 @@ def sshd_lines(said: str, told: Dict[str, Any]) -> str:
     files = [word for key, value in rows if key == "authorizedkeysfile" for word in value.split() if word != "none"]
     taken = [value for key, value in rows if key == "permituserenvironment" and value != "no"]
     lines = [
-        # Not allowed within a Match block; who takes all variables goes on with that.
+        # Not allowed within a Match block. An sshd that takes all variables already goes on with that.
         *(["PermitUserEnvironment " + ",".join([*taken, *told["environment"]])] if "yes" not in taken else []),
         "Match User %s Address %s" % (told["user"], ",".join(told["addresses"])),
         "    AuthorizedKeysFile " + " ".join([*files, KEYS]),
@@ -305,7 +306,7 @@ def has_reloaded_sshd() -> bool:
 def reload_sshd(told: Optional[Dict[str, Any]] = None) -> None:
     """Has the SSH server read its settings anew; connections stay. Raises Refused where it would not take them.
 
-    `told`: of a node, whose settings have to hold; nothing, where they were taken back.
+    `told`: what a node was told, so that our settings have to hold; None after they were taken back.
     """
     marker = Path("/run/clusterctl-sshd")
     marker.unlink(missing_ok=True)
@@ -328,7 +329,7 @@ def stop_units() -> None:
     until = time.monotonic() + CONTAINERS_S
     while True:
         units = running_units()
-        # A job that is stopped starts the unit that ends its containers: it is left to do so.
+        # A job that is stopped starts the unit that ends its containers; that unit is left to do so.
         stopped = [unit for unit in units if not unit.endswith(ENDS_CONTAINERS) or time.monotonic() > until]
         if units and time.monotonic() > until + COMMAND_S:
             raise Refused("%s does not end" % ", ".join(units))
@@ -351,7 +352,7 @@ def running_units() -> List[str]:
 
 
 def without_names(hosts: Path) -> None:
-    """/etc/hosts without the block of the cluster's names, and with the owner's lines that were put aside."""
+    """Takes the block of the cluster's names out of /etc/hosts, and puts the owner's lines back that were put aside."""
     lines = hosts.read_text(encoding="utf-8", errors="surrogateescape").split("\n")
     begin = lines.index(HOSTS_BEGIN) if HOSTS_BEGIN in lines else len(lines)
     end = lines.index(HOSTS_END, begin) if HOSTS_END in lines[begin:] else begin

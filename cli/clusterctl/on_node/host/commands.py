@@ -6,7 +6,7 @@ COMMAND_S = 60
 
 
 class Refused(Exception):
-    """The host was not changed; the text says why."""
+    """The host cannot be changed as wanted, or not wholly; the text says why."""
 
 
 def must(*argv: str) -> str:

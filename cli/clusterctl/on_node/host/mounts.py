@@ -16,8 +16,8 @@ MOUNTINFO = "/proc/self/mountinfo"
 def refuse_taken(paths: Iterable[str]) -> None:
     """Raises Refused for a path where something is mounted, files lie, or systemd or fstab is to mount something.
 
-    A path with a symbolic link in it is refused, as by systemd (systemd.mount(5), Where=): what is mounted at its end
-    would be told by another name.
+    A path with a symbolic link in it is refused, as by systemd (systemd.mount(5), Where=): the kernel would list
+    what is mounted there under another name.
     """
     for path in paths:
         if os.path.realpath(path) != path:
@@ -44,7 +44,7 @@ def on_the_way(folders: Iterable[str], paths: Iterable[str]) -> List[str]:
 
 
 def remove_folders(paths: Iterable[str]) -> None:
-    """Removes those that are empty, the innermost first; somebody may have put something into others."""
+    """Removes the empty ones of these folders, the innermost first; somebody may have put something into others."""
     for path in sorted(paths, reverse=True):
         with contextlib.suppress(OSError):
             os.rmdir(path)
@@ -73,7 +73,7 @@ def mounted_paths() -> Set[str]:
 
 
 def unit_of(path: str) -> str:
-    """`mnt-data.mount`."""
+    """The systemd unit for a mount at this path: `mnt-data.mount`."""
     return must("systemd-escape", "--path", "--suffix=mount", path).strip()
 
 

@@ -91,9 +91,9 @@ def beside_its_stdout(verb: str, arguments: list[str]) -> int:
 
 
 def answer_take(job: str, by: str, wanted: str, ports: str) -> dict[str, Any]:
-    """`gpus`: the indices of those that it has now, null for all; `holders`: who is in the way.
+    """Takes the node, or GPUs of it, for a job. `wanted`: all, or a number of GPUs; `ports`: the job's own, as `1,2`.
 
-    `wanted`: all, or a number of GPUs; `ports`: its own, as `1,2`.
+    `gpus`: the indices of the GPUs that the job has now, null for all of them; `holders`: who is in the way.
     `are_ports_taken`: another job was given one of them meanwhile.
     """
     declared = int(read_json(LAYOUT.node_file)["gpus_per_node"])
@@ -115,7 +115,7 @@ def answer_pull(image: str, has_login: str = "no") -> dict[str, Any]:
 
 
 def answer_prepare(job: str) -> dict[str, Any]:
-    """Reads a line of JSON and the snapshot behind it from stdin."""
+    """Puts a job's files in place; reads a line of JSON and the snapshot behind it from stdin."""
     if not lease.renew(LAYOUT, job):
         raise ValueError("%s has lost its lease on the node" % job)
     os.umask(0o022)
@@ -126,19 +126,19 @@ def answer_prepare(job: str) -> dict[str, Any]:
 
 
 def answer_lock(job: str) -> dict[str, Any]:
-    """`lock`: its requirements with each version, for the job's first node."""
+    """`lock`: the job's requirements with each version, for which only its first node is asked."""
     os.umask(0o022)
     return Readying(LAYOUT, job, PROGRAM).lock()
 
 
 def answer_ready(job: str) -> dict[str, Any]:
-    """Its interpreter, with its requirements, and its setup command; reads the lock as a line of JSON from stdin."""
+    """Makes the job's interpreter and runs its setup command; reads the lock as a line of JSON from stdin."""
     os.umask(0o022)
     return Readying(LAYOUT, job, PROGRAM).make(str(json.loads(sys.stdin.buffer.readline())["lock"]))
 
 
 def answer_start(job: str) -> dict[str, Any]:
-    """Starts the supervisor; it sees to all else."""
+    """Starts the job's keeper, which starts the supervisor; that sees to all else."""
     if not lease.renew(LAYOUT, job):
         raise ValueError("%s has lost its lease on the node" % job)
     error = start_keeper(LAYOUT, job, PROGRAM)
@@ -146,13 +146,13 @@ def answer_start(job: str) -> dict[str, Any]:
 
 
 def answer_discard(job: str) -> dict[str, Any]:
-    """Nothing of a job that was never started is left."""
+    """Removes what is here of a job that was never started."""
     discard(LAYOUT, job)
     return {}
 
 
 def answer_cancel(job: str) -> dict[str, Any]:
-    """The state it is in; where it runs, its supervisor hears of it."""
+    """Cancels a job: if it still runs, its supervisor hears of that. `state`: the state in which the job is."""
     state = present_state(LAYOUT, job)
     if state["state"] not in judge.FINAL:
         LAYOUT.cancel(job).touch()
@@ -160,7 +160,7 @@ def answer_cancel(job: str) -> dict[str, Any]:
 
 
 def answer_events(job: str) -> dict[str, Any]:
-    """What happened to it here."""
+    """What happened to the job on this node."""
     return {"events": read_events(LAYOUT.events(job))}
 
 

@@ -37,7 +37,7 @@ class Channel:
         self._session = own + other if is_coordinator else other + own
 
     def send(self, words: dict[str, Any]) -> None:
-        """One line."""
+        """Sends one line."""
         self._sent += 1
         text = json.dumps(words)
         self._write([text, self._proof(self._ways[0], self._sent, text)])
@@ -59,7 +59,7 @@ class Channel:
         return words if isinstance(words, dict) else {}
 
     def close(self) -> None:
-        """Lets go of it."""
+        """Closes this side's file of the connection."""
         try:
             self._file.close()
         except OSError:

@@ -1,6 +1,6 @@
 """A job's processes in containers of an image: the engine's argv (pure), and what a node has of engines and devices.
 
-docker and podman are asked the same way, but for GPUs and limits. Sources: Docker's reference of `docker run`, and
+docker and podman are asked the same way, except for GPUs and limits. Sources: Docker's reference of `docker run`, and
 podman-run(1) 4.3, read 2026-11-25; what podman does on a rehearsed node was tried.
 """
 
@@ -18,7 +18,7 @@ ENGINES = (DOCKER, PODMAN)
 LABEL = "clusterctl.job"
 LOOK_S, REMOVE_S = 30.0, 60.0
 CONTRACT = ("env", "env.list", "hostfile", "nccl.env", "node.json")
-"""Of /etc/clusterctl; the key and the secret that lie beside them stay outside."""
+"""Files of /etc/clusterctl that a container sees; the key and the secret that lie beside them stay outside."""
 CONTRACT_FOLDER = "etc/clusterctl"
 NETWORK_DEVICES = ("dev/infiniband", "dev/gdrdrv")
 NVIDIA_DEVICE = "dev/nvidiactl"
@@ -55,7 +55,7 @@ class ContainerRequest:
     gid: int
     groups: Tuple[int, ...]
     folder: str
-    """In which its program begins."""
+    """The folder in which its program begins."""
     binds: Tuple[Bind, ...]
     devices: Tuple[str, ...]
     gpu_indices: Tuple[int, ...] | None = ()
@@ -64,7 +64,7 @@ class ContainerRequest:
 
 @dataclass(frozen=True)
 class ExecRequest:
-    """A command beside what runs in one container of a job."""
+    """A command to run in a container of a job, beside what runs there."""
 
     engine: str
     name: str
@@ -109,7 +109,7 @@ def run_argv(request: ContainerRequest, program: Argv) -> Argv:
 
 
 def exec_argv(request: ExecRequest, program: Argv) -> Argv:
-    """The engine's argv that runs `program` in a container that runs already, with what that may do and see."""
+    """The engine's argv to run `program` in a container that runs already, with the container's rights and view."""
     return [
         *(request.engine, "exec", "--interactive", *(["--tty"] if request.has_terminal else [])),
         *("--user", "%d:%d" % (request.uid, request.gid), "--workdir", request.folder),

@@ -13,17 +13,17 @@ from clusterctl.on_node.job.warned import is_same
 
 READY, RUNNING, ENDED = "ready", "running", "ended"
 MET_WITHIN_S = 60.0
-"""By then every node's supervisor has come, or the job does not start."""
+"""Every node's supervisor has to come within this time, or the job does not start."""
 LOST_AFTER_S = 10.0
-"""A connection that is gone for this long, though its node had time to make another."""
+"""A member whose connection is gone for this long is lost; it had time to make another one."""
 AHEAD_S = 0.3
 """How far ahead the instant of the start is: every member has heard of it by then."""
 SETTLE_S = 0.5
-"""What looks like a victim may be told before its culprit is."""
+"""How long a failure that looks like a victim's waits, since its culprit may be reported after it."""
 STOPPED_WITHIN_S = 30.0
-"""Beyond the grace: a node that has not ended its ranks by then is lost."""
+"""How long ranks have to end beyond the grace: a node that has not ended its ranks by then is lost."""
 DEADLINE_AHEAD_S = 20.0
-"""So long before the nodes end, and the grace besides, the job is stopped."""
+"""The job is stopped this long, and its grace in addition, before the nodes end."""
 
 
 def directive_for(slot: int, directive: Mapping[str, Any]) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def directive_for(slot: int, directive: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Coordination:
-    """One attempt."""
+    """Decides what the members do next in one attempt of the job."""
 
     def __init__(self, spec: Mapping[str, Any], now_s: float) -> None:
         self._spec = spec
@@ -52,12 +52,12 @@ class Coordination:
         self.directive: dict[str, Any] = {"do": "wait"}
 
     def heard(self, slot: int, said: Mapping[str, Any]) -> None:
-        """A member's words; they say that it is there."""
+        """Takes a member's words, which also say that it is there."""
         self._said[slot] = dict(said)
         self._gone_s.pop(slot, None)
 
     def gone(self, slot: int, now_s: float) -> None:
-        """A member's connection has ended."""
+        """Takes note that a member's connection has ended."""
         self._gone_s.setdefault(slot, now_s)
 
     @property
@@ -67,7 +67,7 @@ class Coordination:
 
     @property
     def listeners(self) -> set[int]:
-        """The slots that are still to hear how it ended."""
+        """The slots that still have to hear how the attempt ended."""
         return set(self._said) - self._lost
 
     def look(self, now_s: float, wall_s: float, deadline_s: float | None) -> dict[str, Any]:
@@ -83,7 +83,7 @@ class Coordination:
         return self.directive
 
     def _warn(self) -> None:
-        """All hear of the first end that a node warns of: a job does not outlive any of its nodes."""
+        """Tells all members of the first end that a node warns of: a job does not outlive any of its nodes."""
         said = [(slot, words["warning"]) for slot, words in self._said.items() if words.get("warning")]
         slot, found = min(said, key=lambda row: float(row[1]["ends_s"]), default=(0, None))
         if not is_same(found, self._warning):
@@ -133,7 +133,7 @@ class Coordination:
             self._pass_orders_on()
 
     def _pass_orders_on(self) -> None:
-        """What mpirun wants started on other nodes is part of what they are told."""
+        """Puts what mpirun wants started on other nodes into what they are told."""
         orders = [order for said in self._said.values() for order in said.get("orders", ())]
         if orders != self.directive.get("orders", []):
             self.directive = {**self.directive, "orders": orders}

@@ -18,7 +18,7 @@ BEAT_S = 0.5
 SILENT_S = 10.0
 POLL_S = 0.02
 LAST_WORDS_S = 5.0
-"""How long members may still come for how it ended."""
+"""How long members may still come to hear how the job ended."""
 LAST_STAGE_S = 90
 """How long after the end the last stage of the node's guard is due."""
 MOST_UNPROVEN = 64
@@ -35,7 +35,7 @@ class Coordinator:
         self._key = key
         self._coordination = Coordination(spec, time.monotonic())
         self._changed = threading.Condition()
-        """Guards all that is below it; told when there is another directive, so that all who tell it wake up."""
+        """Guards `_coordination`, `_know`, `_connections`; notified of a new directive, so that it is told at once."""
         self._know: set[int] = set()
         self._connections: dict[int, int] = {}
         self._unproven = Unproven(MOST_UNPROVEN + len(spec["members"]))
@@ -43,7 +43,7 @@ class Coordinator:
         self._door = socket.create_server(("", int(spec["channel_port"])), family=family, backlog=4096)
 
     def start(self) -> threading.Thread:
-        """Begins; the thread ends when all is done."""
+        """Begins; the thread that is returned ends when all is done."""
         threading.Thread(target=self._listen, daemon=True).start()
         thread = threading.Thread(target=self._decide, daemon=True)
         thread.start()
@@ -63,7 +63,7 @@ class Coordinator:
                     if self._know >= self._coordination.listeners or now_s - over_s > LOST_AFTER_S + LAST_WORDS_S:
                         self._door.close()
                         return
-            # What members say is looked at so often, not at each word: a thousand of them say 2,000 things a second.
+            # What members say is looked at this often, not at each word: a thousand members say 2,000 things a second.
             time.sleep(POLL_S)
 
     def _listen(self) -> None:
@@ -131,7 +131,7 @@ class Coordinator:
 
 
 class Unproven:
-    """The connections that have proved nothing yet: so many at a time at most, and each for a bounded time."""
+    """The connections that have proved nothing yet: a bounded number at a time, each for a bounded time."""
 
     def __init__(self, most: int) -> None:
         self._places = threading.BoundedSemaphore(most)
@@ -139,13 +139,13 @@ class Unproven:
         self._since_s: dict[socket.socket, float] = {}
 
     def admit(self, connection: socket.socket) -> None:
-        """Waits for a place: one gets free within `SILENT_S`, since `shut_late` ends who has it for longer."""
+        """Waits for a place: one gets free within `SILENT_S`, since `shut_late` closes late connections."""
         self._places.acquire()
         with self._lock:
             self._since_s[connection] = time.monotonic()
 
     def dismiss(self, connection: socket.socket) -> None:
-        """It has proved itself, or is gone; nothing where that was said before."""
+        """Gives the connection's place back, as it has proved itself or is gone; does nothing the second time."""
         with self._lock:
             if self._since_s.pop(connection, None) is not None:
                 self._places.release()

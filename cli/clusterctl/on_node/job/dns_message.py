@@ -18,22 +18,22 @@ NO_SUCH_NAME, SERVER_FAILED = 3, 2
 POINTER_TO_QUESTION = 0xC000 | HEADER.size
 MOST_LABEL, MOST_NAME = 63, 255
 MOST_BYTES = 4096
-"""Of a question: it holds one name."""
+"""The most that a question may have: it holds one name."""
 TTL_S = 5
 
 
 @dataclass(frozen=True)
 class Question:
-    """What somebody asks."""
+    """One question to the name server."""
 
     id: int
     flags: int
     name: str
-    """In small letters, without a dot at its end."""
+    """The name in small letters, without a dot at its end."""
     kind: int
     is_internet: bool
     section: bytes
-    """As it was written; an answer repeats it."""
+    """The question as it was written; an answer repeats it."""
 
 
 def read_question(packet: bytes) -> Question:
@@ -68,14 +68,14 @@ def read_question(packet: bytes) -> Question:
 
 
 def answered(question: Question, addresses: Sequence[str]) -> bytes:
-    """The answer with those of a name's addresses that are of the kind asked for, which may be none."""
+    """The answer with the name's addresses of the kind that is asked for, of which there may be none."""
     every = [_record(address) for address in addresses]
     rows = [row for kind, row in every if question.kind in (kind, ANY_KIND)]
     return _head(question, AUTHORITATIVE, len(rows)) + question.section + b"".join(rows)
 
 
 def failed(question: Question) -> bytes:
-    """That nobody could be asked."""
+    """The answer that no other server could be asked."""
     return _head(question, SERVER_FAILED, 0) + question.section
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from clusterctl.on_node.job.layout import Layout
 
 MOST_BYTES = 1024 * 1024
-"""Of one node's file: some thousand events. Those after that are not kept."""
+"""The most that one node's file may have: some thousand events. Later ones are not kept."""
 
 
 def note_event(layout: Layout, job: str, event: str, **words: Any) -> None:
@@ -26,7 +26,7 @@ def note_event(layout: Layout, job: str, event: str, **words: Any) -> None:
 
 
 def read_events(path: Path) -> list[dict[str, Any]]:
-    """All of them in their order; what is none, as a line that was torn, is left out."""
+    """All events in their order; a line that is no event, such as one that was torn, is left out."""
     found = []
     try:
         lines = path.read_text(errors="replace").splitlines()

@@ -25,7 +25,7 @@ LOGINS = "run/clusterctl/registry-logins"
 FILE = "config.json"
 DOCKER_HUB = "docker.io"
 DOCKER_HUB_KEYS = ("https://index.docker.io/v1/", DOCKER_HUB)
-"""What docker and what podman call its registry."""
+"""What docker, and what podman, calls Docker Hub's registry."""
 HIDDEN = "***"
 
 
@@ -83,7 +83,7 @@ def pull_command(engine: str, image: str, folder: Path | None) -> Tuple[List[str
 
 @contextlib.contextmanager
 def login_folder(root: Path, image: str, login: str) -> Iterator[Path]:
-    """A folder with the login, root's alone, that is gone afterwards; and so are those of pulls that were killed."""
+    """A folder with the login, for root alone, deleted afterwards; so are folders of earlier pulls that were killed."""
     logins = root / LOGINS
     logins.mkdir(parents=True, exist_ok=True, mode=0o700)
     for path in logins.iterdir():

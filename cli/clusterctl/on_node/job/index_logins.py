@@ -12,16 +12,16 @@ from typing import Dict, List, Tuple
 from urllib.parse import unquote
 
 ADDRESS = re.compile(r"(?<![+\w])(https?://)([^\s/:@]+):([^\s/@]+)@([A-Za-z0-9._-]+)")
-"""Not of git, which reads no NETRC; nor with a user alone, since a netrc file has no empty password."""
+"""Addresses with a login, but none for git, which reads no NETRC; nor with a user only: netrc has no empty password."""
 PLAIN = re.compile(r"(?!.*\$\{)[!$-&(-\[\]-~]+")
-"""Printable, without blanks, quotes, backslashes and #, of which Python 3.9 and 3.11 read a netrc file differently; and
-without ${NAME}, for which pip puts a variable in requirements, and nobody in a netrc file."""
+"""Printable, without blanks, quotes, backslashes and #, which Python 3.9 and 3.11 read differently in a netrc file; and
+without ${NAME}, which pip replaces by a variable in requirements, and nobody in a netrc file."""
 
 
 def without_logins(text: str) -> Tuple[str, str]:
-    """The text with addresses without logins, and a netrc file that has these.
+    """The text, its addresses without logins, and a netrc file that has the logins.
 
-    A netrc file has one login for each host: of a host with several nothing is taken out.
+    A netrc file has one login for each host: from a host with several logins nothing is taken out.
     """
     logins: Dict[str, List[Tuple[str, str]]] = {}
     for found in ADDRESS.finditer(text):

@@ -58,7 +58,7 @@ def run_inside(layout: Layout, job: str, rank: str, command: list[str]) -> None:
 def container_argv(layout: Layout, spec: dict[str, Any], rank: str, command: list[str], program: str) -> list[str]:
     """The engine's argv for a command in the rank's container, or in the job's first one on this node.
 
-    `program` is what the container has of ours: there it finds the rank, and its variables, which no argv shows.
+    `program` is our program as the container has it: it finds the rank there, and its variables, which no argv shows.
     """
     user = pwd.getpwnam(spec["user"])
     slot = int(read_json(layout.node_file)["slot"])
@@ -82,7 +82,7 @@ def container_argv(layout: Layout, spec: dict[str, Any], rank: str, command: lis
 
 
 def running_program(keeper: tuple[int, int]) -> str:
-    """The program by which the job's keeper runs here: newer ones than that its containers do not have."""
+    """The path of our program that the job's keeper runs here. The job's containers have that one, and no newer one."""
     words = Path("/proc/%d/cmdline" % keeper[0]).read_bytes().split(b"\0")
     return os.fsdecode(words[words.index(b"keep") - 1])
 
@@ -111,7 +111,7 @@ def _become(command: list[str], environment: dict[str, str]) -> None:
 
 
 def _environment(layout: Layout, spec: dict[str, Any], rank: str, uid: int) -> dict[str, str]:
-    """The rank's own, as it was started; or what all of the job's processes have here, secrets too."""
+    """The rank's variables as it was started; for `-` what all of the job's processes have here, secrets too."""
     if rank == "-":
         slot = int(read_json(layout.node_file)["slot"])
         node_rank = member_of(spec, slot)
@@ -145,7 +145,7 @@ def keeper_of(job: str, held: Mapping[str, Any] | None) -> tuple[int, int]:
 
 
 def _enter_mounts(job: str, keeper: tuple[int, int]) -> None:
-    """The job's view of files: what is hidden from it is hidden here, too."""
+    """Takes the job's view of files: what is hidden from the job is then hidden from this process, too."""
     namespace = os.open("/proc/%d/ns/mnt" % keeper[0], os.O_RDONLY | os.O_CLOEXEC)
     if not is_alive(keeper):  # its number may be another process's by now
         raise ValueError("%s has just ended: a command can run inside it only while it runs" % job)

@@ -40,14 +40,14 @@ def main(words: list[str]) -> None:
 
 
 class JaxFinder(MetaPathFinder):
-    """Finds `jax` where the others find it, and has it loaded by JoiningLoader; whoever only looks joins nothing."""
+    """Finds `jax` where the others find it, and has it loaded by JoiningLoader; looking for it joins nothing."""
 
     def __init__(self, jax_ends: List[Callable[..., object]]) -> None:
         self.jax_ends = jax_ends
         self.process_id = os.getpid()
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """None for every other module, and in a process that was forked from this one: it is no rank."""
+        """The spec of `jax`; None for other modules, and in a process that was forked from this one: it is no rank."""
         if fullname != "jax" or os.getpid() != self.process_id:
             return None
         others = (finder.find_spec(fullname, path, target) for finder in sys.meta_path if finder is not self)
@@ -65,12 +65,12 @@ class JoiningLoader(Loader):
         self.finder = finder
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """What the loader makes."""
+        """The module that JAX's own loader makes."""
         made: ModuleType | None = self.loader.create_module(spec)
         return made
 
     def exec_module(self, module: ModuleType) -> None:
-        """Raises what JAX raises."""
+        """Loads JAX and joins the processes. Raises what JAX raises."""
         module.__loader__ = self.loader
         if module.__spec__ is not None:
             module.__spec__.loader = self.loader
@@ -116,7 +116,7 @@ def run(words: list[str]) -> None:
 
 
 def exit_code(error: BaseException) -> int:
-    """What Python ends with for it."""
+    """The exit code of SystemExit, as Python has it; 1 for all other exceptions."""
     if not isinstance(error, SystemExit):
         return 1
     if error.code is None or isinstance(error.code, int):
@@ -125,7 +125,7 @@ def exit_code(error: BaseException) -> int:
 
 
 def end_at_once(failures: list[int]) -> None:
-    """Does not come back if there was a failure."""
+    """Ends the process if there was a failure, with its exit code; then nothing runs after it."""
     if any(failures):
         sys.stdout.flush()
         sys.stderr.flush()
@@ -133,7 +133,7 @@ def end_at_once(failures: list[int]) -> None:
 
 
 def arguments(environment: Mapping[str, str]) -> dict[str, Any]:
-    """All four, so that JAX detects nothing."""
+    """All four arguments of `jax.distributed.initialize`, so that JAX detects none by itself."""
     return {
         "coordinator_address": environment["JAX_COORDINATOR_ADDRESS"],
         "num_processes": int(environment["JAX_NUM_PROCESSES"]),
@@ -143,7 +143,7 @@ def arguments(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def already_joined(coordinator_address: str | None = None, *others: object, **values: object) -> None:
-    """In the place of `jax.distributed.initialize`: nothing is left to do.
+    """Takes the place of `jax.distributed.initialize`: nothing is left to do.
 
     Raises ValueError where the script wants another number of processes, or be another one of them.
     """

@@ -18,9 +18,10 @@ from clusterctl.on_node.job.task_names import RESOLV_CONF
 
 SHARED_MEMORY = "/dev/shm"
 HIDDEN_FOLDERS = ("/boot", "/dev", "/etc/clusterctl", "/proc", "/root", "/run", "/sys", "/var/lib/clusterctl")
-"""Of a node, what no task mounts: its keys, other jobs, and what only root may see."""
+"""Folders of a node that no task mounts: its keys, other jobs, and what only root may see."""
 OWN = ("PATH", "HOME")
-"""The image's search path holds, and its user has no home in the image: its home is the job's folder to keep things."""
+"""Variables that a container does not get from the node: the search path is the image's, and HOME is the folder in
+which the job keeps things, as its user has no home in the image."""
 
 
 class JobContainers:
@@ -35,12 +36,12 @@ class JobContainers:
         self._count = 0
         self._storage: Optional[Tuple[str, ...]] = None
         self._refusal = ""
-        """Why the storage is not there: said to all ranks of the node, of which each would wait as long."""
+        """Why the storage does not answer; each rank of the node would otherwise wait again to find that out."""
 
     def argv(self, argv: Argv, environment: Mapping[str, str], *, is_daemon: bool = False) -> Argv:
         """The engine's argv that runs `argv` with these variables in a container. Raises OSError, ValueError.
 
-        `is_daemon`: what goes to the background keeps the container.
+        `is_daemon`: the container stays until what `argv` leaves in the background has ended.
         """
         job, attempt = self._spec["job"], int(self._spec["attempt"])
         name = container.container_name(job, attempt, self._count)
@@ -48,9 +49,9 @@ class JobContainers:
         return self._argv(argv, environment, name, variables, verb="attend" if is_daemon else "inside")
 
     def ready_argv(self, argv: Argv, environment: Mapping[str, str], *, making: Optional[Path] = None) -> Argv:
-        """The engine's argv for what comes before the job's start, as pip. Raises OSError, ValueError.
+        """The engine's argv for what comes before the job's start, such as pip. Raises OSError, ValueError.
 
-        `making`: a folder of an environment, which the container can write; it is made here.
+        `making`: the folder of an environment; it is made here, and the container can write it.
         """
         if making is not None:
             making.parent.mkdir(parents=True, exist_ok=True)
@@ -88,7 +89,7 @@ class JobContainers:
         return container.run_argv(self._request(name, storage, making), inside)
 
     def _present_storage(self) -> Tuple[str, ...]:
-        """Where storage is mounted that answers. Raises ValueError, at once where it was looked at already."""
+        """The paths at which storage is mounted. Raises ValueError if one does not answer, at once the second time."""
         if self._refusal:
             raise ValueError(self._refusal)
         if self._storage is None:
@@ -122,7 +123,7 @@ class JobContainers:
         )
 
     def _own_binds(self) -> tuple[Bind, ...]:
-        """The job's folder, of which it may change what it may change on the node itself."""
+        """The job's folder, in which the container may change what the job may change on the node itself."""
         job = self._spec["job"]
         theirs = (self._layout.code(job), self._layout.work(job), self._layout.ranks(job, self._spec["attempt"]))
         secrets, resolv_conf = self._layout.secrets(job), self._layout.resolv_conf(job)
@@ -135,9 +136,9 @@ class JobContainers:
         )
 
     def _account_binds(self) -> tuple[Bind, ...]:
-        """The node's accounts and the job's user in the image: mpirun starts nothing for a user without a name.
+        """A list of accounts with the node's and the job's user: mpirun starts nothing for a user without a name.
 
-        podman gives its user one by itself.
+        Only for docker: podman names the user of a container by itself.
         """
         if self._spec["launcher"] != MPI:
             return ()
@@ -149,9 +150,9 @@ class JobContainers:
         return (Bind("/etc/passwd", source=str(accounts)),)
 
     def _environment_binds(self, making: Optional[Path]) -> tuple[Bind, ...]:
-        """The environment of its requirements, which nobody writes once it is made; on shared storage it is there.
+        """The environment of the job's requirements, read-only once it is made; one on shared storage is there anyway.
 
-        Only by names that are ours: the image says itself where its interpreter is, and root mounts what is named here.
+        Only under names of our own: the image says where its interpreter is, and root mounts what is named here.
         """
         if not self._spec.get("requirements") or self._spec.get("shared"):
             return ()
@@ -199,7 +200,7 @@ def _is_within(path: str, folder: str) -> bool:
 
 
 def shared_paths(layout: Layout) -> tuple[str, ...]:
-    """Where this node has storage mounted, as its plan says."""
+    """The paths at which this node has storage mounted, as its plan says."""
     try:
         mounts = read_json(layout.node_file).get("mounts") or []
         return tuple(str(mount["path"]) for mount in mounts)
@@ -221,7 +222,7 @@ def entry_python(spec: Mapping[str, Any]) -> str:
 
 
 def variables_inside(path: Path, image: Mapping[str, str]) -> dict[str, str]:
-    """In the container: the job's variables, with what comes first in the image's search path or the job's own.
+    """In the container: the job's variables; PATH has the job's own folders before the job's, or the image's, path.
 
     `image`: the variables of the image. Raises OSError, ValueError, LookupError.
     """

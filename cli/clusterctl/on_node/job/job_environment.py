@@ -15,7 +15,7 @@ from clusterctl.on_node.job.rank_end import own_bytes
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PYTHON_FILE = "python.json"
-"""In a job's folder where it has an interpreter of its own: `interpreter`, a path."""
+"""The file in a job's folder that names its own `interpreter` and `environment`, if it has them: two paths."""
 
 
 def job_environment(layout: Layout, spec: dict[str, Any], node_rank: int) -> dict[str, str]:
@@ -44,7 +44,7 @@ def python_folders(layout: Layout, job: str) -> list[str]:
 
 
 def own_interpreter(layout: Layout, job: str) -> Path | None:
-    """The job's own, once it is known; None: it has none."""
+    """The path of the job's own interpreter, once it is known; None: it has none."""
     try:
         return Path(read_json(layout.folder(job) / PYTHON_FILE)["interpreter"])
     except (OSError, ValueError, LookupError):
@@ -62,7 +62,7 @@ def own_environment(layout: Layout, job: str) -> Path | None:
 def _by_python(layout: Layout, job: str, path: str) -> dict[str, str]:
     """What tells programs which environment they are in, where the job has an interpreter of its own.
 
-    That comes first in PATH, also before what the job itself has there (`path`).
+    The interpreter's folders come first in PATH, also before what the job itself has there (`path`).
     """
     folders = python_folders(layout, job)
     if not folders:
@@ -77,7 +77,7 @@ def _by_python(layout: Layout, job: str, path: str) -> dict[str, str]:
 
 
 def job_folder(layout: Layout, spec: Mapping[str, Any]) -> Path:
-    """Where its processes begin."""
+    """The folder in which the job's processes begin."""
     return layout.code(spec["job"]) / str(spec.get("folder", ""))
 
 
@@ -95,9 +95,9 @@ def secret_values(folder: Path) -> dict[str, str]:
 
 
 def own_secrets(folder: Path, uid: int) -> dict[str, str]:
-    """As `secret_values`, read by root: the folder is the job's user's, who may have put links there.
+    """The job's secrets by name, read by root: in the folder, which is the job's user's, there may be links.
 
-    What is no file of that user's is no secret.
+    What is not a file of that user's is left out.
     """
     found = {}
     try:

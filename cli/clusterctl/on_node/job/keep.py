@@ -20,7 +20,7 @@ from clusterctl.on_node.job.supervise import boot_id
 KILLED_WITHIN_S = 10.0
 UNIT = "clusterctl-job-%s"
 RELOAD_LOGIND = ("systemctl", "kill", "--kill-who=main", "--signal=HUP", "systemd-logind.service")
-"""It reads its files again (systemd-logind, since 239), and knows its sessions as before."""
+"""logind then reads its files again (systemd-logind, since 239), and knows its sessions as before."""
 STARTED_WITHIN_S = 40.0
 POLL_S = 0.05
 HIDDEN = ("/etc/clusterctl/ssh_key", "/etc/clusterctl/barrier", "/run/user")
@@ -29,7 +29,7 @@ LOGIND_FILE = "run/systemd/logind.conf.d/50-clusterctl-job.conf"
 
 
 def start_keeper(layout: Layout, job: str, program: Path) -> str:
-    """Starts it apart from this session: nothing, or why it is not there."""
+    """Starts the keeper apart from this session; gives an empty text, or why the keeper is not there."""
     argv = [*with_own_tmp(layout, job), sys.executable, "-I", str(program), "keep", job]
     if Path("/run/systemd/system").is_dir():
         if keep_shared_memory(layout.root):
@@ -68,7 +68,9 @@ def with_own_tmp(layout: Layout, job: str) -> list[str]:
 
 
 def keep_shared_memory(root: Path) -> bool:
-    """Whether logind has to be told: it removes all shared memory of a user whose last session ends.
+    """Has logind keep shared memory from its next reload on; True if that reload is due.
+
+    Otherwise logind removes all shared memory of a user whose last session ends.
 
     RemoveIPC=yes is its default (logind.conf(5)), and what belongs to the ranks of a job in /dev/shm is the login
     user's, who has no session while nobody is logged in.
@@ -82,7 +84,7 @@ def keep_shared_memory(root: Path) -> bool:
 
 
 def service_argv(job: str, program: Path, *, is_sudo: bool, has_image: bool = False) -> list[str]:
-    """A service of its own: it outlives this session, and with it ends all that it ever started."""
+    """The argv that runs a service of the job's own: it outlives this session, and all that it started ends with it."""
     safe = ["NoNewPrivileges=yes", *("InaccessiblePaths=-" + path for path in HIDDEN)]
     properties = [
         "KillMode=control-group",
@@ -123,7 +125,7 @@ def keep(layout: Layout, job: str, program: Path) -> None:
 
 
 def see_through(layout: Layout, job: str, *, supervised: Callable[[], int], end: Callable[[], None]) -> None:
-    """Gives the node back when the job is over: its supervisor has ended, and what that left is ended.
+    """Gives the node back when the job is over: its supervisor has ended, and what it left is ended here.
 
     `supervised`: the status of the supervisor, once it has ended.
     """
@@ -137,16 +139,16 @@ def see_through(layout: Layout, job: str, *, supervised: Callable[[], int], end:
 
 
 def clear_up(layout: Layout, job: str) -> None:
-    """After the service has ended, also by a kill of its keeper: nothing says that the job runs."""
+    """Takes away all that says that the job runs; for after its service has ended, even if the keeper was killed."""
     tell_lost(layout, job, "its keeper there was killed")
     shutil.rmtree(layout.tmp(job), ignore_errors=True)
     lease.forget(layout, job)
 
 
 def containers_end_argv(job: str, program: Path) -> list[str]:
-    """Starts a service that ends the job's containers: they are no part of the job's own, which has 2 s to stop.
+    """The argv that starts a service to end the job's containers: the job's own service has only 2 s to stop.
 
-    Those of docker are the children of its daemon.
+    The job's service does not hold them anyway: docker's are children of its daemon.
     """
     begin = ["systemd-run", "--quiet", "--collect", "--no-block", "--unit", UNIT % job + "-containers"]
     return [*begin, sys.executable, "-I", str(program), "end-containers", job]
@@ -176,7 +178,7 @@ def present_state(layout: Layout, job: str) -> dict[str, Any]:
 
 
 def tell_lost(layout: Layout, job: str, why: str) -> None:
-    """Writes it down where nobody has written how the job ended."""
+    """Writes down that the job is lost, unless it is written down already how it ended."""
     try:
         found = read_state(layout, job)
     except (OSError, ValueError):
@@ -197,7 +199,7 @@ def _how(status: int) -> str:
 
 
 def _detached(argv: list[str], log: Path) -> None:
-    """Without systemd: a grandchild in a session of its own, which the first process adopts."""
+    """Without systemd: runs `argv` in a grandchild with a session of its own, which init adopts."""
     if os.fork():
         os.wait()
         return

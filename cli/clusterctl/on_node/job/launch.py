@@ -30,7 +30,7 @@ def program(spec: Mapping[str, Any]) -> list[str]:
 
 
 def ports(spec: Mapping[str, Any]) -> list[int]:
-    """All that the job has on each of its nodes."""
+    """All ports that the job has on each of its nodes."""
     return [spec["master_port"], spec["channel_port"], spec["jax_port"], *spec["tf_ports"]]
 
 
@@ -60,7 +60,7 @@ def owned_names(spec: Mapping[str, Any]) -> set[str]:
 
 
 def rank_environment(spec: Mapping[str, Any], node_rank: int, local_rank: int) -> dict[str, str]:
-    """For a rank that no launcher starts: what torchrun would set, and which process of TensorFlow's or JAX's it is."""
+    """Variables of a rank that no launcher starts: torchrun's, and which process of TensorFlow's or JAX's it is."""
     member = spec["members"][node_rank]
     nproc, rank = int(member["nproc"]), first_rank(spec, node_rank) + local_rank
     devices = [local_rank] if nproc > 1 else range(max(1, int(member["gpus"])))

@@ -20,15 +20,15 @@ BY_TORCHRUN = (TORCHRUN, DEEPSPEED)
 ONE_EACH = (TENSORFLOW, JAX, PLAIN)
 """Their supervisor starts the ranks itself, and `--nproc auto` is one process that has all GPUs of its node."""
 EVEN = (ACCELERATE, DEEPSPEED_RUNNER)
-"""Each node has as many processes: accelerate divides its total, and DeepSpeed's local ranks are remainders."""
+"""Each node has equally many processes: accelerate divides its total, and DeepSpeed's local ranks are remainders."""
 HOSTFILE, ACCELERATE_FILE, JAX_FILE, AGENT_FILE = "hostfile", "accelerate.json", "jax_main.py", "mpi-agent"
 LOCAL_RANK_BEHIND = "--local-rank-behind="
-"""A flag of a rank's parent: behind so many words of the program comes `--local_rank=N`, as DeepSpeed puts it there."""
+"""A flag of a rank's parent: behind this many words of the program it puts `--local_rank=N`, as DeepSpeed would."""
 Argv = List[str]
 
 
 def argv(spec: Mapping[str, Any], node_rank: int, rank_parent: Argv, folder: str) -> list[Argv]:
-    """Each process that the node's supervisor starts by itself. `rank_parent` runs a rank and says how it ended.
+    """The argv of each process that the node's supervisor starts. `rank_parent` runs a rank and says how it ended.
 
     `folder` is the job's on the node. mpirun asks the supervisors of the other nodes to start what it needs there.
     """
@@ -46,7 +46,7 @@ def argv(spec: Mapping[str, Any], node_rank: int, rank_parent: Argv, folder: str
 
 
 def files(spec: Mapping[str, Any], parent: str, jax_main: str) -> dict[str, str]:
-    """Name → text, of what lies in the job's folder for its launcher.
+    """Name → text of each file that lies in the job's folder for its launcher.
 
     `parent`: the node's program for jobs; `jax_main`: the text of jax_main.py.
     """
@@ -71,7 +71,7 @@ def hostfile(spec: Mapping[str, Any]) -> str:
 
 
 def total(spec: Mapping[str, Any]) -> int:
-    """The processes of the job."""
+    """How many processes the job has on all its nodes."""
     return sum(int(member["nproc"]) for member in spec["members"])
 
 
@@ -107,9 +107,9 @@ def _torchrun(spec: Mapping[str, Any], node_rank: int, rank_parent: Argv) -> Arg
 
 
 def _accelerate(spec: Mapping[str, Any], node_rank: int, rank_parent: Argv, folder: str) -> Argv:
-    """Its total is floored where it does not divide, and a file in the person's cache would be merged silently.
+    """accelerate's argv. It would merge a file in the person's cache silently, so it is always given one.
 
-    `--multi_gpu` comes from our file, and not from a flag: that would beat what a file of the person's says.
+    `--multi_gpu` is in our file, and is no flag: a flag would beat what a file of the person's says.
     """
     options = [str(option) for option in spec["launcher_options"]]
     own_file = any(option.replace("-", "_").startswith("__config_file") for option in options)
@@ -143,7 +143,7 @@ def _accelerate_config(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _deepspeed_runner(spec: Mapping[str, Any], node_rank: int, rank_parent: Argv, folder: str) -> Argv:
-    """A hostfile that is missing would have each node train alone, and without an address it uses ssh.
+    """DeepSpeed's argv. Without a hostfile each node would train alone, and without an address it would use ssh.
 
     It sets CUDA_VISIBLE_DEVICES by itself: `--include` names the GPUs that the job has.
     """
@@ -172,7 +172,7 @@ def _included(spec: Mapping[str, Any]) -> Argv:
 
 
 def _mpirun(spec: Mapping[str, Any], rank_parent: Argv, folder: str) -> Argv:
-    """Ranks fill one node after the other, as everywhere else; where they run the kernel decides."""
+    """mpirun's argv: ranks fill one node after the other, as everywhere else; on which cores the kernel decides."""
     return [
         *("mpirun", "--hostfile", "%s/%s" % (folder, HOSTFILE)),
         *("-np", str(total(spec))),
@@ -190,5 +190,5 @@ def _by_jax(spec: Mapping[str, Any], folder: str) -> Argv:
 
 
 def _is_switch(word: str) -> bool:
-    """A flag of Python's that says nothing of what is run."""
+    """Whether the word is a flag of Python's that does not say what is run."""
     return word.startswith("-") and word not in ("-m", "-c", "-")

@@ -50,7 +50,7 @@ class Layout:
         return self.root / "run/clusterctl/jobs" / job
 
     def key(self, job: str) -> Path:
-        """By which the job's supervisors know each other; root's."""
+        """The key by which the job's supervisors know each other; for root alone."""
         return self.root / "run/clusterctl/job-keys" / job
 
     def secrets(self, job: str) -> Path:
@@ -70,7 +70,7 @@ class Layout:
         return self.folder(job) / "state.json"
 
     def spare_state(self, job: str) -> Path:
-        """The state where the disk has no room for it; on tmpfs."""
+        """Where the state is when the disk has no room for it; on tmpfs."""
         return self.root / "run/clusterctl/job-states" / ("%s.json" % job)
 
     def cancel(self, job: str) -> Path:
@@ -78,7 +78,7 @@ class Layout:
         return self.folder(job) / "cancel"
 
     def events(self, job: str) -> Path:
-        """What happened to it here, a line of JSON each."""
+        """What happened to the job here, a line of JSON for each event."""
         return self.folder(job) / "events.jsonl"
 
     def warning(self, job: str) -> Path:
@@ -102,15 +102,15 @@ class Layout:
         return self.folder(job) / "resolv.conf"
 
     def attempt(self, job: str, attempt: int) -> Path:
-        """The output of one attempt."""
+        """The folder of one attempt: its output, and what its ranks write."""
         return self.folder(job) / ("attempt-%d" % attempt)
 
     def ranks(self, job: str, attempt: int) -> Path:
-        """Where the ranks' parents write how each ended, and its log; the login user's."""
+        """Where the ranks' parents write how each rank ended, and its log; the login user's."""
         return self.attempt(job, attempt) / "ranks"
 
     def output(self, job: str, attempt: int) -> Path:
-        """A socket: where ranks that mpirun started on this node say what they say."""
+        """The socket at which ranks that mpirun started on this node deliver their output."""
         return self.attempt(job, attempt) / "output.sock"
 
 
@@ -131,7 +131,7 @@ def read_state(layout: Layout, job: str) -> dict[str, Any]:
 
 
 def write_state(layout: Layout, job: str, value: object) -> None:
-    """Writes it down, on tmpfs where the disk takes nothing. Raises OSError."""
+    """Writes the state down, on tmpfs where the disk takes nothing. Raises OSError."""
     spare = layout.spare_state(job)
     try:
         write_json(layout.state(job), value)

@@ -1,4 +1,4 @@
-"""Which jobs hold this node, or some of its GPUs: a file for each, looked at and changed by one process at a time."""
+"""Which jobs hold this node, or some of its GPUs: a file for each, changed by one process at a time."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from clusterctl.on_node.job.layout import Layout, read_json, write_json
 from clusterctl.on_node.job.processes import end_all, is_alive, itself
 
 PREPARED_WITHIN_S = 60.0
-"""A job that has no supervisor by then, counted from its last sign, was given up by who wanted it."""
+"""A job that has no keeper by then, counted from its last sign, was given up by whoever wanted it."""
 
 KILLED_WITHIN_S = 5.0
 Indices = Optional[Tuple[int, ...]]
-"""Of GPUs; None: the whole node, with whatever it has."""
+"""Indices of GPUs; None: the whole node, with whatever it has."""
 
 
 def holders(layout: Layout) -> list[dict[str, Any]]:
@@ -39,9 +39,10 @@ class PortsTaken(ValueError):
 def take(
     layout: Layout, job: str, by: str, *, wanted: int | None, gpus: int, ports: Collection[int] = ()
 ) -> tuple[Indices, list[dict[str, Any]]]:
-    """Takes the node, or so many (`wanted`) of its `gpus`: their indices, and who is in the way (nobody then).
+    """Takes the node, or so many (`wanted`) of its `gpus`, for a job.
 
-    `ports` are its own while it is here. Raises PortsTaken where another job that is here has one of them.
+    Returns the indices of the GPUs (None: all, or nothing was taken) and who is in the way: nobody if it was taken.
+    `ports` are the job's own while it is here. Raises PortsTaken where another job that is here has one of them.
     """
     with _locked(layout):
         own = holder(layout, job)
@@ -69,7 +70,7 @@ def free_gpus(others: list[dict[str, Any]], gpus: int) -> tuple[int, ...]:
 
 
 def renew(layout: Layout, job: str) -> bool:
-    """The preparation goes on; False where the lease is not this job's any more.
+    """Says that the preparation goes on; False where the lease is not this job's any more.
 
     One that has run out is still this job's as long as no other job has come to take it.
     """
@@ -82,7 +83,7 @@ def renew(layout: Layout, job: str) -> bool:
 
 
 def hold(layout: Layout, job: str) -> bool:
-    """From now on this process holds it, for as long as it lives; False where the lease is not this job's any more."""
+    """Has this process hold the lease for as long as it lives; False where the lease is not this job's any more."""
     with _locked(layout):
         found = _without_keeper(layout, job)
         if found is None:
@@ -113,7 +114,7 @@ def forget(layout: Layout, job: str) -> None:
 
 
 def is_kept(layout: Layout, job: str) -> bool:
-    """Whether a supervisor of this job lives here."""
+    """Whether a keeper of this job lives here."""
     found = holder(layout, job)
     return found is not None and "keeper" in found
 
@@ -153,13 +154,13 @@ def _indices(found: dict[str, Any]) -> Indices:
 
 
 def _without_keeper(layout: Layout, job: str) -> dict[str, Any] | None:
-    """The job's lease, where no supervisor has it."""
+    """The job's lease, if no keeper has it."""
     found = _written(layout, job)
     return found if found is not None and "keeper" not in found else None
 
 
 def _remove_running(layout: Layout, job: str) -> None:
-    """Its mark, its key and its secrets; in the folder of these the job may have made what it liked."""
+    """Removes the job's mark, key and secrets; in the secrets' folder the job may have made what it liked."""
     shutil.rmtree(layout.secrets(job), ignore_errors=True)
     for path in (layout.in_use(job), layout.key(job)):
         path.unlink(missing_ok=True)
@@ -183,5 +184,5 @@ def _holds(found: dict[str, Any]) -> bool:
 
 
 def _now_s() -> float:
-    """Seconds on the monotonic clock, which nobody can set."""
+    """Seconds since boot, by a clock that nobody can set."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -28,11 +28,11 @@ class MemberLink:
         self.directive: dict[str, Any] = {"do": "wait"}
 
     def start(self) -> None:
-        """In a thread that ends with the process."""
+        """Keeps the connection, in a thread that ends with the process."""
         threading.Thread(target=self._keep, daemon=True).start()
 
     def say(self, **words: Any) -> None:
-        """From now on this holds, besides what was said before."""
+        """Adds to what this node says from now on, or changes it."""
         with self._changed:
             if any(self._says.get(name) != value for name, value in words.items()):
                 self._says = {**self._says, **words}
@@ -43,7 +43,7 @@ class MemberLink:
         return time.monotonic() - self._heard_s
 
     def wait(self, timeout_s: float) -> None:
-        """Until something may have changed."""
+        """Waits until something may have changed, at most for this time."""
         with self._changed:
             self._changed.wait(timeout_s)
 

@@ -18,7 +18,7 @@ LONGEST_WHY = 300
 SHORT_LINE = 100
 """Characters of a last line that there is little room for."""
 MOST_FAILURE_BYTES = 256 * 1024
-"""Of one line between supervisors, which has at most 1 MiB, mpirun's orders included."""
+"""The most that failures may take of a line between supervisors; with mpirun's orders that has at most 1 MiB."""
 
 
 def names_of(spec: Mapping[str, Any]) -> dict[int, str]:
@@ -46,7 +46,7 @@ def checked_words(said: Mapping[str, Any], names: Mapping[int, str]) -> dict[str
 
 
 def bounded(failures: Iterable[Mapping[str, Any]], most_bytes: int = MOST_FAILURE_BYTES) -> list[dict[str, Any]]:
-    """All of the failures; those that would make the line longer than `most_bytes` go without the ranks' last words."""
+    """All of the failures; from `most_bytes` on, each has no more than the beginning of its rank's last line."""
     found, left = [], most_bytes
     for failure in failures:
         left -= len(json.dumps(failure))

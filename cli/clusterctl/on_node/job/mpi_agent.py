@@ -18,7 +18,7 @@ from clusterctl.on_node.job.layout import write_json
 from clusterctl.on_node.job.rank_end import own_bytes, parsed
 
 OUTPUT_VARIABLE = "CLUSTERCTL_JOB_OUTPUT"
-"""Where ranks' parents write: mpirun would carry all output to its own node."""
+"""Names the socket to which ranks' parents write: mpirun would carry all output to its own node."""
 SUFFIX = ".order"
 MOST_NODES = 256
 """All orders are one line between two supervisors, of at most 1 MiB; one is about 1.5 KiB (Open MPI 4.1)."""
@@ -26,14 +26,14 @@ LONGEST_ORDER = 16 * 1024
 
 
 def write_order(folder: Path, words: list[str]) -> int:
-    """Writes down what mpirun wants started on another node; its exit code."""
+    """Writes down what mpirun wants started on another node; returns the agent's exit code."""
     host, command = host_and_command(words)
     write_json(folder / ("%d%s" % (os.getpid(), SUFFIX)), {"host": host, "command": command})
     return 0
 
 
 def host_and_command(words: list[str]) -> tuple[str, str]:
-    """As ssh reads its arguments: switches, the host, and a line for a shell. Raises ValueError."""
+    """The host, and a line for a shell, in what ssh would be given: switches come before them. Raises ValueError."""
     rest = list(words)
     while rest and rest[0].startswith("-"):
         rest.pop(0)

@@ -1,7 +1,7 @@
 """A name server for the tasks of a workflow on this node: it answers nodes' names, and passes all else on.
 
 Programs that ask a name server themselves (nslookup, dig, musl's resolver) do not read /etc/hosts, in which the nodes
-are. It listens on an address of the loopback network alone, as nobody, and keeps no answers.
+are. It listens on an address of the loopback network alone, as the user nobody, and stores no answers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from clusterctl.on_node.job.processes import end_with_parent, give_up_privileges
 
 PORT = 53
 ADDRESSES = tuple("127.83.0.%d" % number for number in range(1, 255))
-"""One for each task on the node; the loopback network is 127.0.0.0/8, and nobody else's on a node."""
+"""An address for each task on the node; the loopback network is 127.0.0.0/8, and nobody else's on a node."""
 NOBODY = 65534
 MOST_AT_ONCE, MOST_CONNECTIONS, MOST_FILES = 64, 16, 256
 MOST_ASKED = 3
@@ -38,7 +38,7 @@ class Resolvers:
 
     servers: Tuple[str, ...]
     domains: Tuple[str, ...]
-    """Which a resolver tries behind a short name."""
+    """The domains that a resolver tries behind a short name."""
 
 
 def read_hosts(text: str) -> Names:
@@ -57,7 +57,7 @@ def read_hosts(text: str) -> Names:
 
 
 def read_resolvers(text: str) -> Resolvers:
-    """Its name servers and domains; the last line with domains counts (resolv.conf(5))."""
+    """The file's name servers and domains; the last line with domains counts (resolv.conf(5))."""
     rows = [line.split() for line in text.splitlines() if line.split() and line[0] not in "#;"]
     servers = [row[1] for row in rows if row[0] == "nameserver" and len(row) > 1]
     domains: List[str] = []
@@ -70,14 +70,14 @@ def read_resolvers(text: str) -> Resolvers:
 def own_resolv_conf(text: str, address: str) -> str:
     """The node's resolv.conf with this server in the place of its servers.
 
-    In the only place: some resolvers ask all at once, and take the first that says that there is no such name.
+    No server stands beside it: some resolvers ask all at once, and believe the first that knows no such name.
     """
     kept = [line for line in text.splitlines() if line.strip() and line.split()[0] != "nameserver"]
     return "".join(line + "\n" for line in [MARK, "nameserver " + address, *kept])
 
 
 def addresses_of(name: str, names: Names, domains: Sequence[str]) -> Optional[List[str]]:
-    """A node's addresses, also with one of the resolver's domains behind its name; None for a name of others."""
+    """A node's addresses, also for its name with one of the resolver's domains behind it; None for other names."""
     if name in names:
         return names[name]
     short, _, domain = name.partition(".")
@@ -128,7 +128,7 @@ class NameServer:
         return None
 
     def _names(self) -> Names:
-        """As they are now: a replaced node's, too."""
+        """The addresses by name as they are now, also of a node that was replaced."""
         try:
             with self._hosts.open(errors="replace") as stream:
                 return read_hosts(stream.read(MOST_HOSTS_BYTES))
@@ -143,12 +143,12 @@ class _Answer(asyncio.DatagramProtocol):
         self.said: "asyncio.Future[bytes]" = asyncio.get_running_loop().create_future()
 
     def datagram_received(self, data: bytes, addr: object) -> None:
-        """The first that comes; the kernel lets nobody else's through."""
+        """Takes the first packet that comes; the kernel lets only the server's through."""
         if not self.said.done():
             self.said.set_result(data)
 
     def error_received(self, exc: Exception) -> None:
-        """Nobody listens there."""
+        """Passes the error on: mostly, nobody listens there."""
         if not self.said.done():
             self.said.set_exception(exc)
 
@@ -181,11 +181,11 @@ class _Packets(asyncio.DatagramProtocol):
         self._tasks: "set[asyncio.Task[None]]" = set()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Kept, for the answers."""
+        """Keeps the transport, for the answers."""
         self._transport = transport
 
     def datagram_received(self, data: bytes, addr: object) -> None:
-        """Answered when its answer is there."""
+        """Sends the answer when it is there; drops the packet if too many wait for theirs."""
         if len(self._tasks) < 2 * MOST_AT_ONCE:
             task = asyncio.get_running_loop().create_task(self._answer(data, addr))
             self._tasks.add(task)
@@ -198,7 +198,7 @@ class _Packets(asyncio.DatagramProtocol):
 
 
 async def serve(server: Answers, packets: socket.socket, streams: socket.socket) -> None:
-    """For ever."""
+    """Answers packets and streams for ever."""
     open_now = 0
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -252,7 +252,7 @@ def bound(addresses: Sequence[str] = ADDRESSES, port: int = PORT) -> Tuple[str, 
 
 
 def serve_names(root: Path) -> None:
-    """For ever, once it has printed its address. Raises OSError."""
+    """Answers for ever, once it has printed its address. Raises OSError."""
     address, packets, streams = bound()
     resolvers = read_resolvers((root / "etc/resolv.conf").read_text(errors="replace"))
     os.setgroups([])

@@ -39,7 +39,7 @@ RANK_FILE = re.compile(r"[0-9]{1,7}")
 
 
 class NodeRanks:
-    """What runs here of one attempt."""
+    """What runs on this node for one attempt of a job."""
 
     def __init__(self, layout: Layout, spec: dict[str, Any], node_rank: int, program: Path) -> None:
         self._layout = layout
@@ -62,11 +62,11 @@ class NodeRanks:
         """Ranks that were killed for want of memory."""
 
     def start(self) -> None:
-        """Starts them; what cannot be started has ended by itself, and says why in its output."""
+        """Starts the launcher or the ranks; one that cannot be started ends by itself, and says why in its output."""
         self.is_started = True
         self._log.begin()
         job = self._spec["job"]
-        # In an image: its own, wherever that is.
+        # In a container: the image's own Python, wherever that is.
         python = "python3" if self._containers is not None else sys.executable
         parent = [python, "-I", str(self._program), "rank", str(self._folder), str(self._layout.secrets(job))]
         environment = self._environment()
@@ -112,7 +112,7 @@ class NodeRanks:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            # Before anything reads the job's environment: LD_LIBRARY_PATH is the job's, too.
+            # Changed before anything reads the job's environment, of which LD_LIBRARY_PATH is a part.
             user=user.pw_uid if is_root else None,
             group=user.pw_gid if is_root else None,
             extra_groups=os.getgrouplist(user.pw_name, user.pw_gid) if is_root else None,
@@ -122,7 +122,7 @@ class NodeRanks:
             self._output.follow(child.stdout)
 
     def ended(self) -> list[dict[str, Any]]:
-        """How the ranks that have ended did, by what their parents wrote down."""
+        """The ends of those ranks that have ended, as their parents wrote them down."""
         found = []
         self._out_of_memory.look()
         gone = self._gone_parents()  # before their words are read: a parent writes them before it ends
@@ -149,7 +149,7 @@ class NodeRanks:
         return all(child.poll() is not None for child in self._children)
 
     def launcher_failure(self) -> dict[str, Any]:
-        """The launcher ended, and not all of its ranks had said how they did."""
+        """The failure of a launcher that ended before all of its ranks had said how they did."""
         self.drain(LAST_WORDS_S)
         last = self._output.last_lines()
         status = next((child.returncode for child in self._children if child.returncode), 0)
@@ -165,7 +165,7 @@ class NodeRanks:
         }
 
     def stop(self, grace_s: float) -> None:
-        """SIGTERM to the ranks' parents, who pass it on once; returns when they have ended, or after the grace."""
+        """Sends SIGTERM to the ranks' parents, who pass it on once; after the grace, at most, kills what is left."""
         parents = self._parents()
         targets = [pid for pid, _ in parents] or [child.pid for child in self._children if child.poll() is None]
         for pid in targets:
@@ -178,7 +178,7 @@ class NodeRanks:
             send_signal(pid, signal.SIGKILL)
 
     def wait_for_launcher(self, timeout_s: float) -> None:
-        """Until what we started has ended, and what that left in the background, at most for this time."""
+        """Waits until what we started, and what that left in the background, has ended; at most for this time."""
         until = time.monotonic() + timeout_s
         while not self._is_all_over() and time.monotonic() < until:
             time.sleep(POLL_S)
@@ -189,11 +189,11 @@ class NodeRanks:
         return not self._is_mpi or not of_job(self._spec["job"], os.getpid())
 
     def say(self, text: str) -> None:
-        """A line of ours among what they say."""
+        """Writes a line of ours into the ranks' output."""
         self._log.write("-", text.encode())
 
     def drain(self, timeout_s: float) -> None:
-        """Until all that they have said is in the log, at most for this time."""
+        """Waits until all that they have said is in the log, at most for this time."""
         self._output.drain(timeout_s)
 
     def _with_rights(self, may_sudo: str) -> list[str]:
@@ -230,7 +230,7 @@ class NodeRanks:
         return found
 
     def _vanished(self, told: set[str], gone: list[str]) -> list[dict[str, Any]]:
-        """Ranks whose parents have ended without a word, as those that mpirun kills once another one has failed."""
+        """Ranks whose parents have ended without a word, as do those that mpirun kills once another rank has failed."""
         first = launch.first_rank(self._spec, self._node_rank)
         return [
             {
@@ -257,12 +257,12 @@ class NodeRanks:
 
 
 def refusal_argv(why: str) -> list[str]:
-    """What says why something cannot be started, in the job's output, and fails."""
+    """The argv of a process that says, in the job's output, why something cannot be started, and fails."""
     return ["sh", "-c", 'printf "clusterctl: %s\n" "$1"; exit 1', "sh", why]
 
 
 def become(*, is_privileged: bool) -> None:
-    """From now on this process, which is the login user's, cannot become more, and ends with its parent."""
+    """Has this process end with its parent; unless `is_privileged`, it and its programs gain no more rights."""
     if not is_privileged:
         give_up_privileges()
     end_with_parent()

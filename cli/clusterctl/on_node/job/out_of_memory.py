@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Optional
 
 NEAR_S = 10.0
-"""A rank that was killed so soon after, or before, a count grew: the count is read twenty times a second."""
+"""How far a rank's kill may be from the growth of a count that explains it; it is read twenty times a second."""
 
 
 class OutOfMemory:
@@ -25,7 +25,7 @@ class OutOfMemory:
             self._count, self._grew_s = count, time.time()
 
     def is_near(self, at_s: float) -> bool:
-        """Whether something was killed so about then (Unix time)."""
+        """Whether the kernel killed something for want of memory about then (Unix time)."""
         self.look()
         return self._grew_s is not None and abs(self._grew_s - at_s) < NEAR_S
 

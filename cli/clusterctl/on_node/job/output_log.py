@@ -15,7 +15,7 @@ from clusterctl.on_node.job.room import keep_room
 SEGMENT_BYTES = 16 * 1024 * 1024
 SEGMENTS = 4
 ROOM_BYTES = 64 * 1024
-"""Of a segment, taken when it begins: a job that fills the disk still says why it ends."""
+"""How much of a segment is taken when it begins, so that a job that fills the disk can still say why it ends."""
 READ_BYTES = 256 * 1024
 LINE_BYTES = 64 * 1024
 LAST_LINES = 20
@@ -48,12 +48,12 @@ class OutputLog:
                 pass  # the training goes on without its log
 
     def begin(self) -> None:
-        """Takes the first segment's room, before anything can fill the disk."""
+        """Begins the first segment and takes its room, before anything can fill the disk."""
         with self._lock, contextlib.suppress(OSError):
             self._next()
 
     def close(self) -> None:
-        """Lets go of it."""
+        """Closes the segment that is being written."""
         if self._file is not None:
             self._file.close()
 
@@ -79,23 +79,23 @@ class LauncherOutput:
         self._last: deque[str] = deque(maxlen=LAST_LINES)
 
     def follow(self, stream: IO[bytes]) -> None:
-        """Copies it to its end."""
+        """Copies the stream to its end, in a thread."""
         copier = threading.Thread(target=self._copy, args=(stream,), daemon=True)
         self._copiers.append(copier)
         copier.start()
 
     def drain(self, timeout_s: float) -> None:
-        """Until all streams have ended, at most for this time: something that was left running may hold one open."""
+        """Waits for the end of all streams, at most for this time: what was left running may hold a stream open."""
         until = time.monotonic() + timeout_s
         for copier in self._copiers:
             copier.join(max(0.0, until - time.monotonic()))
 
     def last_lines(self) -> list[str]:
-        """Of the launchers themselves."""
+        """The last lines of the launchers themselves."""
         return list(self._last)
 
     def _copy(self, stream: IO[bytes]) -> None:
-        """Lines of ranks come behind their numbers; what does not is the launcher's own."""
+        """Copies line by line. Lines of ranks come behind their numbers; all others are the launcher's own."""
         while True:
             line = stream.readline(LINE_BYTES)
             if not line:
@@ -110,12 +110,12 @@ class LauncherOutput:
 
 
 def segment(folder: Path, number: int) -> Path:
-    """The file of a segment, the first one is 1."""
+    """The file of a segment; the first segment is number 1."""
     return folder / ("output.%06d" % number)
 
 
 def segments(folder: Path) -> list[int]:
-    """The numbers of those that are there."""
+    """The numbers of the segments that are there."""
     return sorted(int(path.name[-6:]) for path in folder.glob("output.??????") if path.name[-6:].isdigit())
 
 

@@ -28,13 +28,13 @@ CONDA_PLACES = ("~/miniconda3", "~/anaconda3", "~/miniforge3", "/opt/conda", "/o
 LOOK = "import json, platform, sys; print(json.dumps([sys.executable, platform.python_version(), platform.platform()]))"
 DONE_FILE = "made-by-clusterctl"
 MOST_ENVIRONMENTS = 10
-"""On a node's own disk; those that were not used for the longest go."""
+"""Kept on a node's own disk; those that were not used for the longest time go."""
 MOST_BYTES = 4 * 1024 * 1024
-"""Of a file of requirements, or of its lock."""
+"""The most that a file of requirements, or its lock, may have."""
 CLAUSE = re.compile(r"(>=|<=|==|!=|~=|>|<)\s*(\d+(?:\.\d+)*)(\.\*)?$")
 RESOLVE = ("install", "--dry-run", "--quiet", "--report", "-")
 ALL_ANEW = "--ignore-installed"
-"""Not in an image: what that has already, such as its torch, stays what it is."""
+"""pip is not told this in an image: what that has already, such as its torch, stays what it is."""
 
 
 def find_python(wanted: str | None, home: str) -> str:
@@ -55,7 +55,7 @@ def find_python(wanted: str | None, home: str) -> str:
 
 
 def facts_of(python: str, run: Run, *, making: Optional[Path] = None) -> List[str]:
-    """Its path, version and platform. Raises ValueError where it cannot be run."""
+    """The interpreter's path, version and platform. Raises ValueError where it cannot be run."""
     code, said = run([python, "-I", "-c", LOOK], keeps_output=True, is_contained=True, making=making)
     try:
         path, version, platform = json.loads(said.strip().splitlines()[-1])
@@ -131,7 +131,7 @@ def lock(layout: Layout, spec: Dict[str, Any], python: List[str], run: Run) -> s
 
 
 def write_for_pip(text: str, bare: Path, netrc: Path, run: Run, *, is_contained: bool = False) -> Dict[str, str]:
-    """Writes requirements without the indexes' logins, and these into a file of their own; pip's variables for it.
+    """Writes requirements without the indexes' logins, and a netrc file with those; gives pip's variables for that.
 
     `is_contained`: pip runs in a container, which does not have the person's home on the node.
     """
@@ -140,14 +140,14 @@ def write_for_pip(text: str, bare: Path, netrc: Path, run: Run, *, is_contained:
     if not logins and not is_contained:
         return {}
     write_private(netrc, logins, run)
-    # What the person has in a netrc file of their own holds, too, before ours: of one host Python takes the last login.
+    # A netrc file of the person's own counts, too, and stands before ours: Python takes a host's last login.
     both = 'umask 077; { cat ~/.netrc; echo; cat "$1"; } > "$1.new" && mv -T "$1.new" "$1"'
     run(["sh", "-c", "[ ! -r ~/.netrc ] || { %s; }" % both, "sh", str(netrc)])
     return {"NETRC": str(netrc)}
 
 
 def write_private(path: Path, text: str, run: Run) -> None:
-    """The file, whole or not at all, for the job's user alone: by stdin, since everybody sees arguments."""
+    """Writes a file, whole or not at all, for the job's user alone; by stdin, since everybody sees arguments."""
     script = 'umask 077; cat > "$1.new" && mv -T "$1.new" "$1"'
     code, said = run(["sh", "-c", script, "sh", str(path)], stdin=text)
     if code:
@@ -242,7 +242,7 @@ def new_environment(
 
 
 def venv_argv(spec: Dict[str, Any], python: str, run: Run) -> List[str]:
-    """What makes an environment. In an image it has the image's own packages too, and its pip where it has one."""
+    """The argv that makes an environment. In an image that has the image's packages too, and uses its pip, if any."""
     if not _image(spec):
         return [python, "-m", "venv"]
     code, _ = run([python, "-I", "-m", "pip", "--version"], is_contained=True)
@@ -250,12 +250,12 @@ def venv_argv(spec: Dict[str, Any], python: str, run: Run) -> List[str]:
 
 
 def _image(spec: Mapping[str, Any]) -> List[str]:
-    """The id of the job's image; empty where it has none."""
+    """The id of the job's image as the only element; an empty list where it has none."""
     return [str(spec["image_id"])] if spec.get("image_id") else []
 
 
 def write_python(layout: Layout, job: str, python: str, **words: Any) -> None:
-    """From now on `python3` and `python` mean this one for the job, and its programs come first."""
+    """Has `python3` and `python` mean this interpreter for the job, its programs first in PATH."""
     folder = layout.folder(job) / "bin"
     folder.mkdir(exist_ok=True)
     for name in ("python", "python3"):
@@ -265,7 +265,7 @@ def write_python(layout: Layout, job: str, python: str, **words: Any) -> None:
 
 
 def digest(*parts: str) -> str:
-    """A name for what these are together."""
+    """A name made of a hash over all parts."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
 
@@ -277,7 +277,7 @@ def last_of(said: str) -> str:
 
 
 def remove_old(layout: Layout, but: Path) -> None:
-    """Environments beyond so many, but for those of jobs that are here now."""
+    """Removes environments beyond MOST_ENVIRONMENTS, the oldest first, but none of jobs that are here now."""
     used = {str(but)}
     for holder in holders(layout):
         try:

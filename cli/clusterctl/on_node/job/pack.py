@@ -18,15 +18,15 @@ from clusterctl.on_node.job.processes import become_user
 WORK, LOGS = "work", "logs"
 BUFFER_BYTES = 256 * 1024
 OVER_LIMIT = "more than the limit of"
-"""In the sentence about files that `--limit` would let through, here and on the computer that asks."""
+"""Part of the sentence about too many bytes, which a higher `--limit` allows; also used by the computer that asks."""
 
 
 def pack(layout: Layout, job: str, what: str, path: str, most_bytes: int, stream: IO[bytes]) -> None:
-    """Writes a compressed tar archive. `path` is below the job's own folder, with `what` being work.
+    """Writes a compressed tar archive. `path`, which counts only if `what` is work, is below the job's own folder.
 
     Files of work that are more than `most_bytes` together are refused before anything is written.
 
-    As the login user: the job may have put links in its folders, and root would follow them.
+    This process becomes the login user's: the job may have put links in its folders, and root would follow them.
     Raises OSError, ValueError, LookupError, tarfile.TarError.
     """
     spec = read_json(layout.spec(job))
@@ -61,7 +61,7 @@ def work_rows(folder: Path, path: str) -> Iterator[Tuple[Path, str]]:
 
 
 def refuse_more_than(most_bytes: int, rows: Iterable[Tuple[Path, str]]) -> None:
-    """Raises ValueError, with what there is and the limit, where these files are more."""
+    """Raises ValueError, with their size and the limit, if these files have more bytes."""
     files = size_bytes = 0
     for path, _ in rows:
         try:
@@ -75,7 +75,7 @@ def refuse_more_than(most_bytes: int, rows: Iterable[Tuple[Path, str]]) -> None:
 
 
 def log_rows(layout: Layout, job: str) -> Iterator[Tuple[Path, str]]:
-    """How it went, and all attempts' output; a rank's own log where the node's output has lost its beginning."""
+    """How the job went, and all attempts' output; a rank's own log where the node's output has lost its beginning."""
     folder = layout.folder(job)
     for path in (*files_of(layout, job), folder / "supervisor.log"):
         if path.exists():
@@ -92,12 +92,12 @@ def log_rows(layout: Layout, job: str) -> Iterator[Tuple[Path, str]]:
 
 
 def files_of(layout: Layout, job: str) -> Tuple[Path, ...]:
-    """What the supervisor writes of the whole job here."""
+    """The files that the supervisor writes here about the whole job."""
     return (layout.spec(job), layout.state(job), layout.events(job))
 
 
 def _add(tar: tarfile.TarFile, path: Path, name: str) -> None:
-    """One file, as long as it is now: logs may grow meanwhile. What is neither file nor link is left out."""
+    """Adds a file at its present length: logs may grow meanwhile. What is neither file nor link is left out."""
     try:
         if path.is_symlink():
             tar.addfile(tar.gettarinfo(str(path), name))

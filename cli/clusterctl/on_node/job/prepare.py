@@ -20,14 +20,14 @@ from clusterctl.on_node.job.supervise import boot_id
 from clusterctl.on_node.job.warned import is_reclaimed
 
 PORTS = range(28000, 29000)
-"""Of jobs: between the start barrier's and those that Linux gives to outgoing connections."""
+"""The ports of jobs: between the start barrier's and those that Linux gives to outgoing connections."""
 CHUNK_BYTES = 256 * 1024
 RENEW_S = 5.0
 NVIDIA_SMI_S = 20
 FOLDERS_KEPT = 20
 LISTEN = "0A"
 PROGRAMS = "programs"
-"""Beside the jobs' folders; no job's."""
+"""A folder beside the jobs' folders, which is no job's."""
 
 
 def node_facts(layout: Layout, job: str, program: str = "") -> dict[str, Any]:
@@ -57,7 +57,7 @@ def _mount_words(mount: dict[str, Any]) -> dict[str, Any]:
 
 
 def missing_program(layout: Layout, program: str) -> str | None:
-    """The path where nothing is; None too for one on shared storage, in which root may see less than the user does.
+    """`program` if nothing is there; None if it is, or is on shared storage, where root may see less than the user.
 
     Raises ValueError where the path does not answer.
     """
@@ -87,7 +87,7 @@ def discard(layout: Layout, job: str) -> None:
 
 
 def remove_old(layout: Layout, but: str) -> None:
-    """The oldest jobs that have ended, where there are too many; and preparations that broke off.
+    """Removes the oldest jobs that have ended, where there are too many; and preparations that broke off.
 
     A folder without a state is one that is being prepared, if its job has the node, or was given up.
     """
@@ -111,7 +111,7 @@ def remove_old(layout: Layout, but: str) -> None:
 
 
 def ports_in_use(root: Path) -> list[int]:
-    """Of `PORTS`: those that somebody listens on."""
+    """The ports in `PORTS` on which somebody listens."""
     found = set()
     for name in ("tcp", "tcp6"):
         try:
@@ -123,7 +123,7 @@ def ports_in_use(root: Path) -> list[int]:
 
 
 def ports_of_jobs(layout: Layout, holders: Iterable[Mapping[str, Any]]) -> set[int]:
-    """Those that other jobs here were given, though nothing may listen on them yet."""
+    """The ports that other jobs here were given, though nothing may listen on them yet."""
     found: set[int] = set()
     for holder in holders:
         found |= set(holder.get("ports") or ())
@@ -136,7 +136,7 @@ def ports_of_jobs(layout: Layout, holders: Iterable[Mapping[str, Any]]) -> set[i
 
 
 def paths_to_give(folder: Path) -> Iterator[str]:
-    """All in the folder and then the folder, each before what it lies in.
+    """Everything in the folder and then the folder itself, each before what it lies in.
 
     Whoever has a folder can put links into it; so nothing in it is left to do once it is given away.
     """
@@ -185,7 +185,7 @@ def _put(layout: Layout, job: str, header: dict[str, Any], stream: IO[bytes], pr
 
 
 def _write_files(folder: Path, spec: dict[str, Any], program: Path) -> None:
-    """What its launcher reads or runs; the job cannot change it."""
+    """Writes what the job's launcher reads or runs; the job cannot change it."""
     jax_main = (pkgutil.get_data(launchers.__name__, launchers.JAX_FILE) or b"").decode()
     for name, text in launchers.files(spec, str(program), jax_main).items():
         (folder / name).write_text(text)
@@ -193,7 +193,7 @@ def _write_files(folder: Path, spec: dict[str, Any], program: Path) -> None:
 
 
 def gpus(declared: int) -> int:
-    """As the driver counts them; as the plan says where there is no driver to ask."""
+    """How many GPUs the driver counts; where there is no driver to ask, how many the plan says."""
     if not declared or shutil.which("nvidia-smi") is None:
         return declared
     try:
@@ -220,7 +220,7 @@ def _is_unstarted(layout: Layout, job: str) -> bool:
 
 
 def _remove(layout: Layout, job: str) -> None:
-    """What `receive` has put there, however far it came."""
+    """Removes what `receive` has put there, however far it came."""
     shutil.rmtree(layout.secrets(job), ignore_errors=True)
     layout.key(job).unlink(missing_ok=True)
     layout.spare_state(job).unlink(missing_ok=True)
@@ -228,7 +228,7 @@ def _remove(layout: Layout, job: str) -> None:
 
 
 def _renewal(layout: Layout, job: str) -> Callable[[], None]:
-    """What keeps the node for the job while it is prepared, however often it is called."""
+    """A function to call as often as one likes: it keeps the node for the job while the job is prepared."""
     renewed_s: float | None = None
 
     def renew() -> None:
@@ -254,7 +254,7 @@ def _copy(stream: IO[bytes], path: Path, left: int, renew: Callable[[], None]) -
 
 
 def _unpack(archive: Path, folder: Path, renew: Callable[[], None]) -> None:
-    """Raises ValueError for a name that leads out of the folder, by itself or through a link that came before it."""
+    """Unpacks. Raises ValueError for a name that leads out of the folder, by itself or by a link that came before."""
     links: set[Path] = set()
     with tarfile.open(archive, "r:gz") as tar:
         for member in tar:
@@ -269,7 +269,7 @@ def _unpack(archive: Path, folder: Path, renew: Callable[[], None]) -> None:
 
 
 def _give(folder: Path, user: pwd.struct_passwd, renew: Callable[[], None]) -> None:
-    """The folder and all in it belong to the login user."""
+    """Gives the folder and all in it to the login user."""
     if os.getuid() != 0:
         return
     for path in paths_to_give(folder):
@@ -278,14 +278,14 @@ def _give(folder: Path, user: pwd.struct_passwd, renew: Callable[[], None]) -> N
 
 
 def _close(folder: Path, user: pwd.struct_passwd) -> None:
-    """Only root and the login user may look into it: code, output and environment are nobody else's business."""
+    """Lets only root and the login user look into it: code, output and environment are nobody else's business."""
     if os.getuid() == 0:
         os.chown(folder, 0, user.pw_gid)
     folder.chmod(0o750)
 
 
 def _write_secrets(folder: Path, secrets: dict[str, str], user: pwd.struct_passwd) -> None:
-    """The user's, the folder last: whoever has it can put links into it."""
+    """Writes the secrets for the user, and gives the folder away last: whoever has it can put links into it."""
     for name, value in secrets.items():
         _write_private(folder / name, value.encode(), user)
     if secrets and os.getuid() == 0:
@@ -293,7 +293,7 @@ def _write_secrets(folder: Path, secrets: dict[str, str], user: pwd.struct_passw
 
 
 def _write_private(path: Path, content: bytes, user: pwd.struct_passwd | None) -> None:
-    """0600, in a folder that only its owner may look into."""
+    """Writes a new file with mode 0600, in a folder that only its owner may look into."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(file, "wb") as stream:

@@ -23,7 +23,7 @@ def _prctl(option: int, value: int) -> None:
 
 
 def adopt_orphans() -> None:
-    """What our descendants leave behind becomes our own child, not the first process's."""
+    """What our descendants leave behind becomes our own child, not init's."""
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
@@ -33,7 +33,7 @@ def end_with_parent() -> None:
 
 
 def give_up_privileges() -> None:
-    """From now on no program that is run gains rights: sudo does not work."""
+    """From now on no program that this process runs gains rights: sudo does not work."""
     _prctl(PR_SET_NO_NEW_PRIVS, 1)
 
 
@@ -46,9 +46,9 @@ def become_user(user: pwd.struct_passwd) -> None:
 
 
 def hide(paths: Iterable[str], place: Path) -> None:
-    """Root's: for this process, and all that it starts, what lies at these paths is nothing, which nobody may read.
+    """For root: hides these paths from this process and all that it starts, behind what is empty and nobody may read.
 
-    `place`: a folder for that nothing. Raises OSError.
+    `place`: a folder for the empty file and the empty folder. Raises OSError.
     """
     file, folder = place / "no-file", place / "no-folder"
     folder.mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ def hide(paths: Iterable[str], place: Path) -> None:
 
 
 def bind_file(source: Path, target: Path) -> None:
-    """Root's: this process, and all that shares its mounts, sees `source` at `target`. Raises OSError."""
+    """For root: this process, and all that shares its mounts, then sees `source` at `target`. Raises OSError."""
     _mount(ctypes.CDLL(None, use_errno=True), source, str(target), MS_BIND)
 
 
@@ -131,7 +131,7 @@ def _innermost_number(pid: int, proc: Path) -> int | None:
 
 
 def end_all(job: str, ancestor: int | None, within_s: float) -> list[int]:
-    """Kills them until none is left; gives those that are left after this time."""
+    """Kills what `of_job` finds until nothing is left; returns what is left after this time."""
     until = time.monotonic() + within_s
     while True:
         left = of_job(job, ancestor)
@@ -144,7 +144,7 @@ def end_all(job: str, ancestor: int | None, within_s: float) -> list[int]:
 
 
 def send(pid: int, number: int) -> None:
-    """A signal; nothing where the process has just ended."""
+    """Sends a signal; does nothing where the process has just ended."""
     try:
         os.kill(pid, number)
     except (ProcessLookupError, PermissionError):
@@ -152,7 +152,7 @@ def send(pid: int, number: int) -> None:
 
 
 def reap(keep: Iterable[int] = ()) -> None:
-    """Takes the ends of adopted children; those in `keep` are waited for elsewhere."""
+    """Waits for adopted children that have ended; those in `keep` are waited for elsewhere."""
     kept = set(keep)
     for pid in children_of(os.getpid()):
         if pid not in kept:
@@ -163,7 +163,7 @@ def reap(keep: Iterable[int] = ()) -> None:
 
 
 def children_of(parent: int, proc: Path = Path("/proc")) -> list[int]:
-    """Its processes that have not been waited for."""
+    """The children of the process, with those that have ended and were not waited for."""
     found = []
     for entry in proc.iterdir():
         if entry.name.isdigit():
@@ -192,7 +192,7 @@ def _stat(pid: int, proc: Path) -> list[str] | None:
 
 
 def variables_of(pid: int, proc: Path = Path("/proc")) -> dict[str, str]:
-    """What the process was started with; none where it has ended, or is another user's."""
+    """The variables that the process was started with; none where it has ended, or is another user's."""
     pairs = (os.fsdecode(row).partition("=") for row in _environment(pid, proc))
     return {name: value for name, equals, value in pairs if equals}
 

@@ -29,9 +29,9 @@ from clusterctl.on_node.job.redaction import hidden_bytes, redacted
 from clusterctl.on_node.job.room import keep_room
 
 LOG_BYTES = 16 * 1024 * 1024
-"""Of a rank's log, and as much again of the one before it."""
+"""The most bytes of a rank's log; the log before it, of the same size, is kept too."""
 ROOM_BYTES = 64 * 1024
-"""Of its first file, taken before the rank can fill the disk."""
+"""How much room the log's first file takes before the rank can fill the disk."""
 LINE_BYTES = 64 * 1024
 LAST_LINES = 20
 LAST_BYTES = 4096
@@ -40,7 +40,7 @@ TRACE = re.compile(rb"(?:\[rank\d+\]: *)?(?:frame #\d+: |Exception raised from )
 DRAIN_S = 1.0
 """How long output is waited for once the rank has ended: something it left running may hold the pipe."""
 CANNOT_RUN, NOT_FOUND = 126, 127
-"""As shells say it."""
+"""The exit codes that shells have for this."""
 
 
 def run_rank(folder: Path, secrets: Path, flags: list[str], command: list[str]) -> int:
@@ -112,7 +112,7 @@ class RankEnd:
 
 
 class RankOutput:
-    """What the rank says: to `stream` with its number, to its log, and the end of it kept."""
+    """Passes what the rank says to `stream`, behind its number, and to its log, and keeps the last lines."""
 
     def __init__(self, rank: int, log: Path, stream: IO[bytes], *, hidden: Tuple[bytes, ...] = ()) -> None:
         """`hidden`: secrets, which are replaced in all of it."""
@@ -126,7 +126,7 @@ class RankOutput:
         self._last: deque[bytes] = deque(maxlen=LAST_LINES)
 
     def copy(self, stream: IO[bytes]) -> None:
-        """Until its end."""
+        """Copies the rank's output to its end."""
         while True:
             line = stream.readline(LINE_BYTES)
             if not line:
@@ -146,7 +146,7 @@ class RankOutput:
         self._file.close()
 
     def last_lines(self) -> list[str]:
-        """At most `LAST_BYTES` of them, without empty ones and C++ stack traces."""
+        """The end of what the rank said, at most `LAST_BYTES`, without empty lines and C++ stack traces."""
         text = b"\n".join(list(self._last))[-LAST_BYTES:]
         return text.decode("utf-8", "replace").split("\n") if text else []
 
@@ -182,7 +182,7 @@ def own_error(hidden: Tuple[bytes, ...]) -> str | None:
     """What torch's `@record` wrote of the exception, where the script uses it."""
     try:
         found: Any = json.loads(Path(os.environ["TORCHELASTIC_ERROR_FILE"]).read_bytes())
-        # Not before it is read: JSON writes quotes, backslashes and other letters than ASCII's in a way of its own.
+        # Not before it is parsed: JSON escapes quotes, backslashes and all but ASCII letters.
         told = str(found["message"]["message"]).encode("utf-8", "replace")
         return redacted(told, hidden).decode("utf-8", "replace")[:LAST_BYTES]
     except (OSError, ValueError, LookupError, TypeError):

@@ -12,7 +12,7 @@ from typing import Any
 MOST_BYTES = 64 * 1024
 LAST_LINES = 20
 LONGEST_LINE = 2000
-"""In characters; the log has all of it."""
+"""How many characters of a line are kept; the log has all of it."""
 LONGEST_ERROR = 4000
 MOST_CODE, MOST_SIGNAL, MOST_RANK = 255, 64, 1 << 20
 FAILED = 1
@@ -55,7 +55,7 @@ def own_bytes(path: Path, uid: int) -> bytes:
 
 
 def checked_end(words: Any) -> dict[str, Any]:
-    """The fields that there are, each of its type. Raises ValueError where they are not."""
+    """The known fields, each of its type. Raises ValueError where one is missing or of another type."""
     try:
         code, signal, error, at_s = words["code"], words["signal"], words.get("error"), float(words["at_s"])
         if not math.isfinite(at_s):

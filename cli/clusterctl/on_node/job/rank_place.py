@@ -14,9 +14,9 @@ MPI = (
 
 
 def rank_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """RANK, LOCAL_RANK, WORLD_SIZE and LOCAL_WORLD_SIZE, as torchrun or mpirun tell; alone on its node where none did.
+    """RANK, LOCAL_RANK, WORLD_SIZE and LOCAL_WORLD_SIZE, as torchrun or mpirun tell them.
 
-    accelerate starts a single process without any of them.
+    Where neither has, the process is alone on its node: accelerate starts a single process without any of them.
     """
     if "RANK" in environment and "LOCAL_RANK" in environment:
         return {name: environment[name] for name, _ in MPI if name in environment}

@@ -69,9 +69,9 @@ class Readying:
         return own_python.find_python(self._spec.get("python"), self._user.pw_dir)
 
     def _set_up(self, python: List[str]) -> None:
-        """Once on a node for the command, the files that it names, and the interpreter.
+        """Runs the setup command once on a node for the same command, files that it names, and interpreter.
 
-        In an image for each job: what it changes lasts in the job's own folders alone.
+        In an image it runs for each job, since what it changes lasts in the job's own folders only.
         """
         command = str(self._spec["setup"])
         if self._containers is not None:
@@ -96,15 +96,15 @@ class Readying:
             raise ValueError("--setup exited with code %d: %s" % (code, own_python.last_of(said)))
 
     def _hide(self) -> None:
-        """As from the job itself: packages that are installed, and the setup command, run programs of others, too.
+        """Hides what is hidden from the job itself: pip, and the setup command, run programs of others, too.
 
-        In an image these see the container alone.
+        In an image these see nothing but the container.
         """
         if os.getuid() == 0 and not self._spec["is_sudo"] and self._containers is None:
             hide(HIDDEN, self._layout.root / NOTHING)
 
     def _make_folders(self) -> None:
-        """For the login user's files, where they are not there yet."""
+        """Makes the folder of environments for the login user, where it is not there yet."""
         place = own_python.environments(self._layout, self._spec)
         if self._spec.get("shared"):
             self.run(["mkdir", "-p", str(place)])
@@ -122,7 +122,7 @@ class Readying:
         is_contained: bool = False,
         making: Optional[Path] = None,
     ) -> Tuple[int, str]:
-        """Its exit code, and the end of what it printed. Raises ValueError where the node is not held any more.
+        """Runs a program; its exit code, and the end of what it printed. Raises ValueError if the node is not held now.
 
         `stdin`: what it reads, if anything; `variables`: in addition to the job's; `is_contained`: in a container of
         the job's image, where it has one, which can write the folder `making`.
@@ -158,12 +158,12 @@ class Readying:
         return child.returncode, output if keeps_output and not child.returncode else said
 
     def environment(self) -> Dict[str, str]:
-        """What its programs begin with; in a container the job's GPUs are counted from 0."""
+        """The variables that the job's programs begin with; in a container the job's GPUs are counted from 0."""
         seen = self._spec if self._containers is None else container.renumbered(self._spec)
         return job_environment(self._layout, seen, self._rank)
 
     def _awaited(self, child: "subprocess.Popen[bytes]") -> str:
-        """What it printed to a pipe of ours, once it has ended; the node is held meanwhile."""
+        """Waits for the child, and holds the node meanwhile; returns what the child printed to a pipe of ours."""
         renewed_s: Optional[float] = None
         while True:
             if renewed_s is None or time.monotonic() - renewed_s > RENEW_S:

@@ -16,7 +16,7 @@ def hidden_bytes(values: Iterable[str]) -> Tuple[bytes, ...]:
 
 
 def redacted(content: bytes, hidden: Iterable[bytes]) -> bytes:
-    """The line, or the text, without them."""
+    """The content without these secrets."""
     for secret in hidden:
         content = content.replace(secret, HIDDEN)
     return content

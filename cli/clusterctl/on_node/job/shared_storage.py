@@ -17,7 +17,7 @@ from clusterctl.on_node.job.layout import Layout, read_json
 from clusterctl.on_node.job.pack import log_rows
 
 KINDS = ("fsx-lustre", "efs")
-"""Those that take files written in place; a bucket does not."""
+"""Kinds of storage on which files can be written in place; in a bucket they cannot."""
 FOLDER = "clusterctl-jobs"
 MAKE_S = 20.0
 LOOK_S, KILLED_S = 10.0, 1.0
@@ -28,7 +28,7 @@ COPY_S = 15.0
 def shared_mount(root: Path, facts: Mapping[str, Any]) -> Optional[str]:
     """Where the first file system is mounted that all nodes may write; None: there is none.
 
-    By the kernel's list: to look at the path itself would wait for a server that is away.
+    Found in the kernel's list: to look at the path itself would wait for a server that is away.
     """
     try:
         mounted = {line.split()[4] for line in (root / "proc/self/mountinfo").read_text().splitlines()}
@@ -41,7 +41,7 @@ def shared_mount(root: Path, facts: Mapping[str, Any]) -> Optional[str]:
 
 
 def make_folder(spec: Mapping[str, Any]) -> None:
-    """`$CLUSTERCTL_JOB_DIR` on shared storage, where the job has one there. Raises ValueError."""
+    """Makes `$CLUSTERCTL_JOB_DIR` on shared storage, where the job has it there. Raises ValueError."""
     if spec.get("shared"):
         try:
             done = subprocess.run(
@@ -58,7 +58,7 @@ def make_folder(spec: Mapping[str, Any]) -> None:
 
 
 def folder_argv(shared: str) -> List[str]:
-    """Makes the job's folder on shared storage, its owner's alone as on a node's disk, and in it the one for its work.
+    """The argv that makes the job's folder on shared storage, for its owner only, and in it the folder for its work.
 
     `-m` is for folders that are named; those above them get the usual mode.
     """
@@ -66,10 +66,10 @@ def folder_argv(shared: str) -> List[str]:
 
 
 def present_paths(paths: Iterable[str], within_s: float = LOOK_S) -> Tuple[str, ...]:
-    """Those that there are. Raises ValueError for one that does not answer.
+    """Those of the paths that exist. Raises ValueError for one that does not answer.
 
-    Processes look, since a look at a mount whose server is away (NFS, EFS, Lustre) waits for it; one that does not
-    even end when it is killed is left to that server.
+    Processes look, since to look at a mount whose server is away (NFS, EFS, Lustre) is to wait for it; a process that
+    does not even end when it is killed is left to that server.
     """
     until = time.monotonic() + within_s
     looks = [(path, subprocess.Popen(["test", "-e", path], stdin=subprocess.DEVNULL)) for path in paths]
@@ -99,7 +99,7 @@ def start_copy(spec: Mapping[str, Any], program: Path) -> Optional[subprocess.Po
 
 
 def await_copy(copy: Optional[subprocess.Popen[bytes]]) -> None:
-    """Until it is done, at most for `COPY_S`; one that hangs is left to its server."""
+    """Waits for the copy, at most for `COPY_S`; then kills it, and does not wait for that."""
     try:
         if copy is not None:
             copy.wait(COPY_S)
@@ -109,7 +109,7 @@ def await_copy(copy: Optional[subprocess.Popen[bytes]]) -> None:
 
 
 def share_logs(layout: Layout, job: str) -> None:
-    """In that process: the files themselves. Raises OSError."""
+    """Copies this node's output, in the process that `start_copy` starts. Raises OSError."""
     spec = read_json(layout.spec(job))
     slot = int(read_json(layout.node_file)["slot"])
     target = Path(spec["shared"]) / "logs" / str(spec["members"][member_of(spec, slot)]["name"])

@@ -23,7 +23,7 @@ from clusterctl.on_node.job.warned import Warnings
 
 POLL_S = 0.05
 MOST_AHEAD_S = 2.0
-"""A start that is announced for later than this is by a clock that is wrong: it is not waited for."""
+"""The longest wait for the announced start: if it is later than that, some clock is wrong."""
 LAUNCHER_S = 5.0
 """How long a launcher may take to end once its ranks have; torchrun's does not always (it hung over 200 s)."""
 KILLED_WITHIN_S = 10.0
@@ -61,7 +61,7 @@ def supervise(layout: Layout, job: str, program: Path) -> None:
 
 
 class Link(Protocol):
-    """What is said to the job's coordinator, and heard of it."""
+    """The connection to the job's coordinator."""
 
     directive: dict[str, Any]
 
@@ -93,7 +93,7 @@ class Ranks(RankEnds, Protocol):
 
 
 class Supervisor:
-    """One node's part of a job: what the coordinator says is done, and how the ranks are is said."""
+    """One node's part of a job: does what the coordinator says, and tells it how the ranks are."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class Supervisor:
         self._link.say(knows_end=True)
 
     def _follow(self) -> dict[str, Any]:
-        """Does what the coordinator says; how the job ended."""
+        """Does what the coordinator says until the job has ended; returns how it ended."""
         while True:
             directive = self._link.directive
             is_cancelled = self._layout.cancel(self._job).exists()
@@ -175,7 +175,7 @@ class Supervisor:
         self._link.say(phase=phase, failures=failures, orders=self._ranks.orders())
 
     def _note_ends(self, ended: list[dict[str, Any]]) -> None:
-        """Each rank's end, once."""
+        """Writes down each rank's end, once."""
         for end in ended:
             if end["rank"] not in self._told_ranks:
                 self._told_ranks.add(end["rank"])
@@ -186,7 +186,7 @@ class Supervisor:
         return {**end, "slot": self._slot, "name": self._spec["members"][self._rank]["name"]}
 
     def _stop(self) -> None:
-        """SIGTERM, the grace, SIGKILL; returns when no rank is left."""
+        """Ends the ranks: SIGTERM, the grace, SIGKILL; returns when no rank is left."""
         if self._is_stopped:
             return
         self._is_stopped = True
@@ -197,14 +197,14 @@ class Supervisor:
         self._link.say(phase=ENDED)
 
     def _without_coordinator(self) -> dict[str, Any]:
-        """Nobody is there to say how the job goes on, so it does not."""
+        """Stops the ranks, as nobody is there to say how the job goes on: it is lost."""
         self._stop()
         coordinator = coordinator_of(self._spec)
         why = "the coordinator, Node %s (%s), does not answer any more" % (coordinator["slot"], coordinator["name"])
         return judge.outcome(judge.LOST, why, ())
 
     def _clear(self) -> list[int]:
-        """Whatever of the job is left on this node is killed; what outlives that, which nothing should."""
+        """Kills whatever of the job is left on this node; returns what outlives that, which nothing should."""
         self._ranks.wait_for_launcher(LAUNCHER_S)
         return self._kill()
 
@@ -232,7 +232,7 @@ class Supervisor:
 
 def ends_by_now(ranks: RankEnds, nproc: int) -> list[dict[str, Any]]:
     """How ranks have ended; and how their launcher has, where it ended before they had."""
-    # First: a rank's parent writes how the rank ended before the launcher can end.
+    # Asked first: a rank's parent writes how the rank ended before the launcher can end.
     has_launcher_ended = ranks.has_launcher_ended()
     ended = ranks.ended()
     if not has_launcher_ended or not all(end.get("code") == 0 or end.get("is_vanished") for end in ended):
@@ -251,7 +251,7 @@ def patience_s(*, is_started: bool, is_cancelled: bool) -> float:
 
 
 def boot_id(layout: Layout) -> str:
-    """Of this start of the node; empty where the agent wrote none."""
+    """The id of this start of the node; empty where the agent wrote none."""
     try:
         return layout.boot_id.read_text().strip()
     except OSError:

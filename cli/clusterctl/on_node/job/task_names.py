@@ -19,7 +19,7 @@ STARTED_WITHIN_S = 10.0
 
 
 def serve_task(layout: Layout, spec: Mapping[str, Any], program: Path) -> None:
-    """Starts a task's name server, which ends with this process. A node where that cannot be has none.
+    """Starts a task's name server, which ends with this process. A node where that is not possible has none.
 
     A task in a container finds its resolv.conf there (`JobContainers`); for another one it is mounted here, where
     /tmp is the task's own, too. The node's own file stays as it is.
@@ -39,7 +39,7 @@ def serve_task(layout: Layout, spec: Mapping[str, Any], program: Path) -> None:
 
 
 def has_own_mounts(layout: Layout, job: str) -> bool:
-    """Whether this process has mounts of the job's own: then /tmp is one (`keep.with_own_tmp`), and so is this."""
+    """Whether this process has the job's own mounts: then its /tmp is the job's (`keep.with_own_tmp`)."""
     own = layout.tmp(job)
     return own.exists() and os.path.samestat(own.stat(), (layout.root / "tmp").stat())
 

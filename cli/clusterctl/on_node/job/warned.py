@@ -21,7 +21,7 @@ WARNED = "run/clusterctl/warned"
 ASKING = "run/clusterctl/warn"
 """A file whose name is a process's id: it wants SIGUSR1."""
 UPTIMES_END_AT = 1e9
-"""The watch counts ends by the uptime or by the wall clock: no machine is up for 31 years."""
+"""The watch gives an end by the uptime or as Unix time. Below this it is an uptime: no machine is up for 31 years."""
 SAME_END_S = 30.0
 LOOK_S = 0.5
 OWN_WATCH_S = 3.0
@@ -31,7 +31,7 @@ WHY = {"guard": "the cluster's deadline", AWS: "AWS takes this spot machine back
 
 
 class Warnings:
-    """The end of a node that the job has been told of; kept up twice a second, since processes may ask later."""
+    """Tells the job's processes here of a node's end; looks twice a second, since processes may ask later."""
 
     def __init__(self, layout: Layout, job: str, say: Callable[[str], None]) -> None:
         self._layout, self._job, self._say = layout, job, say
@@ -123,7 +123,7 @@ def signal_asking(
 
 
 def _asking(root: Path) -> set[int]:
-    """An entry counts for processes of whoever made it, or by root: a signal ends whoever did not expect it."""
+    """The processes that want SIGUSR1, each asked for by its owner or root: the signal ends who does not expect it."""
     found: set[int] = set()
     try:
         entries = list(os.scandir(root / ASKING))

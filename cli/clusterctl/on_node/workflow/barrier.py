@@ -38,7 +38,7 @@ class Failed(Exception):
 
 
 def wait(num_nodes: int, rank: int, connect: str, port: int, timeout_s: float, key: str, names: Sequence[str]) -> None:
-    """Returns once all ranks are there. Raises Failed. `names`: of the ranks' tasks; empty where nobody knows."""
+    """Returns once all ranks are there. Raises Failed. `names`: the ranks' tasks; empty where nobody knows them."""
     if rank == 0:
         _lead(num_nodes, port, timeout_s, key, names)
     else:
@@ -86,7 +86,7 @@ def _lead(num_nodes: int, port: int, timeout_s: float, key: str, names: Sequence
 
 
 def _listener(port: int) -> socket.socket:
-    """Listens by IPv4, and by IPv6 where the node has it: a name does not tell by which its guests come."""
+    """Listens by IPv4, and by IPv6 where the node has it: a name does not say by which of them guests will come."""
     has_both = socket.has_dualstack_ipv6()
     family = socket.AF_INET6 if has_both else socket.AF_INET
     try:
@@ -104,7 +104,7 @@ def missing(num_nodes: int, present: Dict[int, Any], names: Sequence[str]) -> st
 
 
 def _ready(connections: Sequence[socket.socket], within_s: float) -> Set[int]:
-    """The numbers of those with something to read; by poll, since select knows no number above 1023."""
+    """The descriptors with something to read; by poll, since select knows no number above 1023."""
     poll = select.poll()
     for connection in connections:
         poll.register(connection, select.POLLIN)
@@ -130,7 +130,7 @@ def _accept(listener: socket.socket, guests: List[_Guest], most: int) -> None:
 
 
 def _hear(guest: _Guest, is_ready: bool, num_nodes: int, key: str, present: Dict[int, _Guest]) -> bool:
-    """Whether the connection is kept."""
+    """Reads what has come from a guest; returns whether its connection is kept."""
     if not is_ready:
         return guest.rank is not None or time.monotonic() - guest.since_s < SAY_WITHIN_S
     try:
@@ -174,12 +174,12 @@ def _join(num_nodes: int, rank: int, connect: str, port: int, timeout_s: float, 
                 _ask(connection, num_nodes, rank, key)
                 return
         except (OSError, *MALFORMED) as e:
-            why = ascii(str(e))[1:-1][:MOST_WHY_CHARACTERS]  # of whoever answers there: nothing of it moves a cursor
+            why = ascii(str(e))[1:-1][:MOST_WHY_CHARACTERS]  # as anybody may answer there: nothing moves a cursor
         time.sleep(min(RETRY_S, max(0.0, until_s - time.monotonic())))
 
 
 def _ask(connection: socket.socket, num_nodes: int, rank: int, key: str) -> None:
-    """Returns when rank 0 lets it go. Raises Failed where that says why not, with a proof, else OSError, MALFORMED."""
+    """Returns once rank 0 lets this rank go. Raises Failed if rank 0 refuses, with a proof; else OSError, MALFORMED."""
     with connection.makefile("rb") as stream:
         its_nonce, nonce = str(json.loads(stream.readline(LINE_BYTES))["nonce"]), secrets.token_hex(16)
         proof = _proof(key, "join %d" % rank, its_nonce, nonce)
@@ -202,7 +202,7 @@ def _proof(key: str, *words: str) -> str:
 
 
 def _refuse(guest: _Guest, told: str, key: str) -> None:
-    """Says why it is not let go, with a proof: whoever else listens there cannot end anybody's wait."""
+    """Tells a guest why it is not let go, with a proof: whoever else listens there cannot end anybody's wait."""
     proof = _proof(key, "failed " + told, guest.its_nonce, guest.nonce)
     _send(guest, {"failed": told, "proof": proof})
 

@@ -23,7 +23,7 @@ MARKS = "clusterctl-versions"
 MARK = re.compile(r"(\d{8}T\d{6}\.\d{6}Z)_([a-z0-9-]{1,100})")
 STAMP = "%Y%m%dT%H%M%S.%fZ"
 NUMBER = re.compile(r"[1-9]\d{0,8}")
-"""Of a version; on shared storage it is the folder's name."""
+"""The number of a version; on shared storage it is the folder's name."""
 
 
 class NoVersion(Exception):
@@ -76,7 +76,7 @@ def has_versions(folder: Path) -> bool:
 
 
 def _marks(dataset: Path) -> List[Tuple[str, str]]:
-    """Stamp and name of each, in their order."""
+    """Stamp and name of each mark, in their order."""
     try:
         found = [MARK.fullmatch(path.name) for path in (dataset / MARKS).iterdir()]
     except FileNotFoundError:
@@ -85,7 +85,7 @@ def _marks(dataset: Path) -> List[Tuple[str, str]]:
 
 
 def _next_stamp(dataset: Path, now: datetime) -> str:
-    """Now, but later than every mark that is there: nodes' clocks differ, and numbers that were given stay."""
+    """The time now, or just after the newest mark: nodes' clocks differ, and numbers that were given must stay."""
     newest = max((stamp for stamp, _ in _marks(dataset)), default="")
     stamp = now.strftime(STAMP)
     if stamp > newest:

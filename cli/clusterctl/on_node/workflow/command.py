@@ -1,4 +1,4 @@
-"""A task's command under way: who stops it, and how long it has, so that time is left to keep what it has put out."""
+"""A task's command under way: who stops it, and how long it has to end, so that time is left to keep its outputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Callable, Mapping, NamedTuple, Optional, Protocol, Sequence
 
 POLL_S = 0.5
 STOP_S = 30.0
-"""From SIGTERM to SIGKILL; the task itself has more time, which is for its outputs."""
+"""The time from SIGTERM to SIGKILL; the task itself has more, which is for its outputs."""
 RECLAIM_S = 125.0
 """How long before its node's end a command is stopped: AWS's two minutes, and 5 s by which clocks may differ."""
 WARNING_FILE = "CLUSTERCTL_WARNING_FILE"
@@ -61,7 +61,7 @@ class Command:
         self._why = ""
 
     def run(self, argv: Sequence[str], environment: Mapping[str, str], folder: str) -> Ended:
-        """Returns when it has ended."""
+        """Runs the command; returns when it has ended."""
         signal.signal(signal.SIGTERM, lambda number, frame: self.stop())
         try:
             child = subprocess.Popen(list(argv), env=dict(environment), cwd=folder, start_new_session=True)
@@ -71,7 +71,7 @@ class Command:
         return self.follow(child, environment)
 
     def follow(self, child: Child, environment: Mapping[str, str]) -> Ended:
-        """Returns when it has ended, which is seen to once it has been asked to, or its node is about to end."""
+        """Returns when the child has ended. Stops it once `stop` was called, or its node is about to end."""
         self._child = child
         if self._is_asked:  # before there was a child to tell
             self.stop()
@@ -96,7 +96,7 @@ class Command:
             self._signal(signal.SIGKILL)
 
     def stop(self) -> None:
-        """SIGTERM, and SIGKILL once its time is over."""
+        """Sends SIGTERM now; SIGKILL follows once the command's time is over."""
         self._is_asked = True
         if self._child is not None and self._kill_at_s == float("inf"):
             self._kill_at_s = self._clock() + self._stop_s
@@ -113,8 +113,8 @@ class Command:
 def node_end(path: Path, now_s: float) -> Optional[tuple[str, float]]:
     """Why the task's node is about to end, and in how many seconds; None while it is not.
 
-    The deadline is left out: the job is stopped for it. AWS's reclaim of a spot machine and the rules of a cluster stop
-    no job.
+    The deadline is left out: the job is stopped for it anyway. No job is stopped when AWS takes a spot machine back, or
+    by a rule of the cluster.
     """
     try:
         words = json.loads(path.read_bytes())

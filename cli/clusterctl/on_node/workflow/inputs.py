@@ -65,7 +65,7 @@ def _source(each: Mapping[str, Any]) -> Path:
         if "dataset" in each:
             return version_of(Path(each["dataset"]), each["version"])
         path = Path(each["path"])
-        # What a checkpoint has put there: the newest that is complete is meant.
+        # A checkpoint puts versions there: the newest complete one is meant.
         return version_folder(path, "") if "url" in each and has_versions(path) else path
     except NoVersion as e:
         raise NoInput(str(e)) from e

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """`nslookup NAME` for a task: answers as the node resolves names, so also those of /etc/hosts.
 
-For images without an nslookup, and for nodes where no name server tells a task the nodes' names: there the real one,
-which asks name servers alone, is run for whatever is not NAME alone.
+For images without an nslookup, and for nodes where no name server tells a task the nodes' names. The real one, which
+asks name servers only, is run for all other arguments, and for a name that the node does not know.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def say(text: str) -> None:
 def keep(source: Path, dataset: Path, wanted: FileFilter) -> Path:
     """The dataset's new version on shared storage: a copy of the file, or of the folder's wanted files.
 
-    It is there whole, or not at all. Raises OSError, NotKept.
+    A version that has files appears whole. Raises OSError, NotKept.
     """
     if not source.exists():
         raise NotKept("%s is not there" % source)
@@ -85,11 +85,11 @@ def _keep_dataset(folder: Path, output: Mapping[str, Any], words: Mapping[str, A
 
 
 def _numbered(beside: Path, dataset: Path) -> Path:
-    """Renamed to the next number that nobody else takes meanwhile."""
+    """Renames the folder to the next number that nobody else takes meanwhile; gives its new path. Raises NotKept."""
     for _ in range(MOST_TRIES):
         version = dataset / str(1 + max(versions(dataset), default=0))
         try:
-            # An empty folder is what rename(2) may replace, and mkdir gives it to one of two tasks alone.
+            # rename(2) may replace an empty folder, and mkdir(2) gives a number to only one of two tasks.
             version.mkdir()
         except FileExistsError:
             continue

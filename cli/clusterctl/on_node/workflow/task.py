@@ -1,4 +1,4 @@
-"""The main program of a workflow's task on its node: its files, its group, its command, what it has put out.
+"""The main program of a workflow's task on its node: sees to its files, its group, its command, and its outputs.
 
 It is a job's only rank, as the login user, in a /tmp of the job's own.
 """
@@ -43,7 +43,7 @@ def main(folder: Path) -> int:
     try:
         refuse_missing(words["mounts"])
         for each in (*words["inputs"], *words["outputs"], *words["checkpoints"]):
-            file_filter(each["regex"])  # before hours of work end in it
+            file_filter(each["regex"])  # now, and not after hours of work
         put_files(words["files"], folder)
         Path(words["output"]).mkdir(parents=True, exist_ok=True)
         link_inputs(words["inputs"])
@@ -64,7 +64,7 @@ def main(folder: Path) -> int:
 
 
 def exit_code(command: int, failures: Sequence[bool]) -> int:
-    """That of the task: its command's, or `OWN_FAILURE` where only keeping what it has put out has failed."""
+    """The exit code of the task: its command's, or `OWN_FAILURE` where only keeping its outputs has failed."""
     return command or (OWN_FAILURE if any(failures) else 0)
 
 
@@ -76,7 +76,7 @@ def refuse_missing(mounts: List[str]) -> None:
 
 
 def put_files(files: Sequence[Mapping[str, str]], folder: Path) -> None:
-    """Each file in its place. Raises OSError."""
+    """Copies each file to its place. Raises OSError."""
     for file in files:
         path = Path(file["path"])
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -98,20 +98,20 @@ def pass_barrier(
 
 
 def command_environment(folder: Path) -> Dict[str, str]:
-    """What the command sees."""
+    """The variables that the command begins with."""
     environment = dict(os.environ)
     environment["PATH"] = search_path(folder, environment.get("PATH", ""), has_names=has_name_server(RESOLV_CONF))
     return environment
 
 
 def search_path(folder: Path, path: str, *, has_names: bool) -> str:
-    """PATH, with ours behind all others; our nslookup stands first where no name server knows the nodes."""
+    """PATH with our folders last; but our nslookup is first where no name server knows the nodes."""
     own, last = str(folder / BIN), str(folder / LAST_BIN)
     return os.pathsep.join([path, last, own] if has_names else [own, path, last])
 
 
 def has_name_server(resolv_conf: Path) -> bool:
-    """Whether programs that ask a name server learn the names of the nodes: the node's supervisor saw to it."""
+    """Whether programs that ask a name server learn the names of the nodes: the job's keeper may have seen to it."""
     try:
         return resolv_conf.read_text(errors="replace").startswith(MARK_START)
     except OSError:

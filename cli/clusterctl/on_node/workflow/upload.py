@@ -27,7 +27,7 @@ class NotUploaded(Exception):
 
 
 def file_filter(regex: str) -> FileFilter:
-    """As OSMO has it: the expression has to match from the path's beginning on (`re.match`); '' takes every file.
+    """The filter of a regex, as in OSMO: it must match from the path's beginning on (`re.match`); '' takes every file.
 
     OSMO's src/lib/data/storage/common.py, list_local_files (read 2026-11). Raises BadExpression.
     """
@@ -43,7 +43,7 @@ def file_filter(regex: str) -> FileFilter:
 def upload(source: Path, target: Path, wanted: FileFilter) -> Tuple[int, List[str]]:
     """Copies a folder's wanted files, or one file; how many, and what was left out: neither a file nor a folder.
 
-    A link to a file goes there as that file; one to a folder does not. Raises OSError, NotUploaded.
+    A link to a file is copied as that file; a link to a folder is left out. Raises OSError, NotUploaded.
     """
     if source.is_file():
         if not wanted(source.name):
@@ -70,7 +70,7 @@ def files_in_words(count: int) -> str:
 
 
 def entries(source: Path) -> Iterator[Tuple[Path, str]]:
-    """Everything in a folder but folders, each with its path relative to that; links are not followed."""
+    """Everything in a folder but folders, each with its path relative to the folder; links are not followed."""
     for folder, folders, names in os.walk(str(source)):
         for name in sorted([*names, *(each for each in folders if os.path.islink(os.path.join(folder, each)))]):
             path = Path(folder, name)

@@ -1,1 +1,1 @@
-"""Connections kept between two commands, by a process that does the second one."""
+"""Keeps connections open between commands, in a process that carries out the later commands."""

@@ -1,7 +1,7 @@
-"""A command left to the process that has the connections already, words, input and all.
+"""Leaves a command, with its words and its input, to the process that has the connections already.
 
-Imports next to nothing: starting Python is most of what such a command takes, and reading the words, finding the
-cluster and showing the output are done where all of that is loaded.
+Imports next to nothing: starting Python is most of the time of such a command. The words are read, the cluster found
+and the output rendered by that process, where all the code for it is loaded.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _taken(connection: socket.socket, coming: Frames, argv: Sequence[str], envir
     connection.settimeout(ANSWER_S)
     home = home_folder(environ)
     place = opened(os.path.join(home, FOLDER_NAME))
-    # Words and variables may be secrets, which a process of another version may not keep as this one does.
+    # Words and variables may be secrets, which a process of another version may not protect as this one does.
     if not is_of_this_version(os.path.dirname(place)):
         return None
     connection.connect(place)
@@ -77,8 +77,8 @@ def _taken(connection: socket.socket, coming: Frames, argv: Sequence[str], envir
 def _stdin_sent(connection: socket.socket) -> int | None:
     """Sends stdin; for a terminal also a pipe, whose other end is returned.
 
-    The process is of no terminal, so nothing would stop it from reading what is typed for others, as a job in the
-    background is stopped (SIGTTIN, termios(3)): what is typed is read here.
+    The process belongs to no terminal: it would not be stopped, as a background job is (SIGTTIN, termios(3)), from
+    reading what is typed for other programs. So what is typed is read here, and goes through the pipe.
     """
     stdin = sys.stdin.fileno()
     if not os.isatty(stdin):
@@ -91,7 +91,7 @@ def _stdin_sent(connection: socket.socket) -> int | None:
 
 
 def _pass_on_typed(terminal: int, typed_to: int) -> None:
-    """What is typed, until its end or the command's; nothing is asked of the terminal before there is something."""
+    """Passes on what is typed, until its end or the command's; reads from the terminal only when something is there."""
     poll = select.poll()
     poll.register(terminal, select.POLLIN)
     try:
@@ -130,7 +130,7 @@ def _passed_on(connection: socket.socket, coming: Frames, code_if_lost: int) -> 
 
 
 def _written(coming: Frames) -> int | None:
-    """The exit code, after all output; None when the process has gone. Raises OSError when stdout takes no more."""
+    """Writes all output; returns the exit code; None when the process has gone. Raises OSError if stdout fails."""
     is_told = True
     while (came := coming.next()) is not None:
         kind, data = came
@@ -144,7 +144,7 @@ def _written(coming: Frames) -> int | None:
 
 
 def _ended(connection: socket.socket, coming: Frames) -> int | None:
-    """The exit code after the wish to end: what is still said is passed on, as far as somebody listens."""
+    """Asks for the command's end and returns its exit code, None if it does not come; last words are still written."""
     try:
         connection.shutdown(socket.SHUT_WR)
         connection.settimeout(LAST_WORDS_S)
@@ -163,7 +163,7 @@ def _said(text: str, code: int) -> int:
 
 
 def _complain(data: bytes) -> bool:
-    """False when stderr refused it; a reader of complaints that went away has what it wanted."""
+    """Writes to stderr; False when that failed. A reader that has gone away has what it wanted: that is no failure."""
     try:
         write_whole(2, data)
     except BrokenPipeError:

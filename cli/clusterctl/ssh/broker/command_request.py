@@ -1,4 +1,4 @@
-"""What a command tells the process that keeps connections, which then carries it out. Imports next to nothing."""
+"""The request by which a command is left to the process that keeps connections. Imports next to nothing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class BrokerRequest:
         self.environ = {name: value for name, value in environ.items() if name in CARRIED or name.startswith(_OURS)}
 
     def to_bytes(self) -> bytes:
-        """As it goes over the socket; no word and no variable has a zero byte in it (execve(2))."""
+        """The request as it goes over the socket; no word and no variable has a zero byte in it (execve(2))."""
         streams = f"{self.is_stdout_terminal:d}{self.is_stderr_terminal:d}"
         variables = [f"{name}={value}" for name, value in self.environ.items()]
         words = [self.stamp, self.folder, self.encoding, streams, str(len(self.argv)), *self.argv, *variables]
@@ -42,7 +42,7 @@ class BrokerRequest:
 
 
 def broker_request_from_bytes(data: bytes) -> BrokerRequest:
-    """What `to_bytes` was called on. Raises ValueError for what it did not make."""
+    """The request that `to_bytes` was called on. Raises ValueError for bytes that it did not make."""
     stamp, folder, encoding, streams, count, *rest = (os.fsdecode(word) for word in data.split(_SEPARATOR))
     variables = [variable.partition("=") for variable in rest[int(count) :]]
     return BrokerRequest(

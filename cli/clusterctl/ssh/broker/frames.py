@@ -1,9 +1,9 @@
 """What a command and the process that keeps connections say to each other: frames of a kind, a length and bytes.
 
-The command begins with WITH_STDIN, beside which its stdin's descriptor comes, and a pipe's behind it where stdin is a
-terminal, and REQUEST. ACCEPTED or REFUSED is the
-answer; only after GO does anything run, so that a command which has given up waiting is not run twice. Then its output
-comes back, and EXIT. The command's closing its side is the wish to end what runs. Imports next to nothing, as `client`.
+The command begins with WITH_STDIN, which carries the descriptor of its stdin and, where that is a terminal, also that
+of a pipe. REQUEST follows, and ACCEPTED or REFUSED is the answer; only after GO does anything run, so that a command
+which has given up waiting is not run twice. Then its output comes back, and EXIT. A command that wants what runs to end
+closes its side. Imports next to nothing, as `client`.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ def frame(kind: bytes, data: bytes = b"") -> bytes:
 
 
 class Frames:
-    """The frames that come on a connection; what interrupts the wait for one loses nothing of it."""
+    """The frames that come on a connection; interrupting the wait for a frame loses nothing of it."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._held = bytearray()
 
     def next(self, within_s: float | None = None) -> tuple[bytes, bytes] | None:
-        """Kind and bytes of the next frame; None when the other side has gone, or said nothing in its time.
+        """Kind and bytes of the next frame; None when the other side has gone or is late, or the frame is too long.
 
-        Within `within_s`, where it is given, all of the frame has to be here.
+        If `within_s` is given, the whole frame has to arrive within it.
         """
         held = self._held
         until_s = None if within_s is None else time.monotonic() + within_s

@@ -1,4 +1,4 @@
-"""Where commands find the process that keeps connections, and which of them it serves.
+"""Where commands find the process that keeps connections, and which commands it serves.
 
 Imports next to nothing: see `client`.
 """
@@ -23,7 +23,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 
 
 def is_off(environ: Mapping[str, str]) -> bool:
-    """The person wants no connections kept."""
+    """Whether the person wants no connections kept."""
     return environ.get(VARIABLE, "").lower() in OFF
 
 
@@ -53,7 +53,7 @@ def write_stamp(folder: str, number: int) -> None:
 
 
 def is_of_this_version(folder: str) -> bool:
-    """The process that listens in the folder is of this clusterctl. Raises OSError where no stamp is there."""
+    """Whether the process that listens in the folder is of this clusterctl. Raises OSError where there is no stamp."""
     file = os.open(os.path.join(folder, STAMP_NAME), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         return os.read(file, MOST_STAMP_BYTES) == _stamp_of(os.stat(os.path.join(folder, SOCKET_NAME)).st_ino)
@@ -66,7 +66,7 @@ def _stamp_of(number: int) -> bytes:
 
 
 def is_same_person(connection: socket.socket) -> bool:
-    """The other side is a process of this user."""
+    """Whether the other side is a process of this user."""
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     _, user, _ = struct.unpack("3i", credentials)
     return bool(user == os.getuid())

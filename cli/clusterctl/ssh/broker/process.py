@@ -73,10 +73,10 @@ class _State:
     changing: threading.Lock = field(default_factory=threading.Lock)
     code: OwnCode = field(default_factory=OwnCode)
     has_ended: bool = False
-    """It takes no more commands; those that it has begun go on to their end."""
+    """This process takes no more commands; those that it has begun go on to their end."""
 
     def is_outdated(self) -> bool:
-        """Whether another version was installed meanwhile, whose next command makes a process of that version."""
+        """Whether another version was installed meanwhile. Then the next command makes a process of that version."""
         self.has_ended = self.has_ended or self.code.is_changed()
         return self.has_ended
 
@@ -89,13 +89,13 @@ class Meeting:
     lock: int
     place: Path
     number: int
-    """Of the socket's inode."""
+    """The number of the socket's inode."""
 
 
 def keep_warm(pool: LinkPool, folder: Path) -> str | None:
     """Leaves a process behind that keeps the pool's connections, unless there is one already; returns at once.
 
-    A sentence that says why, where the folder's file system allows no socket or no lock; else None.
+    Returns a sentence that says why not, where the folder's file system allows no socket or no lock; else None.
     """
     if not len(pool):
         return None
@@ -123,7 +123,7 @@ def keep_warm(pool: LinkPool, folder: Path) -> str | None:
 
 
 def _meeting(folder: Path) -> Meeting | None:
-    """The socket and the lock, which this process holds from now on; None where another one does. Raises OSError."""
+    """The socket and the lock, this process's from now on; None where another process holds them. Raises OSError."""
     lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     listener = socket.socket(socket.AF_UNIX)
     try:
@@ -138,7 +138,7 @@ def _meeting(folder: Path) -> Meeting | None:
         listener.listen(BACKLOG)
         number = fresh.stat().st_ino
         write_stamp(str(folder), number)
-        fresh.rename(place)  # whoever finds it finds whose it is
+        fresh.rename(place)  # whoever finds the socket also finds the stamp that says whose it is
     except OSError as e:
         listener.close()
         os.close(lock)
@@ -162,7 +162,7 @@ def _become_daemon(pool: LinkPool, meeting: Meeting) -> None:
     kept = pool.descriptors() | {0, 1, 2, meeting.listener.fileno(), meeting.lock}
     for name in os.listdir("/proc/self/fd"):
         if int(name) not in kept:
-            # Not closed: an object of the command's that still has the number would close its next owner's.
+            # Not closed: an object of the command's may still close this number, which would then be another file's.
             with contextlib.suppress(OSError):
                 os.dup2(null, int(name))
 
@@ -191,7 +191,7 @@ def _serve(state: _State, meeting: Meeting) -> None:
     os.umask(0o077)  # a folder that is made here later can be entered
     threading.Thread(target=_look_after, args=(state,), daemon=True).start()
     with meeting.listener as listener:
-        listener.listen(BACKLOG)  # once more, by this process: its number is what the kernel tells commands (unix(7))
+        listener.listen(BACKLOG)  # again, by this process: the kernel tells commands the id of who called it (unix(7))
         while _is_wanted(state, meeting.place, meeting.number):
             if _has_come(listener, LOOK_S):
                 connection, _ = listener.accept()
@@ -201,7 +201,7 @@ def _serve(state: _State, meeting: Meeting) -> None:
 
 
 def _is_wanted(state: _State, place: Path, number: int) -> bool:
-    """A command is being carried out, or a later one may use connections that still live."""
+    """Whether a command is being carried out, or a later one may use connections that still live."""
     if state.commands:
         return True
     if state.has_ended:
@@ -256,7 +256,7 @@ def _do(state: _State, connection: socket.socket) -> None:
 
 
 def _cancel_when_left(connection: socket.socket, canceller: Canceller) -> None:
-    """Ends the work when the command is gone, which sends nothing after GO: what can be read is its end."""
+    """Ends the work when the command is gone. It sends nothing after GO: whatever can be read then is its end."""
     with contextlib.suppress(OSError, ValueError):
         _has_come(connection, None)
         canceller.cancel()

@@ -1,4 +1,4 @@
-"""The output of a command done here, on its way to where it was typed."""
+"""Sends the output of a command that this process carries out to where the command was typed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import IO
 from clusterctl.ssh.broker.frames import frame
 
 MOST_BYTES = 256 * 1024
-"""So much is held at most: after that the nodes wait for whoever reads it."""
+"""The most that is held back: after that the nodes wait for whoever reads it."""
 FRAME_BYTES = 1024 * 1024
 
 
@@ -25,7 +25,7 @@ class RelayedOutput:
         self._changing = threading.Lock()
 
     def stream(self, kind: bytes) -> IO[bytes]:
-        """What is written to it comes out of the command's stdout or stderr."""
+        """A stream; what is written to it comes out of the command's stdout or stderr, whichever `kind` says."""
         return io.BufferedWriter(_Frames(kind, self._hold))
 
     def send(self) -> None:
@@ -48,12 +48,12 @@ class RelayedOutput:
 
 
 def _pieces(data: bytearray) -> Iterator[bytes]:
-    """No longer than the command takes at once: gathered output comes as one."""
+    """The data in pieces of at most FRAME_BYTES: gathered output comes all at once, and frames are bounded."""
     return (bytes(data[start : start + FRAME_BYTES]) for start in range(0, len(data), FRAME_BYTES))
 
 
 class _Frames(io.RawIOBase):
-    """A stream of one kind."""
+    """A stream that gives what is written to it to `hold`, as output of one kind."""
 
     def __init__(self, kind: bytes, hold: Callable[[bytes, bytes], None]) -> None:
         super().__init__()

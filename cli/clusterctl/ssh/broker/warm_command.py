@@ -1,4 +1,4 @@
-"""A command that was left to the process with the connections: same words, same output, same exit code."""
+"""Carries out a command that was left to this process: same words, same output, same exit code."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from clusterctl.ssh.target import target_of
 from clusterctl.system.caller import Caller
 
 SAME_FOR_BOTH = ("HOME", "USER", "LOGNAME")
-"""What is read where no caller is known; a command that has it otherwise is refused."""
+"""Variables that some code reads from this process, not from the caller; a command with other values is refused."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,9 +67,10 @@ class WarmCommand:
 
 
 def warm_command(asked: BrokerRequest, files: Sequence[IO[bytes]], pool: LinkPool) -> WarmCommand | None:
-    """What a command asks for; None for what it has to do itself: a login, words that are refused, another version's.
+    """The command that was asked for; None for what the asking process has to do itself.
 
-    `files`: its stdin, and where that is a terminal what is typed there.
+    That is a login, words that are refused, or a request of another version. `files`: the command's stdin, and behind
+    it, where that is a terminal, what is typed there.
     """
     if asked.stamp != stamp() or any(asked.environ.get(name) != os.environ.get(name) for name in SAME_FOR_BOTH):
         return None
@@ -82,19 +83,19 @@ def warm_command(asked: BrokerRequest, files: Sequence[IO[bytes]], pool: LinkPoo
         if not _is_all_kept(remote, pool):
             return None
     except (ClusterctlError, NodeFailure, click.ClickException, click.exceptions.Exit):
-        return None  # the command tells it in its own words
+        return None  # the command reports it in its own words
     if remote.stdin is not None:
         remote = replace(remote, stdin=files[-1])
     return WarmCommand(request=request, remote=remote, asked=asked)
 
 
 def _is_of_persons_own(request: SshRequest, caller: Caller) -> bool:
-    """The person's configuration has a say in how the machines are reached: their connections are not kept."""
+    """Whether the person's ssh configuration has a say in how to reach the machines: such connections are not kept."""
     return request.file is not None and (caller.ssh_dir / "config").is_file()
 
 
 def _is_all_kept(remote: RemoteCommand, pool: LinkPool) -> bool:
-    """No proxy command has to be run: it may need variables that only the command has, as a login at AWS."""
+    """Whether no proxy command has to be run: it may need variables that only the command has, such as AWS logins."""
     if remote.inventory.ssh.proxy_command is None:
         return True
     keys = (link_key(remote.inventory, node, target_of(remote.inventory, node)) for node in remote.nodes)
@@ -102,7 +103,7 @@ def _is_all_kept(remote: RemoteCommand, pool: LinkPool) -> bool:
 
 
 class _KeptLinks:
-    """The way of a command whose connections are here."""
+    """Runs a command over the connections that this process keeps."""
 
     def __init__(self, pool: LinkPool, canceller: Canceller, on_quiet: Callable[[], None]) -> None:
         self._pool = pool
@@ -116,7 +117,7 @@ class _KeptLinks:
         sinks: NodeSinks | None = None,
         on_result: Callable[[NodeResult], None] | None = None,
     ) -> dict[int, NodeResult]:
-        """As `Links` has it."""
+        """Runs the command as `Links.run` promises."""
         results = run_remote(
             remote,
             sinks=sinks,

@@ -15,7 +15,7 @@ from clusterctl.ssh.fanout.scratch import named_folder, temporary_file
 
 CHUNK_BYTES = 64 * 1024
 AHEAD_BYTES = 16 * 1024 * 1024
-"""So much is read before anybody wants it."""
+"""How far the reading runs ahead of the fastest reader."""
 
 
 class Input(Protocol):
@@ -25,7 +25,7 @@ class Input(Protocol):
         """What follows at `offset`; None when it has not come yet; b"" at the end."""
 
     def taken(self, offset: int) -> None:
-        """The node has all before `offset`."""
+        """Says that the node has everything before `offset`."""
 
 
 class BytesInput:
@@ -39,7 +39,7 @@ class BytesInput:
         return self._content[offset : offset + CHUNK_BYTES]
 
     def taken(self, offset: int) -> None:
-        """They stay where they are."""
+        """Does nothing: the bytes stay where they are."""
 
 
 class CommandInput:
@@ -77,8 +77,8 @@ class CommandInput:
     def read(self, offset: int) -> bytes | None:
         """What follows at `offset`; None when it has not come yet, and after `stop`; b"" at the end.
 
-        Raises OSError where the input could not be kept, and ClusterctlError where it could not be read: to a command
-        its end would look like the input's own.
+        Raises OSError where the input could not be kept, and ClusterctlError where it could not be read: ending the
+        command's input instead would look like the end of what the person gave.
         """
         with self._is_wanted:
             if self._lost is not None:
@@ -93,7 +93,7 @@ class CommandInput:
             return os.pread(self._file.fileno(), min(left, most, CHUNK_BYTES), position)
 
     def taken(self, offset: int) -> None:
-        """A reader needs nothing before `offset` any more."""
+        """Says that a reader needs nothing before `offset` any more."""
         with self._is_wanted:
             self._read = max(self._read, offset)
             self._is_wanted.notify()
@@ -127,12 +127,12 @@ class CommandInput:
             poll.register(self._source, select.POLLIN)
             while True:
                 poll.poll()
-                with contextlib.suppress(BlockingIOError):  # who shares it was quicker
+                with contextlib.suppress(BlockingIOError):  # another process that shares the input was quicker
                     return b"" if self._has_ended else os.read(self._source.fileno(), CHUNK_BYTES)
         except ValueError:  # closed meanwhile
             return b""
         except OSError as e:
-            if not self._source.isatty():  # of a terminal it is the end: somebody hung up
+            if not self._source.isatty():  # a terminal that somebody hung up says so by an error: that is its end
                 self._lost = ClusterctlError(f"stdin cannot be read: {(e.strerror or str(e)).lower()}")
             return b""
 

@@ -24,26 +24,26 @@ CHUNKS_A_TURN = 16
 LAST_WORDS_S = 0.8
 """How long the output of a command that was ended is still waited for."""
 WINDOW_BYTES_TOGETHER = 64 * 1024 * 1024
-"""What all nodes together may send before anybody reads it: this bounds our memory."""
+"""How much all nodes together may send before anybody reads it: this bounds our memory."""
 
 ExitCode = tuple[int, str | None]
 """The exit code, 128 + the signal's number when a signal ended it; and the signal's name."""
 Another = Callable[[float], Generator[Waiting, bool, Link]]
-"""Another connection to the same node, until then on the monotonic clock. Raises NodeFailure."""
+"""Makes another connection to the same node, by a deadline on the monotonic clock. Raises NodeFailure."""
 
 
 class Outlet(Protocol):
     """Where the output goes."""
 
     def has_room(self) -> bool:
-        """More may be put now; later the loop is woken."""
+        """Whether more may be put now; if not, the loop is woken when it may."""
 
     def put(self, stream: int, chunk: bytes) -> None:
         """Takes what came on STDOUT or STDERR."""
 
 
 def window_bytes(nodes: int) -> int:
-    """How much one of so many nodes may send ahead."""
+    """How many bytes each of so many nodes may send ahead of our reading."""
     return max(64 * 1024, min(2 * 1024 * 1024, WINDOW_BYTES_TOGETHER // max(1, nodes)))
 
 
@@ -79,12 +79,12 @@ class CommandRun:
         self._channel: Channel
 
     def start(self, ends_at: float) -> Generator[Waiting, bool, None]:
-        """Has the command started. Raises NodeFailure."""
+        """Starts the command. Raises NodeFailure."""
         yield from self.open(ends_at)
         yield from self.ask(ends_at)
 
     def open(self, ends_at: float) -> Generator[Waiting, bool, None]:
-        """Has the command's channel. Raises NodeFailure: then nothing has run."""
+        """Opens the command's channel. Raises NodeFailure: then nothing has run."""
         try:
             self._channel = yield from self._link.opened(self._window, ends_at)
         except Late as e:
@@ -94,9 +94,9 @@ class CommandRun:
             raise refusal(self._link, e) from e
 
     def ask(self, ends_at: float, *, taken_by: float = NEVER) -> Generator[Waiting, bool, None]:
-        """Has the node start the command. Raises NodeFailure: then nothing has run, but in the phase "command".
+        """Asks the node to start the command. Raises NodeFailure: nothing has run then, unless its phase is "command".
 
-        A node that has not even taken the request until `taken_by` is waited for no longer.
+        A node that has not even received the request by `taken_by` is not waited for any longer.
         """
         link, text = self._link, self._text()
         try:
@@ -125,9 +125,9 @@ class CommandRun:
         return text(command.line, environment=command.environment, is_sudo=command.is_sudo, silence_s=self._silence_s)
 
     def to_its_end(self) -> Generator[Waiting, bool, ExitCode]:
-        """The exit code. Raises NodeFailure when there is none: the command is ended at its timeout.
+        """The exit code, once the command has ended. Raises NodeFailure when there is none, as after its timeout.
 
-        Raises OSError, ClusterctlError where its input was lost.
+        A command that reaches its timeout is ended. Raises OSError, ClusterctlError where its input was lost.
         """
         timeout_s = self._command.timeout_s
         ends_at = NEVER if timeout_s is None else time.monotonic() + timeout_s
@@ -142,12 +142,12 @@ class CommandRun:
         except Stopped:
             yield from self._end(MOST_S)
             raise
-        except (OSError, ClusterctlError):  # its input is lost: it must not take that for the input's end
+        except (OSError, ClusterctlError):  # its input is lost: it must not take that for the end of its input
             yield from self._end(LAST_WORDS_S)
             raise
 
     def give_up_channel(self) -> Generator[Waiting, bool, bool]:
-        """True when the link is as new, for another command."""
+        """Closes the command's channel; True when the link can take another command."""
         ends_at = time.monotonic() + LAST_WORDS_S
         try:
             if self._watch is not None and self._watch.channel is not self._channel:
@@ -171,8 +171,8 @@ class CommandRun:
             is_hungry = yield from self._feed.give(self._channel, ends_at)
             if self._watch is not None:
                 yield from self._watch.beat(ends_at)
-            # Last before the wait: all of the above take from the socket what comes for this channel, too, and the
-            # socket does not tell of it again.
+            # Last before the wait: all of the above may read from the socket what comes for this channel, too, and the
+            # socket does not report that again.
             is_more = self._drain()
             if channel.is_at_end():
                 break
@@ -190,7 +190,7 @@ class CommandRun:
         until = 0.0 if is_more and has_room else min(ends_at, self._link.asks_at, beat_at)
         has_come = yield self._waiting(has_room, until)
         if self._link.note(has_come, ends_at, is_watched=True):
-            # A node near by answers at once: what is drained before anybody has waited for it was never heard.
+            # Waits for the answer, which a near node gives at once: drained before any wait it would not be noticed.
             has_come = yield self._waiting(has_room, min(ends_at, time.monotonic() + NEAR_S))
             self._link.note(has_come)
 
@@ -225,11 +225,11 @@ class CommandRun:
 
     @property
     def _is_guard_due(self) -> bool:
-        """The command has told its group, and nothing watches it yet."""
+        """Whether the command has reported its group, and nothing watches it yet."""
         return self._mark.told is not None and self._watch is None
 
     def _guard_beside(self, ends_at: float) -> Generator[Waiting, bool, None]:
-        """Opens the watcher's own channel once the command has told its group."""
+        """Opens the watcher's own channel once the command has reported its group."""
         told = self._mark.told
         if told is None or not self._is_guard_due:
             return
@@ -240,7 +240,7 @@ class CommandRun:
         except Libssh2Error as e:
             if e.code in BROKEN:
                 raise
-            # A server that allows one session for a connection.
+            # The server allows only one session for each connection.
             link = self._link_beside = self._link_beside or (yield from self._another(ends_at))
             channel = yield from started(link, text, self._window, ends_at)
             self._link.heard_at = time.monotonic()  # it is we who have not listened
@@ -265,25 +265,25 @@ class CommandRun:
 def refusal(link: Link, error: Libssh2Error) -> NodeFailure:
     """The failure of a channel that was not opened, or of a command that was not started on it."""
     name = link.target.name
-    # Below -40 or so are refusals; a broken connection is one of the socket's errors.
+    # libssh2's errors of the socket mean a broken connection; all others are refusals.
     if error.code in BROKEN:
         return NodeFailure("lost", f"the connection to {name} broke ({error})", phase="session")
     return NodeFailure("session", f"{name} opened no session ({error})", phase="session")
 
 
 def started(link: Link, text: bytes, window_bytes: int, ends_at: float) -> Generator[Waiting, bool, Channel]:
-    """The channel of a command of ours. Raises Late, Libssh2Error."""
+    """Starts a command of ours, and returns its channel. Raises Late, Libssh2Error."""
     channel = yield from link.opened(window_bytes, ends_at)
     yield from link.until_done(lambda: channel.execute(text), ends_at)
     return channel
 
 
 WITHIN_BYTES = 64 * 1024
-"""A login shell's own greeting comes before it; after more than that it is not looked for any longer."""
+"""How much of stderr is searched for the group's line; the greeting of a login shell may come before it."""
 
 
 class GroupMark:
-    """Keeps stderr back until the group is told."""
+    """Holds stderr back until the command has reported its group."""
 
     def __init__(self, *, is_awaited: bool) -> None:
         self.is_awaited = is_awaited
@@ -291,7 +291,7 @@ class GroupMark:
         self._head = b""
 
     def passed(self, chunk: bytes) -> bytes:
-        """What of stderr goes on to the person, now that this has come."""
+        """Takes a chunk of stderr; returns what may go on to the person now."""
         if not self.is_awaited:
             return chunk
         self._head += chunk
@@ -302,7 +302,7 @@ class GroupMark:
         return self.rest()
 
     def rest(self) -> bytes:
-        """What was kept back, when nothing more is awaited."""
+        """What was held back; from now on nothing is."""
         self.is_awaited = False
         head, self._head = self._head, b""
         return head

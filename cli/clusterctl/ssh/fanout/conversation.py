@@ -1,4 +1,4 @@
-"""A talk with one node in the steps of a task: lines as they come, then commands, all over one connection."""
+"""A conversation with one node, as steps of a task: hears lines as they come, then runs commands, on one connection."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from clusterctl.ssh.target import Target
 
 WINDOW_BYTES = 256 * 1024
 KEPT_BYTES = 1024 * 1024
-"""Of each stream of a command."""
+"""How much is kept of each stream of a command."""
 LONGEST_LINE_BYTES = 1024 * 1024
-"""A node that writes on and on without a newline is not kept in memory."""
+"""A longer line is passed on in pieces, so that a node that never writes a newline does not fill our memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,9 +53,10 @@ class Conversation:
     def hear_lines(
         self, line: str, hear: Callable[[str], None], *, is_enough: Callable[[], bool]
     ) -> Generator[Waiting, bool, None]:
-        """Gives `hear` each line that the command prints, until it ends or `is_enough`, which is asked when woken, too.
+        """Gives `hear` each line that the command prints, until the command ends or `is_enough()`.
 
-        The command's input stays open until then. Raises NodeFailure, and what `hear` raises.
+        `is_enough` is asked whenever the loop is woken, too. The command's input stays open until then. Raises
+        NodeFailure, and what `hear` raises.
         """
         link, lines = self._link, Lines(hear)
         channel = yield from self._begun(line)
@@ -73,7 +74,7 @@ class Conversation:
             raise lost(link, e) from e
 
     def run(self, command: Command, stdin: bytes) -> Generator[Waiting, bool, Answer]:
-        """What the command gives back. Raises NodeFailure when it did not end, or not in its time."""
+        """Runs the command and returns its answer. Raises NodeFailure when it did not end, or not in its time."""
         kept = _Kept()
         run = CommandRun(
             self._link,
@@ -114,7 +115,7 @@ def _heard(link: Link, until: float) -> Generator[Waiting, bool, None]:
     """Waits for what comes next, or to be woken. Raises Silent, Libssh2Error."""
     has_come = yield _waiting(link, until)
     if link.note(has_come, is_watched=True):
-        # A node near by answers at once: what is drained before anybody has waited for it was never heard.
+        # Waits for the answer, which a near node gives at once: drained before any wait it would not be noticed.
         link.note((yield _waiting(link, time.monotonic() + NEAR_S)))
 
 
@@ -123,7 +124,7 @@ def _waiting(link: Link, until: float) -> Waiting:
 
 
 def _drain(channel: Channel, link: Link, lines: Lines) -> bool:
-    """Passes on what is there; True when there may be more."""
+    """Passes on what has come on stdout, and drops stderr; True when there may be more."""
     for _ in range(CHUNKS_A_TURN):
         said = channel.read(STDOUT, link.buffer)
         complaint = channel.read(STDERR, link.buffer)
@@ -134,7 +135,7 @@ def _drain(channel: Channel, link: Link, lines: Lines) -> bool:
 
 
 class Lines:
-    """Cuts what comes into lines; of one that is too long the beginning is passed on as a line."""
+    """Cuts what comes into lines; a line that is too long is passed on in pieces."""
 
     def __init__(self, hear: Callable[[str], None]) -> None:
         self._hear = hear

@@ -19,7 +19,7 @@ _BEGUN = {0, errno.EINPROGRESS}
 
 
 class Dialled:
-    """Sockets that do not block, connected or about to be, by where they lead."""
+    """Sockets that do not block, connected or connecting, by host and port."""
 
     def __init__(self) -> None:
         self._sockets: dict[tuple[str, int], socket.socket] = {}
@@ -66,6 +66,6 @@ def begun(family: socket.AddressFamily, address: SocketAddress) -> tuple[socket.
 
 
 def looked_up(target: Target, flags: int) -> list[Address]:
-    """Where the target is, in the system's order. Raises OSError."""
+    """The target's addresses, in the system's order. Raises OSError."""
     found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM, flags=flags)
     return [(family, address) for family, _, _, _, address in found]

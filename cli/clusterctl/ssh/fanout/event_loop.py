@@ -27,7 +27,7 @@ class Waiting:
 
 
 Task = Generator[Waiting, bool, None]
-"""Is sent True when something has come to be read, False for everything else."""
+"""A task is sent True when something has come to be read, False for everything else."""
 
 
 class Stopped(BaseException):
@@ -39,7 +39,7 @@ class _Entry:
     task: Task
     waiting: Waiting
     turn: int
-    """Which of the task's waits this is: an older one's deadline means nothing any more."""
+    """Which of the task's waits this is: the deadline of an older wait no longer counts."""
 
 
 class EventLoop:
@@ -111,7 +111,7 @@ class EventLoop:
                 self._resume(entry.task, _without_news)
 
     def _sleep_s(self) -> float:
-        """Until the next deadline that still means something."""
+        """Seconds until the next deadline that still counts; -1 without one."""
         while self._deadlines:
             ends_at, turn, entry = self._deadlines[0]
             if entry.turn == turn and entry.task in self._entries:

@@ -33,11 +33,11 @@ from clusterctl.ssh.watchdog import MOST_S
 FAN_OUT_BY_PROXY = 64
 """Each proxy command is a process here, and a login on a bastion."""
 CAPTURED_BYTES = 4 * 1024 * 1024
-"""Of each node's stdout and stderr, when nobody takes them as they come."""
+"""How much is kept of each node's stdout and stderr, when nobody takes them as they come."""
 MOST_LOOPS = 2
-"""Threads: the handshakes' arithmetic is done outside the interpreter's lock, all else inside."""
+"""The most threads with a loop: the handshakes' arithmetic is done outside the interpreter's lock, all else inside."""
 NODES_A_LOOP = 16
-"""To be connected: where the connections are there, a second loop would only wait for the first one's lock."""
+"""Nodes to be connected for each loop: where connections exist, another would only wait for the first one's lock."""
 
 
 def run_on_nodes(
@@ -55,9 +55,9 @@ def run_on_nodes(
     pool: LinkPool | None = None,
     canceller: Canceller | None = None,
 ) -> dict[int, NodeResult]:
-    """The result of every node by its slot, as `run_remote` has it.
+    """The result of every node by its slot; see `run_remote`.
 
-    `timeout_s` bounds a command that is a line. `pool` has connections that are open already, and gets them back.
+    `timeout_s` counts only if `command` is a text. `pool` has connections that are open already, and gets them back.
     """
     remote = RemoteCommand(
         inventory=inventory,
@@ -82,11 +82,11 @@ def run_remote(
 ) -> dict[int, NodeResult]:
     """The result of every node by its slot; `on_result` hears each one, on this thread, as soon as it is there.
 
-    Without a timeout a command may run for ever, its connection may not.
+    Without a timeout a command may run for ever; connecting always has an end.
     KeyboardInterrupt ends the commands on the nodes before it is passed on; what they still say, and how each ended, is
     passed on too.
-    `links` are there already, and what is left of them under way is closed in the end; `canceller` ends the run from
-    another thread. `on_quiet` is called, on this thread, when all that has come was passed on.
+    `links` has connections that exist already; those that are dialled and not taken are closed in the end. `canceller`
+    ends the run from another thread. `on_quiet` is called, on this thread, when all that has come was passed on.
     """
     load()  # before there are threads
     links = links or OpenLinks()
@@ -105,7 +105,7 @@ def run_remote(
 def _heard(
     run: _Run, count: int, on_result: Callable[[NodeResult], None] | None, *, is_failing_fast: bool
 ) -> dict[int, NodeResult]:
-    """Every node's result as it comes; what interrupts this ends the run first."""
+    """Collects every node's result as it comes; whatever interrupts this ends the run first."""
     results: dict[int, NodeResult] = {}
     try:
         while len(results) < count:
@@ -134,14 +134,14 @@ def _widths(fan_out: int, *, to_connect: int) -> list[int]:
 
 
 def _pumped(stdin: IO[bytes] | bytes | None, *, readers: int, on_more: Callable[[], None]) -> CommandInput | None:
-    """What reads the input for all nodes; None where all of it is there, or there is none."""
+    """The input that a thread reads for all nodes; None where all of it is there, or there is none."""
     if stdin is None or isinstance(stdin, bytes):
         return None
     return CommandInput(stdin, readers=readers, on_more=on_more)
 
 
 class _Run:
-    """One fan-out under way: its threads, and the way their news come here."""
+    """One fan-out under way: its threads, and the way by which their news reach the caller's thread."""
 
     def __init__(
         self,
@@ -201,7 +201,7 @@ class _Run:
         return self._outbox.get()
 
     def stop(self) -> None:
-        """Ends what runs; what has not begun is a result of its own."""
+        """Ends what runs; a node that has not begun gets a result that says so."""
         for loop in self._loops:
             loop.stop()
         with contextlib.suppress(queue.Empty):

@@ -21,14 +21,14 @@ class InputFeed:
         self._source = source
         self._offset = 0
         self.is_open = source is not None
-        """There may be more to give."""
+        """Whether there may be more to give."""
 
     def stop(self) -> None:
         """Gives nothing more, not even an end."""
         self.is_open = False
 
     def give_before(self, text: bytes, channel: Channel, ends_at: float) -> Generator[Waiting, bool, None]:
-        """Gives what is read before the watcher or the command reads. Raises Late, Libssh2Error."""
+        """Gives what the shell reads before the watcher or the command reads anything. Raises Late, Libssh2Error."""
         left = text
         try:
             while left:
@@ -39,7 +39,7 @@ class InputFeed:
         except Libssh2Error as e:
             if e.code in BROKEN:
                 raise
-            # It has ended already, as sudo does where it may not: that is told by its exit code.
+            # The command has ended already, as sudo does for who may not use it: its exit code says that.
 
     def give(self, channel: Channel, ends_at: float) -> Generator[Waiting, bool, bool]:
         """Gives what is there; True when the node would take more at once.

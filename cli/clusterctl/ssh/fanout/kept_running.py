@@ -50,9 +50,9 @@ def keep_running(
     keys: LoginKeys,
     deadlines: Deadlines,
 ) -> None:
-    """Starts it everywhere, in threads that end with the process.
+    """Starts the command on all nodes, in threads that end with the process.
 
-    All nodes share one fan-out; one that is lost goes on in a thread of its own, so that it holds nobody up.
+    All nodes share one fan-out; a node that is lost goes on in a thread of its own, so that it holds nobody up.
     """
     keeper = _Keeper(kept, inventory, keys, deadlines)
     threading.Thread(target=keeper.run_all, args=(nodes,), daemon=True, name="kept running").start()

@@ -74,13 +74,13 @@ _LONG = frozenset(
     {"session_handshake", "userauth_publickey_frommemory", "agent_connect", "agent_list_identities", "agent_userauth"}
 )
 """Key arithmetic, and talk with an agent: other threads run meanwhile. All else is done sooner than the interpreter's
-lock is given away and taken back, which threads that wait for it make a switch of threads each."""
+lock is given away and taken back, which is a switch of threads each time that another thread waits for the lock."""
 _READ = "libssh2_channel_read_ex"
 _READ_BESIDE = "libssh2_channel_read_ex_beside_other_threads"
 
 
 class Libssh2Error(Exception):
-    """What libssh2 refuses or has lost; `code` is its number."""
+    """libssh2 refuses something, or has lost the connection; `code` is its number."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -110,7 +110,7 @@ class Session:
         self._agent: int | None = None
 
     def want_host_key(self, types: str) -> None:
-        """Only these kinds of host key, in this order. Raises Libssh2Error for kinds that libssh2 does not know."""
+        """Asks for only these kinds of host key, in this order. Raises Libssh2Error for kinds unknown to libssh2."""
         self.checked(self._library.libssh2_session_method_pref(self._handle, _HOST_KEY_METHOD, types.encode()))
 
     def handshake(self) -> int:
@@ -118,7 +118,7 @@ class Session:
         return self.checked(self._library.libssh2_session_handshake(self._handle, self._socket.fileno()))
 
     def has_greeting(self) -> bool:
-        """The server has said which SSH it speaks; to libssh2 what a proxy command says before is a banner, too."""
+        """Whether the server has said which SSH it speaks; libssh2 has a banner even if only a proxy spoke."""
         return bytes(self._library.libssh2_session_banner_get(self._handle) or b"").startswith(b"SSH-")
 
     def host_key(self) -> bytes:
@@ -175,7 +175,7 @@ class Session:
         self._library.libssh2_session_disconnect_ex(self._handle, _BY_APPLICATION, b"", b"")
 
     def free(self) -> None:
-        """Gives the memory back; before the socket is closed, or libssh2 writes to whoever has its number next."""
+        """Frees the memory; before the socket is closed, or libssh2 writes to whatever has that number next."""
         handle, self._handle = self._handle, None
         if handle is None:
             return
@@ -227,7 +227,7 @@ class Channel:
         return ctypes.string_at(buffer, length)
 
     def has_unread(self) -> bool:
-        """Something lies here that was received while another stream was read: the socket will not tell of it."""
+        """Whether something lies here that came while another stream was read: the socket will not tell of it."""
         # Not libssh2_poll_channel_read: it gives up at the first packet shorter than five bytes, and the answer to a
         # keepalive is one that stays in the queue (libssh2 1.11, channel.c; seen 2026-11-21).
         waiting = ctypes.c_ulong()
@@ -243,7 +243,7 @@ class Channel:
         return self._call("send_eof")
 
     def is_at_end(self) -> bool:
-        """Everything that will ever come on this channel has been read."""
+        """Whether everything that will ever come on this channel has been read."""
         return bool(self._call("eof"))
 
     def wait_closed(self) -> int:

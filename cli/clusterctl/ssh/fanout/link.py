@@ -43,7 +43,7 @@ class Late(Exception):
 
 
 class Link:
-    """What the steps of a command share; used by one thread at a time."""
+    """A connection to one node, shared by the steps of a command; used by one thread at a time."""
 
     def __init__(self, target: Target, connection: socket.socket, proxy: Proxy | None, *, silence_s: float) -> None:
         connection.setblocking(False)
@@ -72,7 +72,7 @@ class Link:
         return (yield from self._new_channel(window_bytes, ends_at))
 
     def open_ahead(self, window_bytes: int) -> None:
-        """Asks for the next command's channel, which then need not wait a round trip for it; returns at once."""
+        """Asks for the next command's channel, to save that command a round trip; returns at once."""
         self._ahead_bytes = window_bytes
         self._hear_of_ahead()
 
@@ -97,7 +97,7 @@ class Link:
         self.note(has_come, ends_at, is_watched=is_watched)
 
     def note(self, has_come: bool, ends_at: float = NEVER, *, is_watched: bool = False) -> bool:
-        """Keeps count of the signs of life; whether one was asked for. Raises Late, and Silent when `is_watched`."""
+        """Notes a sign of life; True if the node was asked for one now. Raises Late, and Silent when `is_watched`."""
         now = time.monotonic()
         if has_come:
             self.heard_at = now
@@ -124,14 +124,14 @@ class Link:
         return self._asks_at
 
     def is_quiet(self) -> bool:
-        """Nothing has come that nobody asked for: on an idle connection that is mostly its end."""
+        """Whether an idle connection has received nothing: what comes unasked is mostly the connection's end."""
         self._hear_of_ahead()
         poll = select.poll()
         poll.register(self.socket, select.POLLIN)
         return not poll.poll(0)
 
     def is_taken(self) -> bool:
-        """The other side's kernel, or the proxy, has all that was sent."""
+        """Whether the other side's kernel, or the proxy, has received all that was sent."""
         unsent: int = struct.unpack("i", fcntl.ioctl(self.socket, termios.TIOCOUTQ, bytes(4)))[0]
         return unsent == 0
 
@@ -145,7 +145,7 @@ class Link:
         return channel
 
     def _hear_of_ahead(self) -> None:
-        """Takes the answer to `open_ahead` if it is there; a refusal is left to the next command to meet."""
+        """Takes the answer to `open_ahead` if it has come; a refusal is left to the next command, which asks again."""
         if not self._ahead_bytes or self._ahead is not None:
             return
         try:
@@ -154,7 +154,7 @@ class Link:
             self._ahead_bytes = 0
 
     def descriptors(self) -> set[int]:
-        """The numbers that must stay open for this connection to live."""
+        """The file descriptors that must stay open for this connection to live."""
         return {self.socket.fileno()} | (set() if self._proxy is None else self._proxy.descriptors())
 
     def complaint(self) -> str | None:
@@ -162,7 +162,7 @@ class Link:
         return None if self._proxy is None else self._proxy.complaint(wait_s=0)
 
     def await_proxy_end(self, most_s: float) -> Generator[Waiting, bool, None]:
-        """Returns when the proxy has ended, or after this long; at once where there is none."""
+        """Returns when the proxy has ended, or after this long; at once if there is no proxy that runs."""
         ending = None if self._proxy is None else self._proxy.end_descriptor()
         if ending is None:
             return

@@ -62,7 +62,7 @@ class LinkPool:
         return None
 
     def put(self, key: LinkKey, link: Link) -> None:
-        """Keeps the connection; another one to that node, or to what was there before, is closed."""
+        """Keeps the connection; a kept one to the same node, or to the machine before it at that place, is closed."""
         _notice_its_end(link)
         with self._changing:
             old = [
@@ -74,7 +74,7 @@ class LinkPool:
             other.close()
 
     def drop_dead(self, wait_s: float) -> None:
-        """Closes what has ended, or said something unasked for; waits this long for it."""
+        """Closes connections that have ended, or said something unasked for; waits this long for it."""
         with self._changing:
             by_descriptor = {link.socket.fileno(): key for key, link in self._links.items()}
         poll = select.poll()
@@ -96,12 +96,12 @@ class LinkPool:
         link.close()
 
     def descriptors(self) -> set[int]:
-        """What must stay open for these connections to live."""
+        """The file descriptors that must stay open for these connections to live."""
         with self._changing:
             return {number for link in self._links.values() for number in link.descriptors()}
 
     def close(self) -> None:
-        """Ends them all."""
+        """Ends all connections."""
         with self._changing:
             links, self._links = list(self._links.values()), {}
         for link in links:
@@ -119,7 +119,7 @@ def _is_same_place(key: LinkKey, other: LinkKey) -> bool:
 
 def _notice_its_end(link: Link) -> None:
     if link.socket.family not in {socket.AF_INET, socket.AF_INET6}:
-        return  # a proxy's: it ends with the proxy
+        return  # a proxy's socket: it ends with the proxy
     for option, value in (
         (socket.TCP_KEEPIDLE, IDLE_S),
         (socket.TCP_KEEPINTVL, INTERVAL_S),

@@ -1,4 +1,4 @@
-"""Room for a descriptor per node, and more: 1,024 in all is what many systems begin with."""
+"""Room for a file descriptor per node, and more: many systems begin with 1,024 in all."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import resource
 
 
 def allow_many_files() -> None:
-    """As many descriptors as this process may have: a node takes one, its large outputs one each."""
+    """Allows this process as many open files as it may have: a node takes one, its large outputs one each."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -1,4 +1,4 @@
-"""One node's part of a fan-out: reached, the command run, its result handed over."""
+"""One node's part of a fan-out: reaches the node, runs the command, hands the result over."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _NodeOutlet:
     kept: tuple[bytearray, bytearray] = field(default_factory=lambda: (bytearray(), bytearray()))
     is_truncated: bool = False
     is_running: bool = False
-    """The command has been started."""
+    """Whether the command has been started."""
 
     def has_room(self) -> bool:
         return self.shared.captures_bytes is not None or self.shared.outbox.has_room()
@@ -49,7 +49,7 @@ class _NodeOutlet:
 
 
 def node_task(shared: SharedCommand, node: InventoryNode) -> Task:
-    """Steps until the node's result is in the outbox; what nobody expected goes there as it is."""
+    """The steps until the node's result is in the outbox; an error that nobody expected is put there as it is."""
     began_at = time.monotonic()
     outlet = _NodeOutlet(shared, node.slot)
     ended: ExitCode | None = None
@@ -108,7 +108,7 @@ def _run(shared: SharedCommand, node: InventoryNode, outlet: _NodeOutlet) -> Gen
 def _started_warm(
     shared: SharedCommand, key: LinkKey, outlet: _NodeOutlet
 ) -> Generator[Waiting, bool, tuple[Link | None, CommandRun | None]]:
-    """The command started on a connection that was kept; nothing when there is none, or it turns out to be dead."""
+    """Starts the command on a kept connection; gives nothing when there is none, or it turns out to be dead."""
     link = None if shared.links.pool is None else shared.links.pool.take(key)
     if link is None:
         return None, None
@@ -124,7 +124,7 @@ def _started_warm(
         has_it = e.phase == "command" or (is_asked and e.kind == "lost" and link.is_taken())
         yield Waiting(until=0.0)  # the loop forgets the descriptor before its number comes again
         link.close()
-        if has_it:  # it may have started: on another connection it would a second time
+        if has_it:  # it may have started, and would start a second time on another connection
             raise NodeFailure(e.kind, e.message, phase="command") from e
         return None, None
     except BaseException:

@@ -1,4 +1,4 @@
-"""What the event loops hand to the thread that prints: in order, and never more than so much."""
+"""What the event loops hand to the thread that prints: in order, and bounded in size."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Outbox:
         self._putting = threading.Lock()
 
     def has_room(self) -> bool:
-        """More output may be put; if not, `on_room` will be called."""
+        """Whether more output may be put; if not, `on_room` will be called."""
         if self._put_bytes - self._got_bytes < MOST_BYTES:
             return True
         self._was_full = True

@@ -17,7 +17,7 @@ from clusterctl.ssh.fanout.scratch import named_folder
 from clusterctl.ssh.fanout.sinks import NodeSinks
 
 MOST_BYTES = 16 * 1024 * 1024
-"""Of each node's stdout and stderr."""
+"""How much is kept of each node's stdout and of its stderr."""
 IN_MEMORY_BYTES = 16 * 1024
 
 
@@ -75,7 +75,7 @@ class OutputSpool:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with contextlib.suppress(OSError):  # a full disk, which was told of where something was to be kept
+        with contextlib.suppress(OSError):  # a full disk, which was reported when something was to be kept
             self._files.close()
 
     def _spooled(self) -> Spooled:

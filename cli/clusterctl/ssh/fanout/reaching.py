@@ -1,4 +1,4 @@
-"""From nothing to a logged-in link: each phase with its own end, and the declared host key or nothing."""
+"""Makes a logged-in link: each phase has its own end, and only the declared host key is accepted."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from clusterctl.ssh.proxy import Proxy
 
 COMPLAINT_S = 0.2
-"""So long a proxy whose connection has failed is waited for, for its words."""
+"""How long a proxy whose connection has failed is waited for, since it may say why."""
 HUNG_UP_S = 0.1
-"""So long a proxy has to end by itself once nobody is at its other end; then it is told to."""
+"""How long a proxy has to end by itself once nobody is at its other end; then it is told to end."""
 SESSION_WORDS = "Starting session with SessionId:"
 KEX_FAILURE, METHOD_NOT_SUPPORTED, KEY_REFUSED = -5, -33, {-16, -18, -19, -48}
 
@@ -65,7 +65,7 @@ def reach(
 
 
 def another_link(target: Target, keys: LoginKeys, usual: Deadlines, ends_at: float) -> Generator[Waiting, bool, Link]:
-    """Another connection, for the watcher of a command whose server allows one session for each. Raises NodeFailure."""
+    """Another connection, for a watcher whose server allows one session for each connection. Raises NodeFailure."""
     try:
         left_s = min(usual.total_s, ends_at - time.monotonic())
         return (yield from reach(target, keys, replace(usual, total_s=left_s), None))
@@ -116,7 +116,7 @@ def _started(proxy_argv: tuple[str, ...]) -> Proxy:
 
 
 def _closed_on_failure(link: Link, steps: Generator[Waiting, bool, None]) -> Generator[Waiting, bool, None]:
-    """The steps on the link, which is closed when one of them fails; then the proxy's words are the reason."""
+    """Takes the steps on the link, and closes it when one fails; if the proxy said something, that is the reason."""
     try:
         yield from steps
     except NodeFailure as e:

@@ -30,7 +30,7 @@ def _asked(target: Target, ends_at: float) -> Generator[Waiting, bool, list[Addr
             answer.append(looked_up(target, 0))
         except socket.gaierror as e:
             answer.append(e)
-        os.close(writer)  # wakes the one who waits
+        os.close(writer)  # wakes the task that waits
 
     threading.Thread(target=ask, daemon=True, name=f"look up {target.host}").start()
     try:

@@ -11,11 +11,11 @@ from clusterctl.ssh.fanout.event_loop import EventLoop, Task, Waiting
 from clusterctl.ssh.fanout.libssh2 import load
 
 LAST_STEPS_S = 2.0
-"""So long `stop` waits for connections to be closed; what is left of them ends with this process."""
+"""How long `stop` waits for connections to be closed; what is left of them ends with this process."""
 
 
 class RunningLoop:
-    """Takes tasks from any thread, from its making until `stop`."""
+    """Runs the tasks that any thread gives it, from its making until `stop`."""
 
     def __init__(self, name: str) -> None:
         load()  # before there is a thread
@@ -26,12 +26,12 @@ class RunningLoop:
         self._thread.start()
 
     def begin(self, task: Task) -> None:
-        """Has the loop run the task, too. What the task raises ends the whole loop: it catches what it may meet."""
+        """Has the loop run the task, too. What the task raises ends the whole loop, so it has to catch its errors."""
         self._given.put(task)
         self._loop.look()
 
     def wake(self) -> None:
-        """Resumes the tasks that wait for it."""
+        """Wakes the tasks that wait to be woken."""
         self._loop.wake()
 
     def stop(self) -> None:

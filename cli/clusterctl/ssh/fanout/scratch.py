@@ -1,4 +1,4 @@
-"""The folder for what is kept for a while: a failure to write there names it, which the kernel leaves out."""
+"""Files that are kept for a while, and errors about them that name their folder, as the kernel's own do not."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import IO, Any  # Any: a module that is loaded on use
 
 
 def temporary_file() -> IO[bytes]:
-    """A file without a name, in the folder for such files."""
+    """A file without a name, in the system's folder for temporary files."""
     file: IO[bytes] = _tempfile().TemporaryFile()
     return file
 
 
 @contextlib.contextmanager
 def named_folder() -> Iterator[None]:
-    """Raises OSError with the folder's name for one without a name."""
+    """Adds the folder's name to an OSError about a file that has no name."""
     try:
         yield
     except OSError as e:

@@ -13,7 +13,7 @@ from clusterctl.ssh.remote_command import RemoteCommand
 
 @dataclass(frozen=True, kw_only=True)
 class OpenLinks:
-    """Connections that are there before anybody is connected to."""
+    """Connections that exist before a fan-out begins."""
 
     dialled: Dialled = field(default_factory=Dialled)
     """Connections that are under way."""

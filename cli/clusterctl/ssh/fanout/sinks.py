@@ -13,7 +13,7 @@ NodeSink = Callable[[InventoryNode, bytes], None]
 
 @dataclass(frozen=True, kw_only=True)
 class NodeSinks:
-    """One for each stream."""
+    """One sink for each stream."""
 
     stdout: NodeSink
     stderr: NodeSink

@@ -19,10 +19,10 @@ class Watch:
         self.channel = channel
         self._every_s = silence_s / BEATS
         self.beat_at = time.monotonic() + self._every_s
-        """On the monotonic clock."""
+        """When the next beat is due, on the monotonic clock."""
 
     def beat(self, ends_at: float) -> Generator[Waiting, bool, None]:
-        """Lets the watcher hear of us, when it is time. Raises Late, Silent, Libssh2Error."""
+        """Sends the watcher a sign of us, if one is due. Raises Late, Silent, Libssh2Error."""
         if time.monotonic() < self.beat_at:
             return
         self.beat_at = time.monotonic() + self._every_s
@@ -48,7 +48,7 @@ class Watch:
 
 
 def written(link: Link, channel: Channel, chunk: bytes, ends_at: float) -> Generator[Waiting, bool, int]:
-    """How much was taken; 0 when the node takes no more now. What is half sent is finished before all else."""
+    """Sends what the node takes now; gives the number of bytes, maybe 0. What is half sent is finished first of all."""
     while (taken := channel.write(chunk)) == AGAIN:
         if not link.session.blocked_directions() & BLOCKED_WRITING:
             return 0

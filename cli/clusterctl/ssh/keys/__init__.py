@@ -1,1 +1,1 @@
-"""The keys that open the way to a node, and the files that OpenSSH wants of them."""
+"""The keys with which people log in to nodes, and the files that OpenSSH needs for that."""

@@ -1,8 +1,8 @@
 """What a person's ssh configuration says of keys for nodes: files (IdentityFile), an agent (IdentityAgent), no others
 (IdentitiesOnly).
 
-For a cluster that clusterctl made this is all that is taken from there: user, port, address, host key and way are what
-cluster.yaml says (`access.bastion` is the ProxyJump), the same for everybody who uses the cluster.
+For a cluster that clusterctl made, nothing else is taken from there: user, port, address, host key and proxy command
+are what cluster.yaml says (`access.bastion` is the ProxyJump), the same for everybody who uses the cluster.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Identities:
     files: tuple[Path, ...] = ()
     """Each once."""
     agent: str | None = None
-    """As it is written: a socket, the name of a variable, `none`; None: nothing is said."""
+    """The agent as it is written: a socket, the name of a variable, or `none`; None: nothing is said."""
     is_only: bool = False
     """The agent's other keys are not to be tried."""
 
@@ -41,7 +41,7 @@ class Identities:
 
 
 def identities(nodes: Sequence[InventoryNode], config: Path) -> Identities:
-    """By the nodes' names, as ssh would look them up. Raises ConfigError for a file that cannot be understood."""
+    """What is said of these nodes, looked up by name as ssh would. Raises ConfigError for an unreadable file."""
     said = list(_said(nodes, config))
     return Identities(
         files=tuple(dict.fromkeys(file for answer in said for file in answer.files)),

@@ -32,7 +32,7 @@ class LoginKey:
     """One key: a file's, or one that only the agent has."""
 
     public: bytes
-    """As SSH writes it; empty for an old file without a `.pub` beside it."""
+    """The public half as SSH writes it; empty for an old file without a `.pub` beside it."""
     private: bytes | None = None
     """The file's text; None when the agent holds the key."""
     path: Path | None = None
@@ -41,7 +41,7 @@ class LoginKey:
 
 @dataclass(frozen=True, kw_only=True)
 class LoginKeys:
-    """Read once, shared by all connections; `described` says where they come from."""
+    """The keys for all connections, read once; `described` says where they come from."""
 
     keys: Sequence[LoginKey]
     described: str
@@ -60,7 +60,7 @@ def load_login_keys(
     usual_socket = (os.environ if environ is None else environ).get(AGENT_VARIABLE, "")
     told = _declared(inventory.ssh.public_keys)
     found, unusable = _found(Identities(), usual_socket, ssh_dir)
-    if not any(key.public in told for key in found):  # else nobody need read the configuration
+    if not any(key.public in told for key in found):  # only then is the configuration read
         found, unusable = _found(identities(inventory.nodes, ssh_dir / "config"), usual_socket, ssh_dir)
     if not any(key.public in told for key in found):
         _refuse_unusable(unusable, told, has_others=bool(found))
@@ -86,7 +86,7 @@ def _found(said: Identities, usual_socket: str, ssh_dir: Path) -> tuple[list[Log
 
 
 def identities_for_ssh(inventory: Inventory, home: Home, ssh_dir: Path) -> Identities:
-    """What OpenSSH has to be told, since it reads no configuration of the person's here; no files: the usual."""
+    """The identities to tell OpenSSH, which reads no configuration of the person's here; no files means the usual."""
     if login_key_file(inventory, home) is not None:
         return Identities()
     said = identities(inventory.nodes, ssh_dir / "config")
@@ -97,7 +97,7 @@ def identities_for_ssh(inventory: Inventory, home: Home, ssh_dir: Path) -> Ident
 
 
 def keys_to_try(keys: Sequence[LoginKey], declared: Sequence[str]) -> list[LoginKey]:
-    """The keys whose public halves the cluster was told of, then others, each group in its old order; not too many."""
+    """At most MOST_KEYS: first the keys that the cluster was told of, then others, each group in its old order."""
     told = _declared(declared)
     return sorted(keys, key=lambda key: key.public not in told)[:MOST_KEYS]
 
@@ -108,7 +108,7 @@ def _in_agent(agent_socket: str) -> list[LoginKey]:
 
 
 def _public_halves(files: Iterable[Path]) -> set[bytes]:
-    """Of files that need not have their private halves here: an agent has those."""
+    """The public halves of keys in these files, whose private halves need not be here: an agent may have those."""
     halves = set()
     for file in files:
         with contextlib.suppress(NodeFailure):
@@ -125,8 +125,8 @@ def _declared(lines: Sequence[str]) -> set[bytes]:
 
 
 def _usable(files: Iterable[Path], known: Sequence[LoginKey]) -> tuple[list[LoginKey], dict[Path, NodeFailure]]:
-    """The keys of files that are there and not known, and why some cannot be used: those are in nobody's way."""
-    publics = {key.public for key in known if key.public}  # one without its public half is not every such file's
+    """The keys of the files that exist and are not `known`; and why others cannot be used, which is no error yet."""
+    publics = {key.public for key in known if key.public}  # an empty one would equal that of every file without .pub
     keys: list[LoginKey] = []
     unusable: dict[Path, NodeFailure] = {}
     for file in files:
@@ -167,7 +167,7 @@ def key_in_file(path: Path) -> LoginKey:
 
 
 def _opened(text: str, path: Path) -> tuple[bool, bytes]:
-    """Whether the key has a passphrase, and its public half, which it does not hide (OpenSSH's PROTOCOL.key)."""
+    """Whether the key has a passphrase, and its public half, which is not encrypted (OpenSSH's PROTOCOL.key)."""
     body = "".join(line for line in text.strip().splitlines() if not line.startswith("-----"))
     data = _decoded(body)
     if not data.startswith(_MAGIC):

@@ -1,1 +1,1 @@
-"""One Session Manager session for all private nodes: to one of them, and from there onwards."""
+"""One Session Manager session for all private nodes: to one of them, and from there on to the others."""

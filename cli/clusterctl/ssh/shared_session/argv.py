@@ -17,7 +17,7 @@ _START = (sys.executable, "-I", "-S", _PROGRAM)
 _OWN_ARGUMENTS = 4
 """Home, cluster, host and port."""
 MOST_OPENING_S = 25.0
-"""So long finding a node that leads to the others may take, before the node that is meant is dialled."""
+"""How long finding a node that leads to the others may take, before the node that is meant is dialled."""
 
 
 def by_shared_session(cluster: str, *, host: str, port: int | str, session: Sequence[str]) -> tuple[str, ...]:
@@ -31,7 +31,7 @@ def own_session(argv: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def opening_s(argv: tuple[str, ...] | None) -> float:
-    """What comes on top of the time that a node behind this proxy command has to answer."""
+    """Seconds by which a node behind this proxy command has longer to answer."""
     return 0.0 if argv is None or own_session(argv) == argv else MOST_OPENING_S
 
 

@@ -1,4 +1,4 @@
-"""Opens the session that all private nodes share: to slot 0, and where that one is silent to another node.
+"""Opens the session that all private nodes share: to slot 0, or to another node where that one is silent.
 
 python -P -m clusterctl.ssh.shared_session.opening HOME CLUSTER SILENT_INSTANCE ENDS_AT
 
@@ -37,17 +37,17 @@ from clusterctl.ssh.single.system_ssh import ALIVE_COUNT, ALIVE_INTERVAL_S, logi
 from clusterctl.ssh.target import Target, target_of
 
 TRIED = 2
-"""Slot 0 and one other node: then each goes by its own session."""
+"""How many nodes are tried, mostly slot 0 and one more; after that each node is reached by its own session."""
 LOGIN_S = 12.0
 """From the start of the session to the login: ssh itself waits `relay.SILENT_S` for the greeting."""
 LATE_S = 1.0
-"""So much later than ENDS_AT whatever is still under way is broken off: before `relay.END_S` is over."""
+"""Whatever is still under way this long after ENDS_AT is broken off, which is before `relay.END_S` is over."""
 KEPT_S = 600
-"""As long as the connections that commands leave behind."""
+"""How long the session is kept when nobody uses it: as long as the connections that commands leave behind."""
 SILENCE_S = float(ALIVE_INTERVAL_S * ALIVE_COUNT)
-"""As for a login: logins, copies and forwards to all nodes are in this connection, and would end with it."""
+"""As long as for a login: logins, copies and forwards to all nodes are in this connection, and would end with it."""
 MOST_PASSED_OVER = 4
-"""So many masters that lead no more may live: as long as there are so many, each node goes by its own session."""
+"""Masters that no longer lead may live on. While there are this many, each node is reached by its own session."""
 MOST_PAUSE_S = 600.0
 CONTROLS = "control-*"
 EXIT_S = 2.0
@@ -85,10 +85,10 @@ def candidates(inventory: Inventory, silent: str) -> tuple[InventoryNode, ...]:
 
 
 def master_argv(target: Target, inventory: Inventory, node: InventoryNode, home: Home, control: str) -> list[str]:
-    """The ssh that goes into the background once it is logged in, and serves that socket in the working folder.
+    """The argv of the ssh that goes into the background once it is logged in, and serves the socket `control`.
 
-    ControlPersist has it go into the background. With `-f` it would do so without its socket, too, where there is
-    another one of that name, and stay for ever (ssh_session2 in OpenSSH's ssh.c, 9.2; 2026-11-26).
+    ControlPersist has it go into the background. With `-f` it would do so even without its socket, where another one
+    has that name, and stay for ever (ssh_session2 in OpenSSH's ssh.c, 9.2; 2026-11-26).
     Nothing of this computer is open to the node: no agent, no forwarding back, no command of the node's.
     """
     argv = login_argv(
@@ -105,7 +105,7 @@ def master_argv(target: Target, inventory: Inventory, node: InventoryNode, home:
 
 
 def failure(before: Mapping[str, object], instances: Sequence[str], reason: str) -> dict[str, object]:
-    """What is kept of a failed try: twice the pause of the one before, where the same machines were tried."""
+    """The record of a failed try: with twice the pause of the record before, if the same machines were tried."""
     pause_s, before_s = relay.FAILED_S, before.get("pause_s")
     if before.get("instances") == list(instances) and isinstance(before_s, int | float):
         pause_s = min(MOST_PAUSE_S, 2.0 * before_s)
@@ -131,7 +131,7 @@ def _refuse_too_many(folder: Path) -> None:
 def _is_living(control: Path) -> bool:
     """Whether a master may listen at the socket in the working folder; where none does, it is removed.
 
-    A master without channels ends after `KEPT_S`, and each question begins that time anew: so it is asked more seldom.
+    A master without channels ends after `KEPT_S`, and each question restarts that time: so a new socket is not asked.
     """
     try:
         if time.time() - control.stat().st_mtime < KEPT_S + 60:
@@ -173,7 +173,7 @@ def _reason_against(node: InventoryNode, inventory: Inventory, home: Home, folde
 
 
 def _reason_against_login(argv: Sequence[str], folder: Path, within_s: float) -> str | None:
-    """None once this ssh is logged in; else what it said, and it and its session have ended."""
+    """None once this ssh is logged in; else why it is not, and the ssh and its session have been ended."""
     log = folder / relay.LOG
     before = log.stat().st_size
     is_logged_in = False

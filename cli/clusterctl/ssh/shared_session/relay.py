@@ -33,9 +33,9 @@ FAILED_S = 15.0
 """After a failure nobody tries again for this long; each node has a session of its own. While the same nodes fail, the
 pause doubles (`opening.failure`)."""
 OPENING_S = 22.0
-"""For all of it: waiting for the lock, asking who leads, and opening another session."""
+"""How long all of it may take: waiting for the lock, asking who leads, and opening another session."""
 END_S = 2.0
-"""So much later than it should have ended the process that opens the session is killed."""
+"""The process that opens the session is killed this long after it should have ended."""
 POLL_S = 0.05
 GREETING = b"SSH-"
 VARIABLE = "CLUSTERCTL_WARM"
@@ -68,7 +68,7 @@ def through_argv(control: str, host: str, port: int | str) -> list[str]:
 
 
 def open_leader(folder: Path, home: Path, cluster: str) -> dict[str, str] | None:
-    """The node that leads, here and now; the session is opened if need be. None, or OSError: none is shared."""
+    """The node that leads now; opens the session if need be. None, or OSError, means that no session is shared."""
     inventory = Path(home, "inventory", f"{cluster}.json")
     ends_at = time.monotonic() + OPENING_S
     if (leader := _heard(folder, inventory)) is not None:
@@ -93,7 +93,7 @@ def open_leader(folder: Path, home: Path, cluster: str) -> dict[str, str] | None
 
 
 def answers(folder: Path, leader: dict[str, str], within_s: float = SILENT_S) -> bool:
-    """The leading node lets us through: its own SSH server greets, by the session that leads to all others, too."""
+    """Whether the leading node lets us through: its own SSH server greets us by the session that all others share."""
     argv = through_argv(leader["control"], leader["host"], leader["port"])
     with subprocess.Popen(
         argv, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -107,7 +107,7 @@ def answers(folder: Path, leader: dict[str, str], within_s: float = SILENT_S) ->
 
 
 def pass_over(folder: Path) -> str:
-    """Nobody leads any more; gives the instance that did, or nothing.
+    """Notes that nobody leads any more; returns the instance that did, or an empty text.
 
     Its master is not ended: connections to healthy nodes go through it, and the silence may be short. It ends as any
     other connection does, when it has heard nothing for `opening.SILENCE_S` or had no channel for `opening.KEPT_S`.
@@ -137,12 +137,12 @@ def _leader(folder: Path, inventory: Path) -> dict[str, str] | None:
 
 
 def _has_time(ends_at: float) -> bool:
-    """Whether there is time to find out that somebody is silent: with less nobody is asked and nobody tried."""
+    """Whether there is time to find out that a node is silent; with less time none is asked and none is tried."""
     return ends_at - time.monotonic() >= SILENT_S
 
 
 def _is_paused(folder: Path, inventory: Path) -> bool:
-    """The last try failed a short time ago, and the machines that it tried are still the cluster's."""
+    """Whether the last try failed a short time ago, and the machines that it tried are still the cluster's."""
     try:
         failed = json.loads((folder / FAILED).read_bytes())
         pause_s, is_same = float(failed["pause_s"]), _are_in(inventory, failed["instances"])
@@ -157,9 +157,10 @@ def _are_in(inventory: Path, instances: Sequence[str]) -> bool:
 
 
 def _opened(home: Path, cluster: str, silent: str, folder: Path, lock: int, ends_at: float) -> bool:
-    """Another process opens the session; it has the lock as long as it lives, also where this one is ended.
+    """Whether another process has opened the session; it has the lock while it lives, even if this process is ended.
 
-    Nothing in the caller's folder is taken for one of its modules: it runs in ours, and without it on the path.
+    It runs in our folder, and without its working folder on the path (-P): nothing in the caller's folder is taken for
+    one of its modules.
     """
     module = [sys.executable, "-P", "-m", "clusterctl.ssh.shared_session.opening"]
     with open(folder / LOG, "wb") as log:
@@ -177,7 +178,7 @@ def _opened(home: Path, cluster: str, silent: str, folder: Path, lock: int, ends
 
 @contextlib.contextmanager
 def _locked(folder: Path, ends_at: float) -> Iterator[int]:
-    """The descriptor of the lock, this process's until the block ends. Raises OSError, TimeoutError at that time."""
+    """The descriptor of the lock, held until the block ends. Raises OSError; TimeoutError if not held by `ends_at`."""
     lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         while not _is_taken(lock):

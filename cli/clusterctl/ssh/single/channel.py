@@ -21,7 +21,7 @@ IsSilent = Callable[[], bool]
 def drained(
     channel: paramiko.Channel, on_stdout: Sink, on_stderr: Sink, ends_at: float | None, is_silent: IsSilent
 ) -> int | None:
-    """The exit code, the output given to the sinks; None: a signal has ended it, and paramiko does not tell which.
+    """Gives all output to the sinks; returns the exit code, or None after a signal, since paramiko does not tell which.
 
     Raises TimeoutError, and EOFError when the connection was lost.
     """
@@ -62,7 +62,7 @@ def _hear(is_silent: IsSilent) -> None:
 
 
 def _left_s(ends_at: float | None) -> float:
-    """What is left, at most a second at a time so that Ctrl-C is heard. Raises TimeoutError when nothing is."""
+    """The time that is left, at most a second, so that Ctrl-C is heard. Raises TimeoutError when nothing is left."""
     if ends_at is None:
         return 1.0
     left_s = ends_at - time.monotonic()

@@ -14,12 +14,12 @@ from clusterctl.ssh.single.channel import drained
 GRACE_S = 1.0
 """How long a command has for its own end after SIGTERM, before SIGKILL."""
 MOST_S = GRACE_S + 4.0
-"""For all of it on a node under load; it ends as soon as the commands have."""
+"""How long all of it may take on a node under load; it ends as soon as the commands have."""
 
 # All sessions of a connection are children of one sshd process, each the leader of its process group. Plain sh and
-# /proc: a node need not have procps. It runs to its end even when the connection is closed under it, so its parent may
-# be gone before it starts and it be init's child: then, or under anything but an sshd, it touches nothing. The groups
-# are listed once: when the connection has gone, they are init's children too.
+# /proc: a node need not have procps. The script runs to its end even when the connection is closed under it. So its
+# parent may be gone before it starts, and it is then a child of init: in that case, or under anything but an sshd, it
+# touches nothing. The groups are listed once: when the connection has gone, they are init's children too.
 _SCRIPT = """exec sh -c '
 is_sshd() { read -r c 2>/dev/null </proc/$1/comm && case $c in sshd*) true;; *) false;; esac; }
 [ "$PPID" -gt 1 ] && is_sshd "$PPID" || exit 0
@@ -44,7 +44,7 @@ for p in $left; do kill -s KILL -- "-$p"; done
 
 
 def end_commands(transport: paramiko.Transport) -> None:
-    """Every command on this connection is ended: SIGTERM to its process group, SIGKILL after the grace.
+    """Ends every command on this connection: SIGTERM to its process group, SIGKILL after the grace.
 
     A process that left its group (setsid, nohup with its own session) stays. A connection that is gone is left alone.
     """

@@ -59,7 +59,7 @@ def parse_ports(text: str) -> Ports:
 def refuse_taken(ports: Ports) -> None:
     """Raises ClusterctlError where the port here is not free."""
     with socket.socket() as tried:
-        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as ssh does: of closed connections it may have
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as ssh does: closed connections may still have it
         try:
             tried.bind((LOOPBACK, ports.here))
         except OSError as e:
@@ -72,7 +72,10 @@ def refuse_taken(ports: Ports) -> None:
 def forward(
     inventory: Inventory, node: InventoryNode, ports: Ports, *, home: Home, deadlines: Deadlines, output: Output
 ) -> NoReturn:
-    """Until Ctrl-C. Raises ClusterctlError for a port in use, NotReached for a node that is not there or has ended."""
+    """Forwards the port until Ctrl-C.
+
+    Raises ClusterctlError for a port in use, NotReached for a node that is not there or has ended.
+    """
     refuse_taken(ports)
     target = checked_target(inventory, node, deadlines)
     keep_open(

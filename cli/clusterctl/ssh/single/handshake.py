@@ -1,4 +1,4 @@
-"""From nothing to a logged-in SSH transport: each phase with its own end, and the declared host key or nothing."""
+"""Makes a logged-in SSH transport: each phase has its own end, and only the declared host key is accepted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from clusterctl.ssh.target import Target
 GREETING = b"SSH-"
 MOST_BEFORE_GREETING_BYTES = 4096
 POLL_S = 0.01
-"""Between two looks for the rest of a greeting of which only the first bytes have come."""
+"""Between two checks for the rest of a greeting of which only the first bytes have come."""
 
 # paramiko's thread logs what it raises as well; without a handler that ends up on the person's stderr.
 logging.getLogger("paramiko").setLevel(logging.CRITICAL + 1)
@@ -57,7 +57,10 @@ def open_socket(target: Target, proxy: Proxy | None, timeout_s: float) -> socket
 def handshake(
     connection: socket.socket, target: Target, keys: LoginKeys, deadlines: Deadlines, clock: Clock
 ) -> paramiko.Transport:
-    """A transport on `connection`, the host's key checked, the person logged in. Raises NodeFailure, closes nothing."""
+    """A transport on `connection`, the host's key checked, the person logged in.
+
+    Raises NodeFailure, the transport closed if it was begun; the proxy is the caller's to close.
+    """
     if target.proxy_argv is not None:
         skip_to_greeting(connection, clock.left_s(deadlines.greeting_s))
     transport = paramiko.Transport(connection)

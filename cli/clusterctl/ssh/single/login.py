@@ -1,8 +1,7 @@
 """A login, or a command with a terminal, on one node: the system's ssh takes over.
 
-Whether a node answers as the machine that was declared, before another program than ours goes there.
-
-OpenSSH and rsync say in their own words what is wrong, and know no `clusterctl replace`; so we look first.
+OpenSSH and rsync say in their own words what is wrong, and know no `clusterctl replace`. So before another program than
+ours connects, we check whether the node shows the declared host key.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ def log_in(
 
 
 def checked_target(inventory: Inventory, node: InventoryNode, deadlines: Deadlines) -> Target:
-    """The way to the node, which answers as the declared one. Raises NotReached."""
+    """How to reach the node, which has shown the declared host key (see `check_host`). Raises NotReached."""
     try:
         target = target_of(inventory, node)
         session = None if target.proxy_argv is None else own_session(target.proxy_argv)
@@ -81,16 +80,19 @@ def checked_target(inventory: Inventory, node: InventoryNode, deadlines: Deadlin
 
 
 def _guard(inventory: Inventory, node: InventoryNode, home: Home, deadlines: Deadlines, token: str) -> None:
-    """Where only ssh can log in, by asking for a passphrase, it stays with sshd's own patience."""
+    """Starts the process that hangs up the terminal once this computer is gone.
+
+    It needs a key that we can use. Where only ssh can log in, by asking for a passphrase, sshd's own timeouts remain.
+    """
     with contextlib.suppress(NodeFailure):
         keys = load_login_keys(replace(inventory, nodes=(node,)), home, ssh_dir=Path.home() / ".ssh")
         TerminalGuard(inventory=inventory, node=node, keys=keys, deadlines=deadlines, token=token).start()
 
 
 def check_host(target: Target, deadlines: Deadlines) -> None:
-    """Returns when it shows the declared host key; nobody logs in. Raises NodeFailure.
+    """Returns when the host shows the declared key; nobody logs in. Raises NodeFailure.
 
-    A session of Session Manager takes seconds to open, so there nobody looks first.
+    Behind Session Manager nothing is checked, as opening a session takes seconds.
     """
     if target.proxy_argv is not None and uses_session_manager(own_session(target.proxy_argv)):
         return

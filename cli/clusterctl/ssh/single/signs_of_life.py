@@ -25,7 +25,7 @@ class NotingSocket(socket.socket):
 
     @classmethod
     def taking(cls, connection: socket.socket) -> Self:
-        """The connection as such a socket; the one given is as good as closed."""
+        """The connection as such a socket; the socket that was given can no longer be used."""
         taken = cls(connection.family, connection.type, connection.proto, fileno=connection.detach())
         taken.heard_at = time.monotonic()
         return taken
@@ -49,7 +49,7 @@ class SignsOfLife:
 
     @property
     def is_silent(self) -> bool:
-        """Nothing was heard for longer than a living node takes."""
+        """Whether nothing was heard for longer than a living node takes."""
         return time.monotonic() - self._socket.heard_at > self._lost_after_s
 
     def stop(self) -> None:

@@ -28,8 +28,9 @@ def login_argv(
 ) -> list[str]:
     """The argv of `ssh`: no configuration file is read, only the declared host key is believed.
 
-    `forward`, as ssh's -L has it: that port and no shell; a line comes on stdout once it is open.
-    `key_file`, the cluster's own, alone is tried; without one the agent's keys, and the files of `own` or the usual.
+    `forward`, as ssh's -L has it: opens that port and no shell; a line comes on stdout once it is open.
+    If `key_file`, the cluster's own, is given, only that is tried; else the agent's keys, and the files of `own` or the
+    usual ones.
     """
     settings = [
         f"UserKnownHostsFile={quoted_path(known_hosts)}",
@@ -52,7 +53,7 @@ def login_argv(
         argv += ["-o", setting]
     argv += ["-p", str(target.port)]
     if forward is not None:
-        # ssh runs it when the port listens (ssh.c, ssh_session2, 2026-11-23).
+        # ssh runs the LocalCommand once the port listens (ssh.c, ssh_session2, 2026-11-23).
         opened = ["-o", "PermitLocalCommand=yes", "-o", "LocalCommand=echo open"]
         argv += ["-N", "-o", "ExitOnForwardFailure=yes", *opened, "-L", forward]
     if is_terminal_wanted:
@@ -64,7 +65,7 @@ def login_argv(
 def _identity_settings(own: Identities) -> list[str]:
     settings = [f"IdentityFile={quoted_path(file)}" for file in own.files]
     if own.agent is not None:
-        settings.append(f'IdentityAgent="{own.agent}"')  # ssh expands what the person has written itself
+        settings.append(f'IdentityAgent="{own.agent}"')  # ssh itself expands what the person has written
     return [*settings, "IdentitiesOnly=yes"] if own.is_only else settings
 
 

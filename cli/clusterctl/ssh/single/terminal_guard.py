@@ -1,8 +1,8 @@
 """Ends what runs at a node's terminal when this computer is gone, as a closed connection does.
 
-A network that was cut closes no connection on the node: sshd would wait for hours (TCP's keepalive), and the command
-run on. At a terminal there is no room for beats, so a second connection carries them, by a process beside the system's
-ssh: where they stop, the session there is hung up (SIGHUP), which what was meant to stay survives, as ever.
+When a network is cut, the connection stays open on the node: sshd would wait for hours (TCP's keepalive), and the
+command run on. The terminal's own channel has no room for beats, so a process beside the system's ssh sends them over a
+second connection. When they stop, the session on the node is hung up (SIGHUP); what is meant to stay survives that.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MARK = "clusterctl-terminal-"
 
 @dataclass(frozen=True, kw_only=True)
 class TerminalGuard:
-    """What the process beside needs."""
+    """What the process beside ssh needs to guard one session at a terminal."""
 
     inventory: Inventory
     node: InventoryNode
@@ -40,7 +40,7 @@ class TerminalGuard:
     """Names one session: hexadecimal digits."""
 
     def start(self) -> None:
-        """Returns at once in the caller, which may become another program: the process beside ends with it."""
+        """Forks the process beside ssh, which ends with the caller; returns at once, and the caller may become ssh."""
         caller = os.getpid()
         if os.fork() != 0:
             return
@@ -74,14 +74,14 @@ class TerminalGuard:
 
 
 def marked(line: str, token: str) -> str:
-    """The command for the terminal, to be found by its token; the shell stays, and its exit code is the command's.
+    """The command line for the terminal, marked so that it is found; the shell stays, and gives the same exit code.
 
-    In a shell of its own: else an `exec` in it would take the token with the shell that has it.
+    The command runs in a shell of its own: an `exec` in it would otherwise replace the shell that has the mark.
     """
     return f": {_MARK}{token}; ({evaluated(line)}); exit"
 
 
 def watching_line(token: str) -> str:
-    """What runs beside it on the node until it ends."""
+    """The command line that runs beside the session on the node until the session ends."""
     script = Path(__file__).with_name("terminal_guard.sh").read_text(encoding="utf-8")
     return "exec sh -c " + shlex.quote(f"mark='{_MARK}[{token[0]}]{token[1:]}'\n{script}")

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Hangs up the terminal session whose first command line has $mark in it, when this shell is ended before it is.
-# It looks for it in /proc: what is at a terminal has no room to say its number. $mark is a pattern that is not its own text.
+# Hangs up the terminal session whose first command line has $mark in it, when this shell is ended before that session.
+# It looks for that session in /proc: what is at a terminal cannot report its number. $mark is a pattern that does not
+# match its own text.
 leader=
 hang_up() {
     [ -z "$leader" ] || kill -s HUP -- "-$leader"
@@ -19,7 +20,7 @@ look() {
         # shellcheck disable=SC2086 # its words: state, parent, group, session
         set -- ${line##*) }
         [ "$4" = "$pid" ] || continue
-        # On one machine with its nodes, the ssh of the person has the same text.
+        # If the nodes run on this same computer, the ssh of the person has the same text in its command line.
         read -r parent <"/proc/$2/comm" || continue
         case $parent in sshd*) leader=$pid ;; esac
     done

@@ -100,9 +100,9 @@ class NodeConnection:
             raise
 
     def run(self, command: str, timeout_s: float | None = None) -> CommandResult:
-        """What `command` (a line for the person's shell there) gives, without input.
+        """Runs `command` (a line for the person's shell there) without input; returns what it gave.
 
-        Raises NodeFailure when it did not end; at the end of `timeout_s` it is ended.
+        Raises NodeFailure when it did not end; after `timeout_s` the command is ended.
         """
         ends_at = None if timeout_s is None else time.monotonic() + timeout_s
         stdout: list[bytes] = []
@@ -121,7 +121,7 @@ class NodeConnection:
 
     @property
     def transport(self) -> paramiko.Transport:
-        """For who speaks SSH through paramiko itself; it ends with this connection."""
+        """The transport, for callers that speak SSH through paramiko themselves; it ends with this connection."""
         return self._transport
 
     @contextlib.contextmanager
@@ -132,7 +132,7 @@ class NodeConnection:
 
     def open_sftp(self) -> paramiko.SFTPClient:
         """The node's files, until the caller closes them or this connection ends. Raises NodeFailure, as `sftp`."""
-        guard = threading.Timer(SESSION_S, self._transport.close)  # the subsystem's answer is waited for without an end
+        guard = threading.Timer(SESSION_S, self._transport.close)  # paramiko waits for the answer without a deadline
         guard.daemon = True
         guard.start()
         try:
@@ -180,7 +180,7 @@ class NodeConnection:
         except (paramiko.SSHException, EOFError, OSError) as e:
             kind: FailureKind = "timeout" if "timeout" in str(e).lower() else "lost"
             raise NodeFailure(kind, f"{self.target.name} opened no session ({e})", phase="session") from e
-        # exec_command waits without an end; closing the channel under it is what ends the wait.
+        # exec_command waits without a deadline; closing the transport under it ends the wait.
         guard = threading.Timer(SESSION_S, self._transport.close)
         guard.daemon = True
         guard.start()
