@@ -1,4 +1,7 @@
-"""The last question of an `up`: would AWS itself end the cluster at the deadline? Asked with DryRun: nothing ends."""
+"""The last question of `up`, `extend` and `replace`: would AWS itself end the cluster at the deadline?
+
+It is asked with DryRun, so nothing ends.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ GOES_ON_BILLING = "What is named here and is not a node would go on billing unti
 
 
 def try_deadline(change: Change, *, slots: Collection[int] | None = None) -> CloudError | None:
-    """What to raise when AWS would not end the machines, or what else bills by the hour; it is said at once, too.
+    """The error to raise if AWS would not end the machines, or what else bills by the hour; it is shown at once, too.
 
     `slots`: those that are known to have a machine; None: all.
     """

@@ -1,4 +1,4 @@
-"""Where a cluster is: its region, its network's addresses, its placement, its capacity: decided when it is made."""
+"""Refuses to change what is decided when a cluster is made: region, network addresses, placement and capacity."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def refuse_other_region(state: StackState, region: str, *, source: str) -> None:
 
 
 def refuse_other_home(state: StackState, home: Path) -> None:
-    """Raises UsageError when the cluster is rehearsed in another home that is still there: its region answers there."""
+    """Raises UsageError when the cluster is rehearsed in another home that is still there: its region is there, too."""
     inventory = state.find(INVENTORY_TYPE)
     named = "" if inventory is None else str(inventory.outputs.get("home") or "")
     if named and Path(named).resolve() != home.resolve() and (Path(named) / "rehearsal").is_dir():
@@ -67,8 +67,9 @@ def refuse_other_launch(state: StackState, cluster_plan: ClusterPlan, *, source:
     Guide, "Placement groups"; 2026-11-21). A reservation stays in its group, whatever the provider is told: it neither
     changes nor replaces it for that (terraform-provider-aws 6, ec2_capacity_reservation.go).
 
-    Machines on demand would cost more than the maximum that all are counted at then; places reserved for spot machines
-    would bill empty: docs/adr/0027-spot-machines.md.
+    In a cluster that turns to spot, running machines on demand would cost more than the maximum at which all are
+    counted; in one that turns away from it, the places reserved beside running spot machines would bill empty:
+    docs/adr/0027-spot-machines.md.
     """
     problems = _launched_otherwise(state, cluster_plan) if state.instances else ()
     if problems:
@@ -103,7 +104,7 @@ def _decided(state: StackState) -> dict[str, str]:
 
 
 def _adopted_otherwise(state: StackState, config: ClusterConfig) -> Iterator[str]:
-    """From a network of its own into one that exists, out of one, or into another one."""
+    """The problems if the cluster would move into an existing network, out of one, or from one into another."""
     identity, named = state.find(IDENTITY_TYPE), config.network.adopt
     if identity is None:
         return

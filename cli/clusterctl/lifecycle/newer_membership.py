@@ -18,10 +18,10 @@ from clusterctl.status.node_report import READY
 from clusterctl.text.node_set import fold_names
 
 MOST_AHEAD = 1000
-"""As many changes a state may have forgotten. A node that reports more is wrong or hostile, and must not decide."""
+"""How many changes a state may have forgotten. A node that reports more is wrong or hostile, and must not decide."""
 FLOOR = "generation-floor"
 REFUSED_FOR_ITS_NUMBER = "generation: "
-"""How a node's agent begins to say that it has a membership of that number, or a higher one (node/apply.py)."""
+"""How a node's agent begins its refusal if it has a membership of that number or a higher one (node/apply.py)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class NewerMembership:
 
 
 def newer_membership(watches: Sequence[NodeWatch], *, known: int) -> NewerMembership | None:
-    """The highest number that a node may have; None where no node refused `known` for its number. Pure.
+    """What the nodes that refused `known` for its number have instead; None where no node did. Pure.
 
     A number more than MOST_AHEAD above `known` is left out: that is the node's failure (`implausible`).
     """
@@ -62,7 +62,7 @@ def implausible(watch: NodeWatch, *, known: int) -> str | None:
 
 
 def go_above(change: Change, newer: NewerMembership, *, shown: str) -> Inventory:
-    """Writes the floor in the stack's config, runs the engine on our own resources, and gives the new inventory.
+    """Writes the floor in the stack's config, runs the engine on our own resources, and returns the new inventory.
 
     The change has come to its good end, so this is written down as a run of its own: the next run repairs what a kill
     leaves of it. From the floor on, any run raises the number, and `up` tells the nodes. Raises EngineError.

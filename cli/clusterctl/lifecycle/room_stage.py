@@ -1,4 +1,4 @@
-"""Before a new cluster is made: which type and which zone AWS has room in, asked in order and written down."""
+"""Before a new cluster is made: asks AWS, one after the other, which type and zone it has capacity for."""
 
 from __future__ import annotations
 
@@ -38,9 +38,10 @@ ROOM = "room"
 def candidates_of(
     clients: Clients, intent: Intent, state: StackState, *, source: str, before: Callable[[], None] = lambda: None
 ) -> tuple[Candidate, ...]:
-    """What may be chosen from; empty where type and zone are known. Raises CloudError where AWS offers none of it.
+    """The types and zones to choose from; empty where there is nothing to choose.
 
-    `before` is called before AWS is asked.
+    That is so if the cluster has machines, if they are not on demand, and if both type and zone are known. `before` is
+    called before AWS is asked. Raises CloudError where AWS offers none of the types there.
     """
     config = intent.config
     if state.instances or config.market != "on-demand":
@@ -64,7 +65,7 @@ def candidates_of(
 
 
 def room_words(candidates: Sequence[Candidate], cluster_plan: ClusterPlan) -> str | None:
-    """What asking costs, and which of the types is counted; None where nothing is asked.
+    """What asking costs, and which of the types the price is for; None where nothing is asked.
 
     `First AWS is asked for capacity, by a reservation that is cancelled at once: $3.67 for each minute …`.
     """
