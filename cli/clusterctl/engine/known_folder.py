@@ -16,7 +16,10 @@ from clusterctl.text.next_commands import edit, reap_cluster, stack_words
 
 
 def stack_of_cluster(inventory: Inventory, *, files: Sequence[str] = STACK_FILES) -> Stack:
-    """The stack that an inventory came from; `files`: what it needs. Raises UsageError saying what is gone."""
+    """The stack that an inventory came from; `files`: what has to be in its folder.
+
+    Raises UsageError saying what is gone.
+    """
     if inventory.stack_dir is None:
         raise UsageError(
             f"the folder of {inventory.cluster}'s stack is not known on this computer: say where it is, once",

@@ -53,7 +53,7 @@ class Stack:
 
     @property
     def project_file(self) -> Path:
-        """The engine's own file, as a person would type it."""
+        """The path of Pulumi.yaml, as a person would type it."""
         return (self.typed or self.directory) / "Pulumi.yaml"
 
     @property
@@ -77,8 +77,8 @@ def read_stack(
 ) -> Stack:
     """The stack in a folder with Pulumi.yaml and cluster.yaml. Raises UsageError naming what is missing.
 
-    `verb` and `rehearse`: what was typed around the folder, for the command that helps; `files`: without which it is no
-    stack.
+    `verb` and `rehearse`: what was typed around the folder, for the command that helps; `files`: what has to be in the
+    folder for it to be a stack.
     """
     if not STACK_NAME.fullmatch(name):
         told = f"--stack-name {name!r}: letters, digits, hyphens, underscores and periods only"
@@ -99,7 +99,10 @@ def read_stack(
 
 
 def refuse_without_program(stack: Stack) -> None:
-    """Before the engine fails at it, after anything has been asked. Raises UsageError with what brings it back."""
+    """Raises UsageError, with the command that brings it back, if the stack's program is missing.
+
+    Else the engine would fail for want of it, after a person was asked.
+    """
     if stack.program is None or (stack.directory / stack.program).is_file():
         return
     typed = stack.typed or stack.directory
@@ -170,7 +173,7 @@ def _named(folder: Path) -> str:
 
 
 def _with(folder: Path, verb: str, *, name: str, rehearse: bool) -> str | None:
-    """The verb on the stack that was surely meant; where several may be, a command that changes nothing."""
+    """The command for the stack that was surely meant; where several may be, one that changes nothing; else None."""
     near = stacks_near(folder)
     own = folder.parent if folder.is_file() and all((folder.parent / file).is_file() for file in STACK_FILES) else None
     inside = [stack for stack in near if stack.is_relative_to(folder)]
