@@ -22,7 +22,7 @@ NAME_WIDTH = 14
 INDENT_WIDTH = 2
 NUMBER_WIDTHS = {"util": 6, "memory": 12, "power": 9, "temp": 7}
 LOAD_WIDTHS = {"load": 8, "memory": 12}
-"""Of nodes without GPUs."""
+"""The columns of nodes without GPUs."""
 NETWORK_WIDTHS = {"in": 11, "out": 11}
 GIVEN_UP = ("out", "in", "power", "memory", "gpus", "temp", "util")
 """In this order, columns are left out where the terminal is too narrow for all: none is shown in half."""
@@ -43,7 +43,7 @@ Key = Callable[[NodeState], float]
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """A way to sort: most first, but for names."""
+    """A way to sort: the largest values first; nodes by name are in the order of their slots."""
 
     word: str
     key: Key
