@@ -55,7 +55,7 @@ def region_access(home: Home, environ: Mapping[str, str]) -> RegionAccess:
 
 def ensure_region(home: Home, environ: Mapping[str, str]) -> str:
     """The endpoint of the running region; it is started if need be. Raises RehearsalError."""
-    text = _said_by(ENSURE_MODULE, home, environ, timeout_s=ENSURE_S)
+    text = _output_of(ENSURE_MODULE, home, environ, timeout_s=ENSURE_S)
     try:
         return str(json.loads(text)["endpoint"])
     except (ValueError, KeyError, TypeError) as e:
@@ -108,7 +108,7 @@ def tell_region(home: Home, environ: Mapping[str, str], stack_dir: Path, *, clus
     endpoint = region_endpoint(home, environ)
     path = stack_dir / SETTINGS_FILE
     try:
-        answer = json.loads(_asked(endpoint, home, "stack", {"folder": str(stack_dir), "cluster": cluster}))
+        answer = json.loads(_answer_of_region(endpoint, home, "stack", {"folder": str(stack_dir), "cluster": cluster}))
     except (OSError, http.client.HTTPException, ValueError) as e:
         raise RehearsalError(f"the rehearsed region does not answer ({type(e).__name__}: {e})", hint=LOOK) from e
     if "refused" in answer:
@@ -119,13 +119,13 @@ def tell_region(home: Home, environ: Mapping[str, str], stack_dir: Path, *, clus
 def _answers(endpoint: str, home: Home) -> bool:
     """Whether the region answers its owner; asking also puts off the region's end."""
     try:
-        _asked(endpoint, home, "ping", {})
+        _answer_of_region(endpoint, home, "ping", {})
     except (OSError, http.client.HTTPException, ValueError):
         return False
     return True
 
 
-def _asked(endpoint: str, home: Home, verb: str, asked: Mapping[str, str]) -> bytes:
+def _answer_of_region(endpoint: str, home: Home, verb: str, asked: Mapping[str, str]) -> bytes:
     """What the region answers its owner. Raises OSError, HTTPException, and ValueError for another status than OK."""
     token = (home.rehearsal_dir / REGION_TOKEN_FILE).read_text(encoding="ascii")
     place = urlsplit(endpoint)
@@ -151,7 +151,7 @@ def machine_kind(stack_dir: Path) -> str:
     return str(data.get("machines", "auto")) if isinstance(data, dict) else "auto"
 
 
-def _said_by(module: str, home: Home, environ: Mapping[str, str], *, timeout_s: float) -> str:
+def _output_of(module: str, home: Home, environ: Mapping[str, str], *, timeout_s: float) -> str:
     argv = [sys.executable, "-P", "-m", module]
     try:
         done = subprocess.run(

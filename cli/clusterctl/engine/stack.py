@@ -154,7 +154,7 @@ def refuse_no_stack(directory: Path, *, name: str, verb: str, rehearse: bool, fi
             f"{directory} is a file, and a stack is a folder" if folder.exists() else f"there is no folder {directory}"
         )
         there = next(parent for parent in (*folder.parents, Path()) if parent.is_dir())
-        hint = _with(folder, verb, name=name, rehearse=rehearse) or f"ls {shlex.quote(str(there))}"
+        hint = _nearest_command(folder, verb, name=name, rehearse=rehearse) or f"ls {shlex.quote(str(there))}"
         raise UsageError(what + _named(folder), hint=hint)
     missing = next((file for file in files if not (folder / file).is_file()), None)
     if missing is None:
@@ -163,7 +163,7 @@ def refuse_no_stack(directory: Path, *, name: str, verb: str, rehearse: bool, fi
     told = f"{shown} is not a stack, a folder with {' and '.join(STACK_FILES)}: it has no {missing}"
     if any((folder / file).is_file() for file in files):
         raise UsageError(told, hint=f"ls -A {shlex.quote(str(directory))}")
-    hint = _with(folder, verb, name=name, rehearse=rehearse) or f"clusterctl {verb.split()[0]} --help"
+    hint = _nearest_command(folder, verb, name=name, rehearse=rehearse) or f"clusterctl {verb.split()[0]} --help"
     raise UsageError(told + _named(folder), hint=hint)
 
 
@@ -172,7 +172,7 @@ def _named(folder: Path) -> str:
     return f"; stacks near it: {', '.join(stacks)}" if len(stacks) > 1 else ""
 
 
-def _with(folder: Path, verb: str, *, name: str, rehearse: bool) -> str | None:
+def _nearest_command(folder: Path, verb: str, *, name: str, rehearse: bool) -> str | None:
     """The command for the stack that was surely meant; where several may be, one that changes nothing; else None."""
     near = stacks_near(folder)
     own = folder.parent if folder.is_file() and all((folder.parent / file).is_file() for file in STACK_FILES) else None

@@ -115,12 +115,12 @@ def held_block(change: Change, intent: Intent, *, now: datetime) -> str | None:
 
 
 def _end_old_locks(change: Change, *, now: datetime) -> None:
-    with _said_to_stay(change):
+    with _noting_locks_that_stay(change):
         end_old_locks(change.clients, change.name, now=now)
 
 
 @contextmanager
-def _said_to_stay(change: Change) -> Iterator[None]:
+def _noting_locks_that_stay(change: Change) -> Iterator[None]:
     """While entered, a lock that AWS does not let us end is only noted: it costs nothing, so all goes on."""
     try:
         yield
@@ -299,12 +299,12 @@ def purchase_once(change: Change, offering: BlockOffering, planned: WithPlan) ->
         meanwhile = blocks_of(clients, change.name, ids=(), now=now)
         is_held = bool(meanwhile) or holds(clients, lock, now=utc_now())
     except (CloudError, KeyboardInterrupt):
-        with _said_to_stay(change):
+        with _noting_locks_that_stay(change):
             give_back(clients, lock)
         raise
     if meanwhile:
         id = meanwhile[0].reservation_id
-        with _said_to_stay(change):
+        with _noting_locks_that_stay(change):
             give_back(clients, lock)
         change.output.note(f"  block    {id} was bought in the meantime: it is used, and nothing more is bought")
         return id
@@ -329,7 +329,7 @@ def _bought(change: Change, offering: BlockOffering, planned: WithPlan, purchase
         if not is_refused(e.__cause__):
             raise unanswered(purchase) from e
         file.unlink(missing_ok=True)
-        with _said_to_stay(change):
+        with _noting_locks_that_stay(change):
             give_back(clients, lock)
         raise
     write_purchase(file, replace(purchase, reservation_id=id))

@@ -111,7 +111,7 @@ def for_up(intent: Intent, state: StackState, seen: Seen) -> Intent:
     elif intent.settings.down or _is_launched_anew(intent, state):
         run = max(run, identity.run + 1)
     changes: dict[str, str | None] = {
-        **_account(intent, state, seen),
+        **_ledger_changes(intent, state, seen),
         "down": None,
         "kept": None,
         "run": None if run == 1 else str(run),
@@ -172,7 +172,7 @@ def without_reservation(intent: Intent, *, is_so: bool) -> Intent:
 def for_zero_nodes(intent: Intent, state: StackState, seen: Seen) -> Intent:
     """The intent of zero nodes until the next `up`: of its storage only what is there, and is to be kept, stays."""
     mounts = [file_system.mount for file_system in kept_in(state, intent.config, load_catalog())]
-    return with_changes(intent, {**_account(intent, state, seen), "down": "true", "kept": _text(mounts)})
+    return with_changes(intent, {**_ledger_changes(intent, state, seen), "down": "true", "kept": _text(mounts)})
 
 
 def without_own_values(config_text: str) -> str:
@@ -259,7 +259,7 @@ def with_changes(intent: Intent, changes: Mapping[str, str | None]) -> Intent:
     )
 
 
-def _account(intent: Intent, state: StackState, seen: Seen) -> dict[str, str | None]:
+def _ledger_changes(intent: Intent, state: StackState, seen: Seen) -> dict[str, str | None]:
     """The state's ledger put right by what AWS said, for the plan; and what was put right, for the state."""
     ledger = ledger_in(state)
     if ledger is None:

@@ -50,7 +50,7 @@ def order_ranks(change: Change, cluster_plan: ClusterPlan, *, shown: str) -> Non
     """
     state = change.engine.export() or StackState()
     before = tuple(slot.rank for slot in cluster_plan.slots)
-    order = _asked(change, state, before, instance_type=cluster_plan.instance_type, shown=shown)
+    order = _asked_order(change, state, before, instance_type=cluster_plan.instance_type, shown=shown)
     config_file = change.engine.environment.config_file
     kept = {"slot-ranks": json.dumps(order.ranks, separators=(",", ":"))}
     write_config(config_file, with_values(read_config(config_file), kept))
@@ -59,7 +59,9 @@ def order_ranks(change: Change, cluster_plan: ClusterPlan, *, shown: str) -> Non
         run_on_own_resources(change, state, doing="storing the order of ranks", shown=shown)
 
 
-def _asked(change: Change, state: StackState, before: tuple[int, ...], *, instance_type: str, shown: str) -> RankOrder:
+def _asked_order(
+    change: Change, state: StackState, before: tuple[int, ...], *, instance_type: str, shown: str
+) -> RankOrder:
     ids = {instance.slot: instance.instance_id for instance in state.instances}
     again = f"clusterctl up {shown} --reorder-ranks"
     if sorted(ids) != list(range(len(before))):

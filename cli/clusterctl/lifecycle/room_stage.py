@@ -88,14 +88,14 @@ def chosen(change: Change, planned: WithPlan) -> WithPlan:
     candidates = planned.candidates
     if not candidates:
         return planned
-    found = candidates[0] if len(candidates) == 1 else _asked(change, planned)
+    found = candidates[0] if len(candidates) == 1 else _candidate_with_room(change, planned)
     name = found.instance_type if planned.intent.config.is_list else None
     text = chosen_to_json(Chosen(instance_type=name, zone=found.zone))
     now, intent = utc_now(), with_changes(planned.intent, {"chosen": text})
     return replace(planned, now=now, intent=intent, plan=plan_of(intent, planned.state, now=now), candidates=())
 
 
-def _asked(change: Change, planned: WithPlan) -> Candidate:
+def _candidate_with_room(change: Change, planned: WithPlan) -> Candidate:
     config = planned.intent.config
     trial = CapacityTrial(
         trial_id=secrets.token_hex(CLUSTER_ID_LENGTH // 2),

@@ -182,14 +182,14 @@ def _gpu_line(gpu: GpuSample) -> Line:
     return (
         Cell(text=f"{gpu.index:>4}"),
         Cell(text=f"{NONE if use is None else f'{use:.0f} %':>7}", heat=None if use is None else use / 100),
-        Cell(text=f"{_of(gpu.memory_used_mib, gpu.memory_total_mib, 'MiB'):>18}"),
-        Cell(text=f"{_of(gpu.power_w, gpu.power_limit_w, 'W'):>12}"),
+        Cell(text=f"{_of_most(gpu.memory_used_mib, gpu.memory_total_mib, 'MiB'):>18}"),
+        Cell(text=f"{_of_most(gpu.power_w, gpu.power_limit_w, 'W'):>12}"),
         Cell(text=f"{NONE if gpu.temperature_c is None else f'{gpu.temperature_c:.0f} °C':>8}"),
         Cell(text=f"{NONE if gpu.sm_mhz is None else f'{gpu.sm_mhz:.0f} MHz':>10}", is_bad=gpu.is_slowed),
     )
 
 
-def _of(value: float | None, most: float | None, unit: str) -> str:
+def _of_most(value: float | None, most: float | None, unit: str) -> str:
     return NONE if value is None or most is None else f"{value:.0f}/{most:.0f} {unit}"
 
 
