@@ -42,7 +42,7 @@ class Lock:
     pid: int
     since: str
     is_of_own_disk: bool = False
-    """It is a file that only this computer can have written."""
+    """Whether it is a file that only this computer can have written."""
 
     def is_dead(self, starts: Sequence[EngineStart]) -> bool:
         """Whether its process surely ran on this computer, and is gone.

@@ -36,7 +36,7 @@ SETTINGS_FILE = "rehearsal.yaml"
 LOG_FILE = "region.log"
 LOOK = "clusterctl rehearse list"
 NEXT = "; next: "
-"""Before a command in a sentence of the stand-in."""
+"""What stands before the command in a sentence of the stand-in."""
 
 
 def region_access(home: Home, environ: Mapping[str, str]) -> RegionAccess:

@@ -128,7 +128,9 @@ def note_engine(path: Path, pid: int) -> None:
 def only_run(
     home: Home, cluster: str, *, verb: str, note: Callable[[str], None] | None = None, flock: Flock = fcntl.flock
 ) -> Iterator[IO[str]]:
-    """Holds the cluster for this process while entered, and gives the lock's file. Raises EngineError: who holds it.
+    """Holds the cluster for this process while entered, and gives the lock's file.
+
+    Raises EngineError naming who holds the cluster.
 
     That file says who holds it: not every holder is a run of the engine, and a run does not write its record at once.
     Where the file system has no locks, only what the files say keeps runs of this computer apart, and `note` is told.

@@ -33,7 +33,7 @@ class Stack:
     project: str
     name: str
     is_rehearsal_project: bool
-    """Its Pulumi.yaml names the stand-in: plain `pulumi up` there is a rehearsal too."""
+    """Whether its Pulumi.yaml names the stand-in, so that plain `pulumi up` there is a rehearsal, too."""
     typed: Path | None = None
     """The folder as a person typed it; None: nobody did."""
     plugin_folders: tuple[str, ...] = ()

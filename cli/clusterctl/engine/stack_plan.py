@@ -56,7 +56,7 @@ class StackPlan:
     size_said_in: str
     """What gave the number of nodes."""
     size_note: str | None = None
-    """Where that is not the file, or was not until now: one line."""
+    """The line about the size, if the file does not give it, or did not until now."""
 
 
 def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, rehearse: bool) -> StackPlan:

@@ -96,7 +96,7 @@ def waiting(begins_at: datetime | None, *, now: datetime) -> str:
 
 
 def kept_range(state: StackState) -> tuple[str, str] | None:
-    """(subnet id, CIDR range) that the slots' addresses are from since the cluster's birth; None: its own network."""
+    """The (subnet id, CIDR range) of the slots' addresses since the cluster's birth; None: it has its own network."""
     identity = state.find(IDENTITY_TYPE)
     kept = None if identity is None else identity.outputs.get("slot_range")
     subnet_id, _, cidr = str(kept or "").partition(" ")

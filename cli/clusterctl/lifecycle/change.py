@@ -171,7 +171,8 @@ class Change:
     ) -> RunResult:
         """Runs the engine to its end. Raises EngineError when it did not start.
 
-        `writes_state_once`: only at its end, for runs with many machines: if one is killed, their tags tell of them.
+        `writes_state_once`: the state is written only at the end, for a run that makes or ends many machines; if it is
+        killed, the machines are found by their tags.
         """
         self.provide_plugin()
         kept = KeptState(self.engine.backend_url(), self.stack)

@@ -206,7 +206,7 @@ def look_again(
     data_since: datetime | None,
     known_now: KnownNow | None = None,
 ) -> None:
-    """Ends what carries the cluster's id beside the state, and checks that nothing else bills.
+    """Ends what carries the cluster's id and is not in the state, and checks that nothing else bills.
 
     Raises StillBills, CloudError.
     """

@@ -101,7 +101,9 @@ def gone_reservations(clients: Clients, state: StackState) -> tuple[str, ...]:
 
 
 def lost_parts(clients: Clients, state: StackState) -> tuple[StateResource, ...]:
-    """What every cluster stands on and the state has, but AWS no longer has, as after `reap`. Raises CloudError.
+    """The parts that every cluster stands on and that are in the state but no longer in AWS, as after `reap`.
+
+    Raises CloudError.
 
     Asked only where no machine lives: AWS refuses to delete a network that a machine is in.
     """
@@ -111,7 +113,9 @@ def lost_parts(clients: Clients, state: StackState) -> tuple[StateResource, ...]
 
 
 def lost_beside(clients: Clients, state: StackState) -> tuple[StateResource, ...]:
-    """What nodes have beside their machines and the state has, but AWS no longer has. Raises CloudError.
+    """The parts that nodes have beside their machines and that are in the state but no longer in AWS.
+
+    Raises CloudError.
 
     What ends a cluster at its deadline, or early, ends the NAT gateway and the elastic IPs after the machines. A `down`
     of many nodes writes its state at its end: killed, it may have ended some slots wholly and others not at all.

@@ -56,9 +56,9 @@ class EndByTag:
 def end_by_tag(end: EndByTag, output: Output, home: Home, environ: Mapping[str, str]) -> None:
     """Ends the cluster's machines and reservations by their tags, then raises ClusterctlError with what still bills.
 
-    Ends nothing and raises `end.why` if that is about something else than writing, if this computer knows no id of the
-    cluster, or if a run of the cluster is under way here: that run has the state, and can write it or fail. Raises
-    UsageError if nobody agrees.
+    Ends nothing and raises `end.why` if that does not mean that the state cannot be written, if this computer knows no
+    id of the cluster, or if a run of the cluster is under way here: that run has the state, and can write it or fail.
+    Raises UsageError if nobody agrees.
     """
     where, why = end.where, end.why
     if isinstance(why, OSError) and why.errno not in UNWRITABLE:

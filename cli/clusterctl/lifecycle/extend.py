@@ -96,7 +96,7 @@ class Found:
     gone: Mapping[int, str]
     """Slot → why it has no machine; an `up` remakes it."""
     intent: Intent
-    """With a reservation, or, where it has ended, without one."""
+    """The intent of the move: with the cluster's reservation, or without one if that has ended."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,7 +38,7 @@ def refuse_other_region(state: StackState, region: str, *, source: str) -> None:
 
 
 def refuse_other_home(state: StackState, home: Path) -> None:
-    """Raises UsageError when the cluster is rehearsed in another home that is still there: its region is there, too."""
+    """Raises UsageError when the cluster is rehearsed in another home that still exists: only that has its region."""
     inventory = state.find(INVENTORY_TYPE)
     named = "" if inventory is None else str(inventory.outputs.get("home") or "")
     if named and Path(named).resolve() != home.resolve() and (Path(named) / "rehearsal").is_dir():

@@ -53,9 +53,9 @@ for name, text in json.loads(zlib.decompress(base64.b64decode(text))).items():
 if then:
     os.execvp(then[0], then)
 """
-"""Reads as many bytes as it is told, of `later_modules`, and puts each module in place: whole and on disk, or not at
-all, also if two installers run at once. A module that is there already is not written again: on a busy disk each sync
-takes a while.
+"""Reads as many bytes of `later_modules` as its first argument says, and puts each module in place: whole and on disk,
+or not at all, also if two installers run at once. A module that is there already is not written again: on a busy disk
+each sync takes a while.
 Then it becomes the program that is named, which reads the rest of the input."""
 
 

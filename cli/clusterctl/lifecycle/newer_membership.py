@@ -77,7 +77,7 @@ def go_above(change: Change, newer: NewerMembership, *, shown: str) -> Inventory
 
 
 def run_on_own_resources(change: Change, state: StackState, *, doing: str, shown: str) -> None:
-    """One run of the engine that looks at no machine, with the size that is there. Raises EngineError."""
+    """Runs the engine once on our own resources alone, for the present number of nodes. Raises EngineError."""
     own = [part.urn for type in (IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE) for part in state.of_type(type)]
     config_file, nodes = change.engine.environment.config_file, len(state.instances)
     text = with_values(read_config(config_file), size_of_one_run(nodes))

@@ -124,7 +124,7 @@ class NodeStage:
         """Returns when all nodes are ready.
 
         `timeout_s`: how long they are waited for; None: as long as they usually take at most, and longer while they
-        get on.
+        make progress.
 
         Raises SomeNodesFailed after saying what is wrong with each.
         """
@@ -173,7 +173,7 @@ class NodeStage:
             raise
 
     def _above_newer(self, inventory: Inventory, watches: Sequence[NodeWatch]) -> tuple[Inventory, Sequence[NodeWatch]]:
-        """Where nodes have a newer membership than the state, all get one above it; once, whatever they answer then."""
+        """If nodes have a newer membership than the state, gives all one above it; once, whatever they answer then."""
         known = inventory.generation
         for watch in watches:
             if (why := implausible(watch, known=known)) is not None:
@@ -257,7 +257,7 @@ class LostMachines:
 def lost_slots(watches: Iterable[NodeWatch], inventory: Inventory, seen: Iterable[InstanceState]) -> dict[int, str]:
     """Slot → AWS's word for the end of its machine. Pure.
 
-    A node that said why it failed is left out: that is worth more.
+    A node that said that it failed is left out: its own words are worth more than AWS's.
 
 
     A machine that AWS does not show may be too young for that (eventual consistency): it is waited for. One that was

@@ -35,7 +35,7 @@ def needs_of(
     """What the plan needs from AWS.
 
     `machines`: how many nodes get a machine that has to be made; `own_id`: the cluster's id, None before it has one;
-    `has_to_be_bought`: the plan's capacity block is only offered yet.
+    `has_to_be_bought`: the plan's capacity block is only an offering so far.
     """
     types = config.instance_rows(catalog)
     adopt = config.network.adopt

@@ -45,8 +45,8 @@ for name in set(awaited) - set(others):
 if then:
     os.execvp(then[0], then)
 """
-"""Reads as many bytes of JSON (name → text) as it is told; puts each script in place that this machine waits for, if
-its hash fits.
+"""Reads as many bytes of JSON (name → text) as its first argument says; puts each script in place that this machine
+waits for, if its hash fits.
 
 With a command behind the size, it then becomes that command, which reads the rest of the input, even if a script did
 not fit. Without one it fails and names the scripts that did not fit.

@@ -62,7 +62,7 @@ def market_price(clients: Clients, cluster_plan: ClusterPlan, *, now: datetime) 
 
 
 DENIED = ("Unauthorized", "AccessDenied")
-"""In the codes by which AWS says that a right is missing."""
+"""Parts of the codes by which AWS says that a right is missing."""
 NO_REQUEST = "sir-00000000"
 """The id of no request: AWS says whether the caller has the right before it looks for the request."""
 

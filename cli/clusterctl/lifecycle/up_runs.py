@@ -187,7 +187,7 @@ FEWEST = 32
 """From how many on, machines have a run of their own: for fewer it does not pay, as its start takes seconds."""
 LEFT_OUT = (INSTANCE_TYPE, LAUNCH_TEMPLATE_TYPE)
 OPTIONS = (*(word for type in LEFT_OUT for word in ("--exclude", f"**{type}**")), "--exclude-dependents")
-"""For the first run: neither the machines, nor what they are made of, nor what is made of them."""
+"""Of the first run, which makes neither machines, nor what they are made from, nor what depends on them."""
 
 
 def are_many(living: StackState, *, nodes: int, anew: Iterable[int] = ()) -> bool:

@@ -102,7 +102,7 @@ def latest_of(things: Iterable[CloudResource]) -> datetime | None:
 
 
 def _moved(things: Iterable[CloudResource]) -> list[CloudResource]:
-    """Those whose tags follow the cluster's deadline."""
+    """The things whose tags follow the cluster's deadline."""
     return [resource for resource in things if not type_of(resource, KINDS).is_tagged_once]
 
 
@@ -111,7 +111,7 @@ def _deadlines(things: Iterable[CloudResource]) -> list[str]:
 
 
 def _instant(text: str) -> datetime | None:
-    """None for what is no time: nobody may end anything by a deadline that cannot be read."""
+    """The instant in a tag; None for what is no time: nobody may end anything by a deadline that cannot be read."""
     try:
         at = datetime.fromisoformat(text)
     except ValueError:

@@ -18,9 +18,9 @@ from clusterctl.home import named_home
 
 MIB = 2**20
 NEEDED_BYTES = 32 * MIB
-"""For a change: the engine's events, the state of a small cluster with its copies, what is known of it here."""
+"""What a change needs: for the engine's events, a small cluster's state with its copies, what is known of it here."""
 COPIES = 8
-"""Of a state that a run may write, with the old ones: the state, its backup, both as they are written, its history."""
+"""How many copies of a state a run may write, the old ones too: state, backup, both as they are written, history."""
 FULL_BYTES = MIB
 """If less is free, an engine that failed without a word is taken to have met a full disk."""
 _FULL = re.compile(r"no space left on device|disk quota exceeded", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""One long-lived sampler on every node, its lines put on the board; a lost one is started again."""
+"""Runs one long-lived sampler on every node, and puts its lines on the board; a lost one is started again."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def _gpu(words: tuple[str, ...]) -> GpuSample:
 
 
 def _number(word: str) -> float | None:
-    """None for what is no number, or none that a GPU can have."""
+    """The number in a word of nvidia-smi; None for what is no number, or none that a GPU can have."""
     try:
         number = float(word)
     except ValueError:

@@ -148,7 +148,7 @@ class TopScreen(App[None]):
         self.draw()
 
     def draw(self) -> None:
-        """One frame from the board as it is."""
+        """Draws one frame from the board as it is."""
         states, now_s = self._board.states(), time.monotonic()
         line = title(self._inventory, states, self._ledger, now=datetime.now(UTC), now_s=now_s)
         self.query_one("#title", Static).update(visible_in_a_line(line))
