@@ -90,7 +90,9 @@ def versions_in(text: str) -> frozenset[str]:
 
 
 def fetched(environment: EngineEnvironment, wanted: str, *, show: Callable[[str, float], None]) -> str:
-    """Has the engine fetch the plugin; its last line. `show` gets its newest line and the seconds since the start.
+    """Has the engine fetch the plugin; returns the engine's last line.
+
+    `show` gets its newest line and the seconds since the start.
 
     Raises EngineError with what the engine said last.
     """
@@ -132,7 +134,7 @@ def fetched(environment: EngineEnvironment, wanted: str, *, show: Callable[[str,
 
 
 def _ended(child: subprocess.Popen[str]) -> int | None:
-    """The exit code, once it ended; waits for a moment."""
+    """The exit code, or None if the child still runs after TICK_S."""
     try:
         return child.wait(timeout=TICK_S)
     except subprocess.TimeoutExpired:

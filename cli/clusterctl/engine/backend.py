@@ -39,7 +39,7 @@ def folder_of(url: str) -> Path | None:
 
 
 def state_path(root: Path, stack: Stack) -> Path:
-    """The file of a stack's state; `root` as of `folder_of`."""
+    """The file of a stack's state; `root`: what `folder_of` gives."""
     return root / "stacks" / _place(root, stack) / f"{stack.name}.json"
 
 
@@ -60,7 +60,7 @@ def _place(root: Path, stack: Stack) -> Path:
 
 
 def _has_no_projects(root: Path, stack: Stack) -> bool:
-    """Its layout is that from before `pulumi state upgrade`, which the engine keeps (3.250, tried 2026-11-22): stacks
-    stand beside each other, whatever their project, and no meta.yaml tells a version."""
+    """Whether the backend has the layout from before `pulumi state upgrade`, which the engine keeps (3.250, tried
+    2026-11-22): stacks stand beside each other, whatever their project, and no meta.yaml tells a version."""
     known = (root / "stacks" / f"{stack.name}.json", root / "locks" / stack.name)
     return not (root / "meta.yaml").exists() and any(path.exists() for path in known)

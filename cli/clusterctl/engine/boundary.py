@@ -28,7 +28,7 @@ class RunRequest:
     parallel: int
     """How many resources change at once."""
     log: Path
-    """For the engine's events."""
+    """The file that the engine's events are written to."""
     on_event: Callable[[Event], None]
     on_interrupt: Callable[[int], None]
     """Told how often Ctrl-C was pressed."""
@@ -52,7 +52,7 @@ class RunResult:
     said: str
     """What it wrote to stderr, for failures that are no events."""
     killed_by: int | None = None
-    """The signal that it died of: its parts may work on, and its lock on the state is left."""
+    """The signal that it died of: its plugins may work on, and its lock on the state is left."""
 
 
 class Engine(Protocol):
@@ -68,10 +68,10 @@ class Engine(Protocol):
 
     @property
     def starts(self) -> tuple[EngineStart, ...]:
-        """Of runs before this one that did not come to a good end: locks may be theirs."""
+        """The engine's starts in earlier runs that did not come to a good end: locks may be theirs."""
 
     def begun(self, pid: int) -> None:
-        """An engine that may take the lock has started."""
+        """Notes that an engine that may take the lock has started."""
 
     def at(self, region: RegionAccess | None) -> Engine:
         """This engine, told where the rehearsed region listens."""
@@ -80,7 +80,7 @@ class Engine(Protocol):
         """This engine, told which runs before it did not come to a good end."""
 
     def writing_state_once(self) -> Engine:
-        """This engine, which writes its state at the end of a run alone."""
+        """This engine, told to write its state only at the end of a run."""
 
     def run(self, asked: RunRequest) -> RunResult:
         """Changes the cloud as the program says, or ends all that the state has; returns when the engine has ended."""

@@ -1,4 +1,4 @@
-"""The engine that starts pulumi. All calls but `run` are short, and each of those ends in its time."""
+"""The engine that starts pulumi. All calls but `run` are short, and each of those has a deadline."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NO_STACK = "no stack named"
 
 
 def noted_nowhere(pid: int) -> None:
-    """For an engine that takes no lock."""
+    """Ignores the pid: for an engine that takes no lock."""
 
 
 @dataclass(kw_only=True)
@@ -40,11 +40,11 @@ class PulumiEngine:
     stack: Stack
     environment: EngineEnvironment
     starts: tuple[EngineStart, ...] = ()
-    """Of runs before this one that did not come to a good end: locks may be theirs."""
+    """The engine's starts in earlier runs that did not come to a good end: locks may be theirs."""
     begun: Callable[[int], None] = noted_nowhere
     """Told the pid of each engine that may take the lock, when it has started."""
     _backend_urls: list[str] = field(default_factory=list, repr=False, compare=False)
-    """The answer, once it was asked for."""
+    """The backend's URL, once it was asked for."""
 
     def at(self, region: RegionAccess | None) -> PulumiEngine:
         """This engine, told where the rehearsed region listens."""
@@ -55,7 +55,7 @@ class PulumiEngine:
         return replace(self, starts=starts)
 
     def writing_state_once(self) -> PulumiEngine:
-        """This engine, which writes its state at the end of a run alone."""
+        """This engine, told to write its state only at the end of a run."""
         return replace(self, environment=self.environment.writing_state_once())
 
     def run(self, asked: RunRequest) -> RunResult:
@@ -65,7 +65,7 @@ class PulumiEngine:
     def export(self) -> StackState | None:
         """The state; None when the stack does not exist yet. Raises EngineError.
 
-        From a backend of files it is read here, where that is enough: the engine's start would take longer.
+        A state in a backend of files is read here if it can be: the engine's start would take longer.
         """
         if self.environment.env.get("PULUMI_BACKEND_URL") or self._backend_urls:  # else the engine says where that is
             found = state_in_files(self.backend_url(), self.stack, self.environment.env)
@@ -148,7 +148,7 @@ class PulumiEngine:
 
     @property
     def cancel_by_hand(self) -> str:
-        """What a person types to remove a lock of whom they know to be gone."""
+        """What a person types to remove the lock of somebody who is known to be gone."""
         return self._by_hand(["cancel"])
 
     def _call(

@@ -1,4 +1,4 @@
-"""A start of the engine, as the file of a run keeps it: proof that a lock's process is one of this computer."""
+"""A start of the engine, as the file of a run keeps it: proof that a lock's process was started on this computer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clusterctl.system.processes import boot_id, find_process, is_alive
 MACHINE_ID = Path("/etc/machine-id")
 CLOCK_SLACK = timedelta(seconds=5)
 LONGEST_UNTIL_LOCKED = timedelta(minutes=10)
-"""From its start on; a backend far away answers late."""
+"""How long after its start an engine may take the lock; a backend far away answers late."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,13 +40,13 @@ class EngineStart:
         return bool(self.machine) and self.machine == machine_id()
 
     def took(self, *, host: str, pid: int, since: datetime) -> bool:
-        """Whether a lock that names this process and this moment is its lock."""
+        """Whether a lock that names this host, process and moment is the one that this start took."""
         at = datetime.fromisoformat(self.at)
         return (host, pid) == (self.host, self.pid) and at - CLOCK_SLACK <= since <= at + LONGEST_UNTIL_LOCKED
 
 
 def engine_start(pid: int) -> EngineStart:
-    """The start of the process `pid`, which is a moment ago."""
+    """The record of the process `pid`, which has just been started."""
     process = find_process(pid)
     return EngineStart(
         pid=pid,

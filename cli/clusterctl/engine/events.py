@@ -64,7 +64,7 @@ _STAGES: Mapping[str, Literal["began", "done", "failed"]] = {
 def parse_event(line: str) -> Event | None:
     """The event in one line, or None when it says nothing to us."""
     if '"severity":"debug"' in line and '"diagnosticEvent":{' in line[:120]:
-        return None  # nine lines of ten: not worth their reading
+        return None  # nine lines of ten, and of no use here: not parsed
     try:
         row = json.loads(line)
     except ValueError:

@@ -22,7 +22,7 @@ def extended(values: Mapping[str, str], budget_usd: float) -> dict[str, str | No
 
 
 def taken_back(values: Mapping[str, str]) -> dict[str, str | None]:
-    """What has to be written for it to be as if no `extend` had been; a budget that a person set since stays."""
+    """The changes that take back what an `extend` wrote into the config; a budget that a person set since stays."""
     noted = _noted(values)
     if noted is None:
         return {}

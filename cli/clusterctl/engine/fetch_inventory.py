@@ -35,7 +35,10 @@ _ABSENT = ("no stack named", "does not have output property", "current stack doe
 def fetch_inventory(
     directory: Path, *, stack_name: str, rehearse: bool, home: Home, environ: Mapping[str, str]
 ) -> Inventory:
-    """What the stack exports, kept here when nothing is. Raises NothingMatched, EngineError."""
+    """The inventory that the stack exports; it is kept on this computer if none is.
+
+    Raises NothingMatched, EngineError.
+    """
     stack = read_stack(directory, name=stack_name, verb="nodes --stack", rehearse=rehearse)
     environment = engine_environment(stack, rehearse=rehearse, home=home, environ=environ)
     words = stack_words(directory, stack_name=stack_name, rehearse=rehearse)
@@ -51,7 +54,10 @@ def fetch_inventory(
 
 
 def with_way_in(inventory: Inventory, home: Home) -> Inventory:
-    """Rehearsed nodes are reached by a network of this computer, which no stack exports; all others as they are."""
+    """The inventory with the way to rehearsed nodes: a network of this computer, which no stack exports.
+
+    Other inventories stay as they are.
+    """
     if not inventory.rehearsal:
         return inventory
     command = rehearsal_proxy_command(inventory.name, home=home.path)
@@ -91,7 +97,11 @@ def _stack_output(stack: Stack, environment: EngineEnvironment, words: str) -> s
 
 
 def _keep(inventory: Inventory, home: Home) -> None:
-    """Writes the file; what the last run on this computer wrote knows more, and learns where the stack is now."""
+    """Writes the inventory's file, if there is none.
+
+    One that the last run on this computer wrote knows more: it only learns where the stack is now. One of another
+    cluster of this name stays as it is.
+    """
     path = home.inventory_file(inventory.cluster)
     with contextlib.suppress(FileNotFoundError, InventoryUnreadable):
         known = read_inventory(path)

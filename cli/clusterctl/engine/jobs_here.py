@@ -1,4 +1,4 @@
-"""Which cluster the jobs run on that this computer started: so that a job's name stands for its cluster."""
+"""Which cluster each job that this computer started runs on, so that its name is enough to find the cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONGEST_NAME = 200
 
 
 def note_job(job: str, cluster: str, home: Home) -> None:
-    """Keeps where the job runs, and forgets the oldest; a full disk does not fail the job."""
+    """Keeps where the job runs, and forgets the oldest jobs beyond MOST_JOBS; a full disk does not fail the job."""
     with contextlib.suppress(OSError):
         make_private_folder(home.job_clusters_dir)
         known = sorted(home.job_clusters_dir.iterdir(), key=lambda path: path.stat().st_mtime)
@@ -25,7 +25,7 @@ def note_job(job: str, cluster: str, home: Home) -> None:
 
 
 def cluster_of_job(job: str, home: Home) -> str | None:
-    """The cluster of a job that was started here and whose cluster is still known; None too for the name of a node."""
+    """The cluster of a job that was started here, if it is still known; None, too, for the name of a node."""
     if not job or len(job) > LONGEST_NAME or Path(job).name != job:
         return None
     try:

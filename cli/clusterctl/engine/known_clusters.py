@@ -21,7 +21,7 @@ from clusterctl.system.processes import boot_id, is_alive
 
 VARIABLE = "CLUSTERCTL_CLUSTER"
 _STAND_IN = re.compile(r"^\s*-\s*\{?\s*name:\s*[\"']?aws[\"']?\s*(?:,|\}|$)", re.MULTILINE)
-"""The provider that makes a stack one that is always rehearsed, in its Pulumi.yaml; a YAML parser would load long."""
+"""The provider in a Pulumi.yaml that makes its stack one that is always rehearsed; a YAML parser takes long to load."""
 _STACK_DIR = re.compile(r'"stack_dir": *("(?:[^"\\]|\\.)*")')
 
 
@@ -73,7 +73,10 @@ def find_cluster(home: Home, *, name: str | None, environ: Mapping[str, str]) ->
 
 
 def matching_cluster(wanted: str, known: Sequence[str], *, source: str) -> str:
-    """The known cluster called `wanted`; `train` also means `train@rehearsal`, or `train@hosts`, when none is so."""
+    """The known cluster called `wanted`; if no `train` is known, it means `train@rehearsal` or `train@hosts`.
+
+    Raises NothingMatched.
+    """
     for candidate in (wanted, wanted + REHEARSAL_SUFFIX, wanted + HOSTS_SUFFIX):
         if candidate in known:
             return candidate
@@ -87,9 +90,10 @@ def matching_cluster(wanted: str, known: Sequence[str], *, source: str) -> str:
 
 
 def make_one(folder: Path) -> str:
-    """`clusterctl up stacks/rehearsal`: of the stacks near a folder one that costs nothing; without any, what one is.
+    """`clusterctl up stacks/rehearsal`: the command for a stack near the folder that costs nothing.
 
-    Of stacks for AWS only a plan is offered: nobody has said which of them was meant.
+    If all stacks there are for AWS, only a plan is offered: nobody has said which of them was meant. If there is none,
+    the text says what a stack is.
     """
     near = stacks_near(folder)
     if not near:

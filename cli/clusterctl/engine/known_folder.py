@@ -16,11 +16,14 @@ from clusterctl.text.next_commands import edit, reap_cluster, stack_words
 
 
 def stack_of_cluster(inventory: Inventory, *, files: Sequence[str] = STACK_FILES) -> Stack:
-    """The stack that an inventory came from; `files`: what it needs. Raises UsageError saying what is gone."""
+    """The stack that an inventory came from; `files`: what has to be in its folder.
+
+    Raises UsageError saying what is gone.
+    """
     if inventory.stack_dir is None:
         raise UsageError(
             f"the folder of {inventory.cluster}'s stack is not known on this computer: say where it is, once",
-            hint=f"{_tell('STACK', inventory)}  (STACK: the folder)",
+            hint=f"{_nodes_command('STACK', inventory)}  (STACK: the folder)",
         )
     folder = Path(inventory.stack_dir)
     if not folder.is_dir():
@@ -39,14 +42,14 @@ def _gone(inventory: Inventory, folder: Path) -> UsageError:
         (other for other in stacks_near(folder) if cluster_name_in(other / CLUSTER_FILE) == inventory.name), None
     )
     if moved is not None:
-        hint = _tell(moved, inventory)
+        hint = _nodes_command(moved, inventory)
         return UsageError(f"{told}. {moved} says the same name: if it is that one, tell this computer", hint=hint)
     ways = "put it back; or tell where it is, by clusterctl nodes --stack; or, if it is lost, end the cluster by its id"
     forget = f"clusterctl forget {inventory.cluster} removes what this computer knows of it, once nothing of it bills"
     return UsageError(f"{told}; {ways} ({forget})", hint=reap_cluster(inventory))
 
 
-def _tell(folder: Path | str, inventory: Inventory) -> str:
+def _nodes_command(folder: Path | str, inventory: Inventory) -> str:
     """`clusterctl nodes --stack stacks/train --rehearse`: without the flags it is another stack."""
     return (
         f"clusterctl nodes --stack {stack_words(folder, stack_name=inventory.stack_name, rehearse=inventory.rehearsal)}"

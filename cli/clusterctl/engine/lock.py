@@ -1,12 +1,14 @@
 """Locks of a stack: who holds it, and whether that process is surely gone (diy backends, engine 3.250).
 
 A lock names a user, a host name, a pid and a time, and a host name is no proof of a computer: two laptops, or a head
-node's spare, may be called the same, with one home on NFS or one bucket. Who takes a living run's lock for a dead one
-ends that run's machines. So a lock is dead where this computer itself wrote down that it started that very process
-(engine_start.py), whatever the backend; or where the lock is a file on a disk of this computer, which nobody else
-writes to: that also ends what a plain `pulumi up` left. A container may have its host's name and share its folders,
-with numbers of its own: from inside only what lies in the container itself counts as its own disk, and from outside a
-number is looked for within containers, too. Of any other, a person decides, by `pulumi cancel`.
+node's spare, may be called the same, with one home on NFS or one bucket. If clusterctl took a living run's lock for a
+dead one, it would end that run's machines. So a lock counts as dead only if its process is gone, and either this
+computer itself wrote down that it started that very process (engine_start.py), whatever the backend; or the lock is a
+file on a disk of this computer, which nobody else writes to: this also covers what a plain `pulumi up` left.
+
+A container may have its host's name and share its folders, with pids of its own. So inside a container only its own
+file systems count as its own disk, and outside a pid is looked for within containers, too. About any other lock a
+person decides, with `pulumi cancel`.
 """
 
 from __future__ import annotations
@@ -40,10 +42,13 @@ class Lock:
     pid: int
     since: str
     is_of_own_disk: bool = False
-    """It is a file that only this computer can have written."""
+    """Whether it is a file that only this computer can have written."""
 
     def is_dead(self, starts: Sequence[EngineStart]) -> bool:
-        """Its process surely ran on this computer, and is gone; `starts`: of the engine, noted here."""
+        """Whether its process surely ran on this computer, and is gone.
+
+        `starts`: the engine's starts that this computer noted.
+        """
         since = _instant(self.since)
         noted = [start for start in starts if since and start.took(host=self.host, pid=self.pid, since=since)]
         if noted:
@@ -52,7 +57,7 @@ class Lock:
 
     @property
     def is_seen(self) -> bool:
-        """A process of its number lives here, on a computer of its name."""
+        """Whether this computer has the lock's host name, and a living process with its pid."""
         return self.host == socket.gethostname() and find_process(self.pid) is not None
 
     @property
@@ -74,7 +79,7 @@ class Lock:
 
     @property
     def _is_gone_from_here(self) -> bool:
-        """No process of this computer holds it, by its number: that may be another process's by now."""
+        """Whether no process of this computer holds the lock; its pid may be another process's by now."""
         if self.host != socket.gethostname() or not sees_all_processes():
             return False
         process = find_process(self.pid)

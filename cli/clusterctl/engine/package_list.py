@@ -16,7 +16,7 @@ _FOLDER = re.compile(r"(?P<name>[^-]+)-(?P<version>[^-]+?)(-py\d[\d.]*)?\.(dist|
 
 
 def packages(folders: Iterable[str]) -> Iterator[dict[str, str]]:
-    """The packages of `folders`, of those of one name the one that is imported."""
+    """The packages of `folders`; of several with one name, the one that is imported."""
     seen = set()
     for folder in folders:
         for entry in _entries(folder):
@@ -34,7 +34,7 @@ def _entries(folder: str) -> list[str]:
 
 
 def _name(written: str) -> str:
-    """As the host knows Pulumi's own packages: it looks for names that begin with `pulumi-`."""
+    """The name with hyphens, as the language host expects it: it looks for names that begin with `pulumi-`."""
     return re.sub(r"[-_.]+", "-", written).lower()
 
 

@@ -29,7 +29,7 @@ from types import ModuleType
 from typing import Any  # attributes of modules
 
 OBJECTS_BETWEEN_COLLECTIONS = 50_000
-"""With Python's own 700 it looks hundreds of times before the first resource is made."""
+"""With 700, Python's own number until 3.12, it looks hundreds of times before the first resource is made."""
 AWS = "pulumi_aws"
 OUTPUTS = "outputs"
 """The only module whose names a package does not export."""
@@ -55,11 +55,13 @@ class QuickExit:
 
 
 class Finder:
-    """Finds pulumi_aws's packages, such as `pulumi_aws.ec2`, whose modules are then loaded when they are asked for, and
-    the modules that are loaded when something of them is asked for."""
+    """Finds pulumi_aws's packages, such as `pulumi_aws.ec2`, and the modules of ON_USE.
+
+    The modules of those packages, and the modules of ON_USE, are then loaded when something of them is asked for.
+    """
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """As a finder of `sys.meta_path` does; None for all else."""
+        """The spec of such a package or module, as `sys.meta_path` has it; None for all others."""
         if name in ON_USE:
             spec = PathFinder.find_spec(name, path, target)
             if spec is not None and spec.loader is not None:
@@ -88,7 +90,7 @@ class _PackageLoader(Loader):
 
 
 class _Package(ModuleType):
-    """A package that loads the module of its own that has what is asked for; and all of them if none is found."""
+    """A package that loads only the one of its modules that has the name asked for; all of them, if none is found."""
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("__"):
@@ -101,14 +103,14 @@ class _Package(ModuleType):
         return getattr(self._whole(), name)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """As a name: so Pulumi's dynamic providers, which travel as pickles, keep the modules that they use."""
+        """Pickled by name: so Pulumi's dynamic providers, which travel as pickles, keep the modules that they use."""
         return importlib.import_module, (self.__name__,)
 
     def __dir__(self) -> list[str]:
         return dir(self._whole())
 
     def _take(self, name: str) -> None:
-        """Loads the module and has what it exports, as `__init__.py` has it after `from .name import *`."""
+        """Loads the module and takes over what it exports, as `__init__.py` does with `from .name import *`."""
         spec = self.__spec__
         if spec is None or PathFinder.find_spec(f"{self.__name__}.{name}", spec.submodule_search_locations) is None:
             return
@@ -125,7 +127,7 @@ class _Package(ModuleType):
 
 
 def _modules_of(name: str) -> Iterator[str]:
-    """Where pulumi's generator may have put it: a module named after it, or one for all inputs."""
+    """The modules where Pulumi's generator may have put a name: one named after it, or the one for all inputs."""
     yield _WORD.sub("_", name).lower()
     bare = _SUFFIX.sub("", name)
     if bare != name:

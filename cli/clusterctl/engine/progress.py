@@ -16,7 +16,7 @@ GROUPS: tuple[Group, ...] = ("network", "storage", "capacity", "nodes")
 _STORAGE = ("aws:fsx/", "aws:efs/", "aws:s3/", "aws:ebs/")
 _CAPACITY = ("aws:ec2/capacityReservation:", "aws:ec2/placementGroup:", "aws:ec2/capacityBlockReservation:")
 _UNCOUNTED = ("aws:ec2/eip:", "aws:ec2/eipAssociation:", "aws:ec2/launchTemplate:")
-"""Parts of a node: it counts as one."""
+"""Parts of a node that are not counted beside it."""
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Progress:
             self.notes[event.urn] = event.text
 
     def finished_groups(self) -> tuple[Group, ...]:
-        """The changed groups before the nodes, once a node has begun: it waits for all of them."""
+        """The changed groups other than nodes, once a node has begun: nodes wait for all of those."""
         if not self.groups["nodes"].changed:
             return ()
         return tuple(group for group in GROUPS[:-1] if self.groups[group].changed)
@@ -94,7 +94,7 @@ def group_of(type: str) -> Group:
 
 
 def group_line(name: Group, group: GroupProgress, *, now: float, is_ending: bool = False) -> str:
-    """` network     9/9   ✓ 3 s`; when things are ended, it says so."""
+    """` network     9/9   ✓ 3 s`; ` ended` is added where `is_ending`."""
     count = f"{len(group.done & group.changed)}/{len(group.changed)}"
     if not group.changed:
         return f" {name:<11} {len(group.done)} unchanged"

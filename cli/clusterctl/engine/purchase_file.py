@@ -75,7 +75,7 @@ def write_purchase(path: Path, purchase: Purchase) -> None:
 def paid_words(path: Path, *, now: datetime, is_rehearsal: bool) -> str | None:
     """`capacity block cr-0a1b… stays: 4 × p5.48xlarge …; it is paid until its end, and AWS returns nothing`.
 
-    None where none was bought, or it is over; of a file that cannot be read, why.
+    None where none was bought, or the block has ended; if the file cannot be read, the sentence says why.
     """
     try:
         purchase = read_purchase(path)

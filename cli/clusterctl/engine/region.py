@@ -36,11 +36,11 @@ SETTINGS_FILE = "rehearsal.yaml"
 LOG_FILE = "region.log"
 LOOK = "clusterctl rehearse list"
 NEXT = "; next: "
-"""Before a command in a sentence of the stand-in."""
+"""What stands before the command in a sentence of the stand-in."""
 
 
 def region_access(home: Home, environ: Mapping[str, str]) -> RegionAccess:
-    """The way to the region, which is there for a while: it ends when it is empty and nobody asks it anything.
+    """How to reach the region, which is started if need be; it ends once it is empty and nobody asks it anything.
 
     Raises RehearsalError.
     """
@@ -55,7 +55,7 @@ def region_access(home: Home, environ: Mapping[str, str]) -> RegionAccess:
 
 def ensure_region(home: Home, environ: Mapping[str, str]) -> str:
     """The endpoint of the running region; it is started if need be. Raises RehearsalError."""
-    text = _said_by(ENSURE_MODULE, home, environ, timeout_s=ENSURE_S)
+    text = _output_of(ENSURE_MODULE, home, environ, timeout_s=ENSURE_S)
     try:
         return str(json.loads(text)["endpoint"])
     except (ValueError, KeyError, TypeError) as e:
@@ -64,7 +64,10 @@ def ensure_region(home: Home, environ: Mapping[str, str]) -> str:
 
 
 def region_endpoint(home: Home, environ: Mapping[str, str]) -> str:
-    """Where the region listens; it is started if need be. Raises RehearsalError, also for an older clusterctl's."""
+    """Where the region listens; it is started if need be.
+
+    Raises RehearsalError, also if an older clusterctl's region runs.
+    """
     announced = announced_endpoint(home)
     if announced is not None and _answers(announced, home):
         return announced
@@ -100,12 +103,12 @@ def announced_endpoint(home: Home) -> str | None:
 def tell_region(home: Home, environ: Mapping[str, str], stack_dir: Path, *, cluster: str) -> None:
     """Has the region behave as the stack's rehearsal.yaml says, before the engine asks it.
 
-    Raises RehearsalError, also where the cluster's machines could not be made: a rehearsal elsewhere has its name.
+    Raises RehearsalError, also if the cluster's machines could not be made because a rehearsal elsewhere has its name.
     """
     endpoint = region_endpoint(home, environ)
     path = stack_dir / SETTINGS_FILE
     try:
-        answer = json.loads(_asked(endpoint, home, "stack", {"folder": str(stack_dir), "cluster": cluster}))
+        answer = json.loads(_answer_of_region(endpoint, home, "stack", {"folder": str(stack_dir), "cluster": cluster}))
     except (OSError, http.client.HTTPException, ValueError) as e:
         raise RehearsalError(f"the rehearsed region does not answer ({type(e).__name__}: {e})", hint=LOOK) from e
     if "refused" in answer:
@@ -114,16 +117,16 @@ def tell_region(home: Home, environ: Mapping[str, str], stack_dir: Path, *, clus
 
 
 def _answers(endpoint: str, home: Home) -> bool:
-    """Whether it answers its owner, which also puts off its end."""
+    """Whether the region answers its owner; asking also puts off the region's end."""
     try:
-        _asked(endpoint, home, "ping", {})
+        _answer_of_region(endpoint, home, "ping", {})
     except (OSError, http.client.HTTPException, ValueError):
         return False
     return True
 
 
-def _asked(endpoint: str, home: Home, verb: str, asked: Mapping[str, str]) -> bytes:
-    """Raises OSError, HTTPException, and ValueError where it does not know who asks."""
+def _answer_of_region(endpoint: str, home: Home, verb: str, asked: Mapping[str, str]) -> bytes:
+    """What the region answers its owner. Raises OSError, HTTPException, and ValueError for another status than OK."""
     token = (home.rehearsal_dir / REGION_TOKEN_FILE).read_text(encoding="ascii")
     place = urlsplit(endpoint)
     body = json.dumps(asked).encode()
@@ -137,7 +140,7 @@ def _asked(endpoint: str, home: Home, verb: str, asked: Mapping[str, str]) -> by
 
 
 def machine_kind(stack_dir: Path) -> str:
-    """What the stack's rehearsal.yaml boots: `auto`, `nspawn`, `process` or `none`."""
+    """What the stack's rehearsal.yaml boots: `auto`, `nspawn`, `process` or `none`. Raises RehearsalError."""
     try:
         data = yaml.safe_load((stack_dir / SETTINGS_FILE).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -148,7 +151,7 @@ def machine_kind(stack_dir: Path) -> str:
     return str(data.get("machines", "auto")) if isinstance(data, dict) else "auto"
 
 
-def _said_by(module: str, home: Home, environ: Mapping[str, str], *, timeout_s: float) -> str:
+def _output_of(module: str, home: Home, environ: Mapping[str, str], *, timeout_s: float) -> str:
     argv = [sys.executable, "-P", "-m", module]
     try:
         done = subprocess.run(
@@ -171,7 +174,7 @@ def _said_by(module: str, home: Home, environ: Mapping[str, str], *, timeout_s: 
 
 
 def sentence_and_hint(said: str) -> tuple[str, str | None]:
-    """What the rehearsal's own command line said, and the command that it named; its last lines are the verdict."""
+    """The sentence that the rehearsal's own command line said last, and the command that it named as the next."""
     lines = said.strip().splitlines()
     hint = next((line.strip().removeprefix("next: ") for line in lines if line.startswith("  next: ")), None)
     words = [line for line in lines if not line.startswith("  next: ")]

@@ -70,7 +70,10 @@ def repair_state(
 
 
 def end_what_runs(engine: Engine, record: RunRecord | None, tell: Tell) -> bool:
-    """Ends processes and locks of killed runs; True when there were any. Raises EngineError naming a living one."""
+    """Ends what killed runs left: processes, locks and torn files. Whether an earlier run did not come to a good end.
+
+    That is so if anything was left, or if `record` tells of such a run. Raises EngineError naming a run that lives.
+    """
     ended = 0
     if record is not None:
         engine = engine.after(record.engines)
@@ -105,7 +108,8 @@ def end_orphans(
 ) -> Deletion:
     """Ends what carries the cluster's id and is not in the state. Raises CloudError.
 
-    `known_now`: it takes minutes, in which the state may change; None: nobody brings up a cluster of this id any more.
+    `known_now`: what the state holds at this moment, because it may change in the minutes that this takes; None:
+    nobody brings up a cluster of this id any more.
     """
     if state.cluster_id is None:
         return Deletion(ended=(), left=())
@@ -123,7 +127,7 @@ def end_orphans(
 
 
 def state_at_rest(engine: Engine, tell: Tell) -> StackState:
-    """The state now. Raises EngineError while somebody is changing it."""
+    """The state as it is now, when nobody is changing it. Raises EngineError while somebody is."""
     backend_url = engine.backend_url()
     locks = _dead_locks(engine, backend_url)
     if not shows_locks(backend_url):
@@ -134,7 +138,7 @@ def state_at_rest(engine: Engine, tell: Tell) -> StackState:
 def unknown_machines(clients: Callable[[], Clients], state: StackState) -> tuple[InstanceState, ...]:
     """Living instances with the cluster's id that the state does not have. Raises CloudError.
 
-    A run that makes many machines writes its state at its end (lifecycle/machines_last.py): killed on another
+    A run that makes many machines writes its state at its end (lifecycle/up_runs.py): if it was killed on another
     computer, it has left no other trace.
     """
     if state.cluster_id is None:

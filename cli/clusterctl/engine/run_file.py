@@ -1,6 +1,6 @@
 """The file of a run under way, `runs/<cluster>.json`: who runs what since when, so that the next run can repair.
 
-Beside it a lock that the kernel gives back when its holder dies: two runs of one cluster never meet.
+Beside it lies a lock that the kernel releases when its holder dies, so that only one run at a time has a cluster.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class RunRecord:
     stack: str = ""
     """The stack as it is typed after `up`, from any folder; empty in the file of an older clusterctl."""
     engines: tuple[EngineStart, ...] = ()
-    """Those that may have taken the stack's lock, of the unfinished runs before it, too."""
+    """The engine's starts that may have taken the stack's lock, those of unfinished earlier runs included."""
     trial: str = ""
-    """The id of what AWS is being asked for room with; empty: nothing of that is there."""
+    """The id of the trial that AWS is being asked for capacity with; empty: there is none."""
     trial_region: str = ""
-    """In which region that is: cluster.yaml may name another by the next run. Empty in an older clusterctl's file."""
+    """The trial's region: by the next run cluster.yaml may name another. Empty in an older clusterctl's file."""
 
     @property
     def is_of_this_boot(self) -> bool:
@@ -128,10 +128,12 @@ def note_engine(path: Path, pid: int) -> None:
 def only_run(
     home: Home, cluster: str, *, verb: str, note: Callable[[str], None] | None = None, flock: Flock = fcntl.flock
 ) -> Iterator[IO[str]]:
-    """Holds the cluster for this process, by the file that it gives. Raises EngineError naming who holds it.
+    """Holds the cluster for this process while entered, and gives the lock's file.
 
-    The file says who: not every holder is a run of the engine, and one that is has not written its record at once.
-    Where the file system has no locks, that alone keeps runs of this computer apart, and `note` hears of it.
+    Raises EngineError naming who holds the cluster.
+
+    That file says who holds it: not every holder is a run of the engine, and a run does not write its record at once.
+    Where the file system has no locks, only what the files say keeps runs of this computer apart, and `note` is told.
     """
     path = home.run_file(cluster)
     make_private_folder(path.parent)
@@ -153,7 +155,10 @@ def _text(record: RunRecord) -> str:
 
 
 def _hold(lock: IO[str], path: Path, cluster: str, flock: Flock) -> bool:
-    """Whether a lock is held, and not only the file's words. Raises EngineError where another run has the cluster."""
+    """Whether the kernel holds a lock for us; False: the file system has none, and only the files tell who has it.
+
+    Raises EngineError where another run has the cluster.
+    """
     try:
         is_locked = try_lock(lock.fileno(), flock=flock)
     except BlockingIOError as e:

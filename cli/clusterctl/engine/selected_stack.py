@@ -15,13 +15,13 @@ from clusterctl.engine.call import PulumiEngine
 from clusterctl.engine.environment import real_variables
 
 STACK_VARIABLE = "PULUMI_STACK"
-"""Whoever has it means the stack that it names, whatever is selected (engine 3.250, tried 2026-11-26): a start of the
-engine less."""
+"""Where a person has set it, `pulumi` takes the stack that it names, whatever is selected (engine 3.250, tried
+2026-11-26): selecting is left out, which saves a start of the engine."""
 
 
 @contextlib.contextmanager
 def selected_meanwhile(engine: Engine, environ: Mapping[str, str]) -> Iterator[None]:
-    """Selects the stack of a rehearsal for plain `pulumi` while the caller works; that this fails ends nothing.
+    """Selects the stack of a rehearsal for plain `pulumi` while the caller works; failing to do so is no error.
 
     The selection lies in the PULUMI_HOME of whoever types `pulumi` (`environ`): a rehearsal has another one.
     """

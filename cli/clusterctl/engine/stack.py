@@ -33,7 +33,7 @@ class Stack:
     project: str
     name: str
     is_rehearsal_project: bool
-    """Its Pulumi.yaml names the stand-in: plain `pulumi up` there is a rehearsal too."""
+    """Whether its Pulumi.yaml names the stand-in, so that plain `pulumi up` there is a rehearsal, too."""
     typed: Path | None = None
     """The folder as a person typed it; None: nobody did."""
     plugin_folders: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class Stack:
 
     @property
     def project_file(self) -> Path:
-        """The engine's own file, as a person would type it."""
+        """The path of Pulumi.yaml, as a person would type it."""
         return (self.typed or self.directory) / "Pulumi.yaml"
 
     @property
@@ -77,8 +77,8 @@ def read_stack(
 ) -> Stack:
     """The stack in a folder with Pulumi.yaml and cluster.yaml. Raises UsageError naming what is missing.
 
-    `verb` and `rehearse`: what was typed around the folder, for the command that helps; `files`: without which it is no
-    stack.
+    `verb` and `rehearse`: what was typed around the folder, for the command that helps; `files`: what has to be in the
+    folder for it to be a stack.
     """
     if not STACK_NAME.fullmatch(name):
         told = f"--stack-name {name!r}: letters, digits, hyphens, underscores and periods only"
@@ -99,7 +99,10 @@ def read_stack(
 
 
 def refuse_without_program(stack: Stack) -> None:
-    """Before the engine fails at it, after anything has been asked. Raises UsageError with what brings it back."""
+    """Raises UsageError, with the command that brings it back, if the stack's program is missing.
+
+    Else the engine would fail for want of it, after a person was asked.
+    """
     if stack.program is None or (stack.directory / stack.program).is_file():
         return
     typed = stack.typed or stack.directory
@@ -151,7 +154,7 @@ def refuse_no_stack(directory: Path, *, name: str, verb: str, rehearse: bool, fi
             f"{directory} is a file, and a stack is a folder" if folder.exists() else f"there is no folder {directory}"
         )
         there = next(parent for parent in (*folder.parents, Path()) if parent.is_dir())
-        hint = _with(folder, verb, name=name, rehearse=rehearse) or f"ls {shlex.quote(str(there))}"
+        hint = _nearest_command(folder, verb, name=name, rehearse=rehearse) or f"ls {shlex.quote(str(there))}"
         raise UsageError(what + _named(folder), hint=hint)
     missing = next((file for file in files if not (folder / file).is_file()), None)
     if missing is None:
@@ -160,7 +163,7 @@ def refuse_no_stack(directory: Path, *, name: str, verb: str, rehearse: bool, fi
     told = f"{shown} is not a stack, a folder with {' and '.join(STACK_FILES)}: it has no {missing}"
     if any((folder / file).is_file() for file in files):
         raise UsageError(told, hint=f"ls -A {shlex.quote(str(directory))}")
-    hint = _with(folder, verb, name=name, rehearse=rehearse) or f"clusterctl {verb.split()[0]} --help"
+    hint = _nearest_command(folder, verb, name=name, rehearse=rehearse) or f"clusterctl {verb.split()[0]} --help"
     raise UsageError(told + _named(folder), hint=hint)
 
 
@@ -169,8 +172,8 @@ def _named(folder: Path) -> str:
     return f"; stacks near it: {', '.join(stacks)}" if len(stacks) > 1 else ""
 
 
-def _with(folder: Path, verb: str, *, name: str, rehearse: bool) -> str | None:
-    """The verb on the stack that was surely meant; where several may be, a command that changes nothing."""
+def _nearest_command(folder: Path, verb: str, *, name: str, rehearse: bool) -> str | None:
+    """The command for the stack that was surely meant; where several may be, one that changes nothing; else None."""
     near = stacks_near(folder)
     own = folder.parent if folder.is_file() and all((folder.parent / file).is_file() for file in STACK_FILES) else None
     inside = [stack for stack in near if stack.is_relative_to(folder)]

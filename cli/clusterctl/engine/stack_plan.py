@@ -56,7 +56,7 @@ class StackPlan:
     size_said_in: str
     """What gave the number of nodes."""
     size_note: str | None = None
-    """Where that is not the file, or was not until now: one line."""
+    """The line about the size, if the file does not give it, or did not until now."""
 
 
 def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, rehearse: bool) -> StackPlan:
@@ -98,7 +98,7 @@ def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, reh
 
 
 def _identity(config: ClusterConfig, settings: StackSettings, known: Inventory | None, *, now: datetime) -> Identity:
-    """The cluster's own as far as this computer knows it, else one that stands in."""
+    """The cluster's identity as far as this computer knows it, else one that stands in."""
     identity = stand_in_identity(
         owner=config.owner or login_name(),
         image_id=_image_id(config.image),
@@ -164,7 +164,7 @@ def as_known(identity: Identity, inventory: Inventory) -> Identity:
 
 
 def _known(name: str, stack: Stack, *, home: Home, is_rehearsal: bool) -> Inventory | None:
-    """The inventory of the cluster if it runs and is this stack's; an unreadable one is no reason to make no plan."""
+    """The inventory of the cluster, if that runs and was made from this stack's folder; None if it cannot be read."""
     with contextlib.suppress(ClusterctlError, OSError, ValueError):
         inventory = read_inventory(home.inventory_file(name + (REHEARSAL_SUFFIX if is_rehearsal else "")))
         datetime.fromisoformat(inventory.started_at)

@@ -1,4 +1,4 @@
-"""The stacks near a folder, for the command that helps: verbs look for them that load nothing else of the engine."""
+"""The stacks near a folder, for the command that helps. Verbs use it that load nothing else of the engine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def stacks_near(directory: Path) -> tuple[Path, ...]:
     """The stacks in a folder and beside it, and in `stacks` of either, as a person who typed it would type them."""
     places = (directory, directory / "stacks", directory.parent, directory.parent / "stacks")
     found = [child for place in places for child in sorted(_children(place))]
-    # By os.path: what may not be looked into, as another user's .pulumi, is no stack of this person's.
+    # By os.path, which takes a folder that may not be looked into, such as another user's .pulumi, for no stack.
     return tuple(
         dict.fromkeys(folder for folder in found if all(os.path.isfile(folder / file) for file in STACK_FILES))
     )

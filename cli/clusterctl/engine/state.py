@@ -38,11 +38,11 @@ class StateResource:
     outputs: Mapping[str, Any] = field(default_factory=dict)
     is_custom: bool = True
     is_external: bool = False
-    """Read by the program, and not its own."""
+    """Whether the program only reads it, and does not manage it."""
     is_protected: bool = False
     """Whether it is protected, so that the engine deletes it in no run."""
     is_replaced: bool = False
-    """Another of its URN is there already; the next run of the engine ends this one."""
+    """Another resource with its URN is there already; the next run of the engine ends this one."""
     is_ended: bool = False
     """The engine has ended it, and the making of the one in its place failed: the next run makes that. No refresh takes
     it out of the state (engine 3.250, RefreshStep; tried 2026-11-22)."""
@@ -70,7 +70,7 @@ class SlotInstance:
     trigger: str = ""
     """What it is made of: `replaceable.trigger_facts` reads it."""
     birth: str | None = None
-    """What it took on at birth alone."""
+    """The settings that it took on at its birth alone, as `replaceable.birth_facts` reads them."""
     instance_type: str | None = None
     """As AWS said when it was made; None in a state that does not tell."""
     is_ended: bool = False
@@ -78,7 +78,7 @@ class SlotInstance:
 
     @property
     def is_spot(self) -> bool:
-        """It was made with a maximum price."""
+        """Whether it was made with a maximum price."""
         return SPOT_FACT in birth_facts(self.birth or "")
 
 
@@ -91,7 +91,7 @@ class StackState:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing but the stack itself and its providers."""
+        """Whether it has no resource but the stack itself, providers and components."""
         return not any(resource.is_custom for resource in self.resources)
 
     def of_type(self, type: str) -> tuple[StateResource, ...]:
@@ -99,7 +99,7 @@ class StackState:
         return tuple(resource for resource in self.resources if resource.type == type)
 
     def find(self, type: str) -> StateResource | None:
-        """The only resource of a type."""
+        """The first resource of a type, in the state's order; None: there is none."""
         return next(iter(self.of_type(type)), None)
 
     @property
@@ -116,7 +116,7 @@ class StackState:
 
     @property
     def instances(self) -> tuple[SlotInstance, ...]:
-        """The instances by slot, with those that the engine has ended and made none in the place of."""
+        """The instances by slot, with those that the engine has ended without making others in their place."""
         return tuple(sorted(self._instances(), key=lambda instance: instance.slot))
 
     @property
@@ -126,7 +126,7 @@ class StackState:
 
     @property
     def empty_places(self) -> int:
-        """Reserved places that no machine of the state is in; machines of another type are not."""
+        """How many reserved places no machine of the state is in; machines of another type are in none."""
         places = Counter[str]()
         for reservation in self.of_type(RESERVATION_TYPE):
             places[str(reservation.inputs.get("instanceType"))] += int(reservation.inputs.get("instanceCount", 0))
@@ -165,7 +165,7 @@ class StackState:
 
 
 def parse_state(text: str) -> StackState:
-    """The state in the export's JSON. Raises NotAsExpected, a ValueError, that names what in it is no state's."""
+    """The state in the export's JSON. Raises NotAsExpected, a ValueError, which names what cannot be read."""
     try:
         deployment = Fields.of(json.loads(text)).fields_or_none("deployment") or Fields({})
     except (ValueError, RecursionError) as e:
@@ -219,7 +219,7 @@ def identity_in(state: StackState, *, region: str) -> Identity | None:
 
 
 def names_of(resource: StateResource) -> Iterator[str]:
-    """Everything that names it outside: its id, ARN, name."""
+    """Everything that names the resource in the cloud: its id, ARN, name."""
     yield resource.id
     for key in ("arn", "name", "allocationId", "securityGroupRuleId", "keyPairId"):
         value = resource.outputs.get(key)
@@ -230,7 +230,7 @@ def names_of(resource: StateResource) -> Iterator[str]:
 
 
 def ledger_in(state: StackState) -> Ledger | None:
-    """The account kept in the Membership; None when there is none yet."""
+    """The ledger kept in the Membership; None when there is none yet."""
     membership = state.find(MEMBERSHIP_TYPE)
     rows = None if membership is None else membership.outputs.get("ledger")
     return None if not isinstance(rows, list) else ledger_from_json(rows)
@@ -243,7 +243,7 @@ def generation_in(state: StackState) -> int:
 
 
 def deadline_in(state: StackState) -> datetime | None:
-    """Until when the membership's machines live at most; None before there is one."""
+    """The deadline in the membership; None before there is one."""
     membership = state.find(MEMBERSHIP_TYPE)
     text = "" if membership is None else str(membership.outputs.get("deadline") or "")
     return datetime.fromisoformat(text) if text else None

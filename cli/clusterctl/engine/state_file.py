@@ -5,13 +5,12 @@ then: the writer is closed, and so renamed, although its write failed (gocloud.d
 Writer.Close). The next attempt copies that over the `.bak` as well. No engine reads such a stack any more (`failed to
 load checkpoint`), and everything in it would be lost while it bills (engine 3.250, tried 2026-11-22).
 
-Files that an engine killed while writing its state left torn, in a file backend.
-
-The state itself is put in place by a rename, and is whole: on a full disk alone it is not (whole_state.py). Beside it
-the backend keeps `<file>.attrs`, written in place: killed in that instant it stays empty, and then every engine says
-`failed to load checkpoint: EOF` (gocloud.dev/blob 0.46, fileblob.setAttrs; engine 3.250). Without that file the state
-reads as it is. A lock that a power cut left empty keeps every engine away, too (`unexpected end of JSON input`), and
-names nobody who could hold it.
+Other files beside the state are torn if the engine is killed while it writes them; `remove_torn_files` removes these.
+The state itself is put in place by a rename, and is whole unless the disk was full. Beside it the backend keeps
+`<file>.attrs`, written in place: if the engine is killed in that instant, the file stays empty, and then every engine
+says `failed to load checkpoint: EOF` (gocloud.dev/blob 0.46, fileblob.setAttrs; engine 3.250). Without that file the
+state reads as it is. A lock that a power cut left empty keeps every engine away, too (`unexpected end of JSON input`),
+and names nobody who could hold it.
 """
 
 from __future__ import annotations
@@ -36,7 +35,10 @@ LOOKS_COST = 20
 
 
 class KeptState:
-    """A second name of the newest whole state, beside it: a link takes no room, and the backend replaces by renames."""
+    """Keeps a second name, a hard link, of the newest whole state beside it.
+
+    A link takes no room, and goes on naming the old state when the backend renames a new one into its place.
+    """
 
     def __init__(self, backend_url: str, stack: Stack, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._file = state_file(backend_url, stack)
@@ -88,7 +90,7 @@ def put_back(backend_url: str, stack: Stack, *, reap: str) -> str | None:
             hint=reap,
         )
     torn_bytes, at = file.stat().st_size, time.gmtime(_age(copies[-1]))
-    fresh = file.with_name(f"{file.name}.tmp")  # which torn_files.py removes, should this be killed
+    fresh = file.with_name(f"{file.name}.tmp")  # which `remove_torn_files` removes, should this be killed
     shutil.copy(copies[-1], fresh)  # with its rights: a state is its owner's alone
     # At no moment is there no state: the next `up` would take that for a cluster that was never made.
     shutil.copy(file, file.with_name(f"{file.name}.torn"))
@@ -121,7 +123,7 @@ def _kept(file: Path) -> Path:
 
 
 def _copies(file: Path, root: Path, stack: Stack) -> list[Path]:
-    """Ours, and those that the backend makes of each run's beginning and end."""
+    """The copies of the state: ours, the `.bak`, and those that the backend makes of each run's beginning and end."""
     history, backups = copy_folders(root, stack)
     older = [*history.glob("*.checkpoint.json"), *backups.glob(f"{stack.name}.*.json")]
     return [_kept(file), file.with_name(f"{file.name}.bak"), *older]
@@ -143,7 +145,7 @@ def remove_torn_files(backend_url: str, stack: Stack) -> tuple[Path, ...]:
 
 
 def _files(root: Path, stack: Stack) -> Iterator[Path]:
-    """Those that hold nothing that anybody would miss: never the state itself."""
+    """The files that may be removed if they are torn, since nobody would miss what they hold: never the state."""
     yield from root.glob("meta.yaml.attrs")
     state = state_path(root, stack)
     yield from state.parent.glob(f"{state.name}*.attrs")

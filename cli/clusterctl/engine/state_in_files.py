@@ -16,7 +16,7 @@ from clusterctl.engine.backend import folder_of, state_path
 from clusterctl.engine.stack import Stack
 
 VERSION = 3
-"""Of the checkpoints that are read here. The engine writes a later one for what this cannot read."""
+"""The version of the checkpoints that are read here. The engine writes a later one for what this cannot read."""
 BACKEND_SETTINGS = ("PULUMI_DIY_BACKEND_", "PULUMI_SELF_MANAGED_STATE_")
 """How variables begin that have the engine keep files in another way."""
 

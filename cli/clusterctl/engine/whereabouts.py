@@ -112,7 +112,10 @@ def find_whereabouts(
 
 
 def known_in_folder(folder: Path, *, home: Home) -> Inventory | None:
-    """The only cluster that was last run from a folder: it can be ended although its file is broken now."""
+    """The only cluster that was last run from a folder, so that it can be ended although its file is broken now.
+
+    It may be a rehearsal or not, and of any stack name; None: none is known there, or several are.
+    """
     found = []
     for name in home.cluster_names:
         with contextlib.suppress(InventoryUnreadable, NothingMatched):  # another cluster's is no obstacle
@@ -143,7 +146,7 @@ def _of_folder(directory: Path, *, stack_name: str, rehearse: bool, home: Home, 
 
 
 def _of_run(cluster: str, *, home: Home, in_state: NamesInState) -> Whereabouts | None:
-    """The stack of a run that was cut off, by its file, when that is all that is left of it here."""
+    """The stack that the file of a cut-off run names, if only that file is left of the cluster here; else None."""
     for candidate in (cluster, cluster + REHEARSAL_SUFFIX):
         record = read_record(home.run_file(candidate))
         if record is None or not record.stack:

@@ -1,6 +1,7 @@
-"""Before an `up`: what exists and is to be used is looked up, judged, and written into the stack's config.
+"""Looks up the network and the reservation that exist and that cluster.yaml names, before an `up`.
 
-The plan is made from what is written there, so plain `pulumi up` makes the same one. Nothing of it is changed.
+What AWS says of them is judged, and kept in the stack's config. The plan is made from that, so plain `pulumi up` makes
+the same one. Neither the network nor the reservation is changed.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from clusterctl.text.next_commands import edit
 def adopt(
     change: Change, intent: Intent, state: StackState, *, now: datetime, offered: AdoptedCapacity | None = None
 ) -> Intent:
-    """The intent with all that was looked up; the same one where nothing that exists is named.
+    """The intent with what AWS says of the named network and reservation; without earlier answers if none is named.
 
     `offered`: a capacity block that is not bought yet; the plan is made as if it were.
 
@@ -89,13 +90,13 @@ def _capacity(clients: Clients, id: str, *, as_block: bool, machines: int, now: 
 
 
 def waiting(begins_at: datetime | None, *, now: datetime) -> str:
-    """The flags with which `up` waits until then: `--retry-until-up --for 34h`."""
+    """The flags with which `up` waits until `begins_at`: `--retry-until-up --for 34h`."""
     hours = 0 if begins_at is None else math.ceil((begins_at - now) / timedelta(hours=1)) + 1
     return "--retry-until-up" if hours <= 0 else f"--retry-until-up --for {hours}h"
 
 
 def kept_range(state: StackState) -> tuple[str, str] | None:
-    """(subnet, range) in which the cluster's slots have their addresses since its birth; None: in its own network."""
+    """The (subnet id, CIDR range) of the slots' addresses since the cluster's birth; None: it has its own network."""
     identity = state.find(IDENTITY_TYPE)
     kept = None if identity is None else identity.outputs.get("slot_range")
     subnet_id, _, cidr = str(kept or "").partition(" ")

@@ -1,7 +1,7 @@
 """A capacity block for `capacity_block: {find: …}`: one that was bought already, or the cheapest that AWS offers.
 
-It is bought once: what is about to be bought is on the disk before AWS is asked, and after a request without an answer
-nothing else is bought before AWS has shown what became of it (docs/adr/0057).
+It is bought once: what is about to be bought is written to disk before AWS is asked, and after a request without an
+answer nothing else is bought before AWS has shown what became of it (docs/adr/0057).
 """
 
 from __future__ import annotations
@@ -45,16 +45,17 @@ from clusterctl.text.quantities import usd
 
 SHOW = "aws ec2 describe-capacity-reservations --region {region}"
 SHOWN_MISFITS = 6
-"""AWS tells of at most so many offerings (EC2 User Guide, "Find and purchase Capacity Blocks"; 2026-11-26)."""
+"""An error names at most this many offerings, and AWS tells of no more (EC2 User Guide, "Find and purchase Capacity
+Blocks"; 2026-11-26)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BlockChoice:
-    """What the search for a block came to."""
+    """The result of the search for a block."""
 
     intent: Intent
     offering: BlockOffering | None = None
-    """What has to be bought; None: nothing has to."""
+    """The block that has to be bought; None: none has to be."""
 
     @property
     def adopted(self) -> AdoptedCapacity | None:
@@ -89,7 +90,10 @@ def look_for_block(change: Change, intent: Intent, state: StackState, *, now: da
 
 
 def held_block(change: Change, intent: Intent, *, now: datetime) -> str | None:
-    """The id of the block that was bought for the cluster and lasts. Raises CloudError, ConfigError."""
+    """The id of the block that was bought for the cluster and has not ended; None: there is none.
+
+    Raises CloudError, ConfigError.
+    """
     file = change.home.purchase_file(change.cluster)
     purchase = read_purchase(file)
     if purchase is not None and purchase.ends_at <= now:
@@ -111,13 +115,13 @@ def held_block(change: Change, intent: Intent, *, now: datetime) -> str | None:
 
 
 def _end_old_locks(change: Change, *, now: datetime) -> None:
-    with _said_to_stay(change):
+    with _noting_locks_that_stay(change):
         end_old_locks(change.clients, change.name, now=now)
 
 
 @contextmanager
-def _said_to_stay(change: Change) -> Iterator[None]:
-    """Where a lock may not be ended, that is said, and all goes on: it costs nothing."""
+def _noting_locks_that_stay(change: Change) -> Iterator[None]:
+    """While entered, a lock that AWS does not let us end is only noted: it costs nothing, so all goes on."""
     try:
         yield
     except CloudError as e:
@@ -125,7 +129,7 @@ def _said_to_stay(change: Change) -> Iterator[None]:
 
 
 def refuse_elsewhere(change: Change, purchase: Purchase) -> None:
-    """Raises CloudError where the last purchase was in another region or account, and what it bought lasts."""
+    """Raises CloudError where the last purchase, whose block has not ended, was in another region or account."""
     account = change.clients.account()
     if (purchase.region, purchase.account) == (change.clients.region, account):
         return
@@ -150,7 +154,7 @@ def unanswered(purchase: Purchase) -> CloudError:
 
 
 def cheapest(change: Change, intent: Intent, search: BlockSearch, state: StackState) -> BlockOffering:
-    """The cheapest offering that fits. Raises NoCapacity with what each other one lacks."""
+    """The cheapest offering that fits. Raises NoCapacity, which says of each offering why it does not fit."""
     config = intent.config
     asked = BlockRequest(
         instance_types=(config.instance_type_name(intent.catalog),),
@@ -174,7 +178,7 @@ def cheapest(change: Change, intent: Intent, search: BlockSearch, state: StackSt
 
 
 def zone_of(change: Change, intent: Intent, state: StackState) -> str | None:
-    """Where the cluster has to be; None: anywhere in the region. Raises CloudError."""
+    """The zone that the cluster has to be in; None: any zone of the region. Raises CloudError."""
     config, adopt_config = intent.config, intent.config.network.adopt
     identity = identity_in(state, region=config.region)
     if identity is not None and identity.zone is not None:
@@ -222,7 +226,7 @@ def plan_time(offering: BlockOffering | None, now: datetime) -> datetime:
 
 
 def bought(change: Change, planned: WithPlan, request: UpRequest) -> WithPlan:
-    """What is to be made, in a block that is bought; the same where none has to be.
+    """Buys the block that the plan needs, and returns the plan in that block; unchanged if none has to be bought.
 
     Raises UsageError when nobody agrees, NotBegun when the block begins later, CloudError.
     """
@@ -247,7 +251,10 @@ def words_of(offering: BlockOffering) -> str:
 
 
 def agree_to_purchase(change: Change, planned: WithPlan, request: UpRequest, offering: BlockOffering) -> None:
-    """On AWS somebody types the cluster's name, or said --buy: --yes alone buys nothing. Raises UsageError."""
+    """Returns once the person has typed the cluster's name, or if they gave --buy: --yes alone buys nothing.
+
+    A rehearsal asks only when told to. Raises UsageError.
+    """
     if request.buys or (change.is_rehearsal and not request.asks_in_rehearsal):
         return
     words, name = words_of(offering), planned.plan.name
@@ -269,9 +276,10 @@ def agree_to_purchase(change: Change, planned: WithPlan, request: UpRequest, off
 
 
 def purchase_once(change: Change, offering: BlockOffering, planned: WithPlan) -> str:
-    """Buys the offering; the id of the block. Raises CloudError.
+    """Buys the offering and returns the id of the block. Raises CloudError.
 
-    Nothing is bought where another process bought one while the question was thought about, or is buying one.
+    If another process has bought a block while the person thought about the question, that block's id is returned and
+    nothing is bought; if another is buying one now, CloudError is raised.
     """
     clients, now = change.clients, utc_now()
     purchase = Purchase(
@@ -291,12 +299,12 @@ def purchase_once(change: Change, offering: BlockOffering, planned: WithPlan) ->
         meanwhile = blocks_of(clients, change.name, ids=(), now=now)
         is_held = bool(meanwhile) or holds(clients, lock, now=utc_now())
     except (CloudError, KeyboardInterrupt):
-        with _said_to_stay(change):
+        with _noting_locks_that_stay(change):
             give_back(clients, lock)
         raise
     if meanwhile:
         id = meanwhile[0].reservation_id
-        with _said_to_stay(change):
+        with _noting_locks_that_stay(change):
             give_back(clients, lock)
         change.output.note(f"  block    {id} was bought in the meantime: it is used, and nothing more is bought")
         return id
@@ -309,7 +317,7 @@ def purchase_once(change: Change, offering: BlockOffering, planned: WithPlan) ->
 
 
 def _bought(change: Change, offering: BlockOffering, planned: WithPlan, purchase: Purchase, lock: PurchaseLock) -> str:
-    """The id of the block, which the disk knows; the lock stays, unless AWS refused."""
+    """Buys the offering, writes the block's id to disk and returns it; the lock stays, unless AWS refused."""
     clients, file = change.clients, change.home.purchase_file(change.cluster)
     own_tags = planned.intent.config.tags
     tags = purchase_tags(own_tags, purchase_id=purchase.purchase_id, cluster=change.name, owner=planned.plan.owner)
@@ -321,7 +329,7 @@ def _bought(change: Change, offering: BlockOffering, planned: WithPlan, purchase
         if not is_refused(e.__cause__):
             raise unanswered(purchase) from e
         file.unlink(missing_ok=True)
-        with _said_to_stay(change):
+        with _noting_locks_that_stay(change):
             give_back(clients, lock)
         raise
     write_purchase(file, replace(purchase, reservation_id=id))

@@ -1,4 +1,4 @@
-"""Why AWS makes no spot machine, and what helps: a sentence for each of its codes. Pure."""
+"""What helps when AWS refuses machines: a sentence for each of its codes about spot capacity and quotas. Pure."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _AFTER_A_DOWN = "; for another zone, or capacity: on-demand, end the cluster fir
 
 
 def spot_help(result: RunResult, intent: Intent, *, source: str, is_new: bool) -> Help | None:
-    """None where the machines are not on spot capacity, and for all that has nothing to do with that.
+    """What helps against a refusal of spot machines; None for other machines, and for every other refusal.
 
-    `is_new`: no node of it ran before; where some do, what else there is to choose is decided already.
+    `is_new`: no node of the cluster ran before; where nodes run, their zone, type and capacity are decided already.
     The codes: EC2 API, "Error codes for the Amazon EC2 API" (2026-11-22).
     """
     config = intent.config
@@ -52,7 +52,7 @@ def spot_help(result: RunResult, intent: Intent, *, source: str, is_new: bool) -
 
 
 def _too_low(intent: Intent, machine: str, *, source: str) -> Help:
-    """The maximum is the person's, or a price on demand that is older than AWS's."""
+    """What helps if the maximum price is too low: it is the person's, or an on-demand price older than AWS's."""
     config = intent.config
     cap = config.caps.price_usd_per_hour
     on_demand = intent.catalog.price_usd_per_hour(machine, config.region)
@@ -73,7 +73,7 @@ CODES = ("VcpuLimitExceeded", "InstanceLimitExceeded")
 
 
 def quota_help(result: RunResult, intent: Intent, *, is_rehearsal: bool) -> Help | None:
-    """None for all that is no quota of machines on demand."""
+    """What helps if the account's quota of on-demand vCPUs is used up; None for every other refusal."""
     config = intent.config
     codes = {refusal.code for refusal in result.refusals}
     row = config.instance_row(intent.catalog)
@@ -89,8 +89,8 @@ def quota_help(result: RunResult, intent: Intent, *, is_rehearsal: bool) -> Help
 
 @dataclass(frozen=True, kw_only=True)
 class Help:
-    """What AWS's own sentence leaves open."""
+    """Advice that AWS's own sentence does not give."""
 
     sentence: str
     hint: str | None
-    """None: the same again may be granted."""
+    """The command that helps; None: the same command may succeed later."""

@@ -63,18 +63,18 @@ class Change:
     region: str
     environ: Mapping[str, str]
     previous: RunRecord | None
-    """A run that did not come to a good end."""
+    """The run before this one, if it did not come to a good end."""
     clients_at: ClientsAt = AwsClients.at
     """Makes the clients for AWS."""
     _made: dict[RegionAccess | None, Clients] = field(default_factory=dict)
     _begun: list[str] = field(default_factory=list)
     """What was done that may have changed something."""
     _ids: set[str] = field(default_factory=set)
-    """Of clusters that the state was seen to hold."""
+    """The ids of the clusters that the state was seen to hold."""
     _has_plugin: bool = False
     """The engine was seen to have its AWS plugin."""
     _region_starts: list[threading.Thread] = field(default_factory=list)
-    """While the engine reads the state."""
+    """Threads that start the rehearsed region while the engine reads the state."""
 
     @property
     def stack(self) -> Stack:
@@ -83,7 +83,7 @@ class Change:
 
     @property
     def name(self) -> str:
-        """The cluster's, as cluster.yaml has it."""
+        """The cluster's name, as cluster.yaml has it."""
         return self.cluster.removesuffix(REHEARSAL_SUFFIX)
 
     @property
@@ -93,17 +93,17 @@ class Change:
 
     @property
     def has_machines(self) -> bool:
-        """Nodes can be reached and waited for; a rehearsal may go without machines."""
+        """Whether nodes can be reached and waited for; a rehearsal may go without machines."""
         return not (self.is_rehearsal and machine_kind(self.stack.directory) == "none")
 
     def typed(self, directory: Path) -> str:
-        """The stack in `directory` as a person types it behind `up` or `down`: with its flags, or it is another one."""
+        """The stack in `directory` as a person types it behind `up` or `down`; without its flags it is another one."""
         is_lent = self.is_rehearsal and not self.stack.is_rehearsal_project
         return stack_words(directory, stack_name=self.stack.name, rehearse=is_lent)
 
     @property
     def clients(self) -> Clients:
-        """boto3's, made when first asked; in a rehearsal for a region that runs."""
+        """boto3's clients, made when first asked for; in a rehearsal for the region, which is started if need be."""
         return self._clients(self._rehearsed())
 
     def tell(self, text: str) -> None:
@@ -111,7 +111,7 @@ class Change:
         self.output.note(f"  repair   {text}")
 
     def read_state(self) -> tuple[StackState | None, bool]:
-        """The state, and whether a run was cut off; what still runs of it is ended. Raises EngineError."""
+        """The state, and whether an earlier run was cut off; what still runs of that is ended. Raises EngineError."""
         was_cut_off = end_what_runs(self.engine, self.previous, self.tell)
         self._record((self.engine.environment.run_token,))
         if self.is_rehearsal:
@@ -122,7 +122,10 @@ class Change:
         return state, was_cut_off
 
     def repair_state(self, state: StackState, *, was_cut_off: bool) -> StackState:
-        """The state after the repair, which may take minutes: who stops it is told. Raises EngineError, CloudError."""
+        """The state after the repair, which may take minutes; who stops it is told what that leaves.
+
+        Raises EngineError, CloudError.
+        """
         self.provide_plugin()
         self._begun.append("repair")
         self.note_machines()
@@ -143,7 +146,7 @@ class Change:
             raise
 
     def provide_plugin(self) -> None:
-        """Returns when the engine can work on AWS, looked at once. Raises EngineError, before anything is changed."""
+        """Returns when the engine has its AWS plugin; asked once. Raises EngineError, before anything is changed."""
         if not self._has_plugin:
             self.engine.provide_plugin(self.output)
             self._has_plugin = True
@@ -168,7 +171,8 @@ class Change:
     ) -> RunResult:
         """Runs the engine to its end. Raises EngineError when it did not start.
 
-        `writes_state_once`: for many machines, which AWS knows by their tags should the run be killed.
+        `writes_state_once`: the state is written only at the end, for a run that makes or ends many machines; if it is
+        killed, the machines are found by their tags.
         """
         self.provide_plugin()
         kept = KeptState(self.engine.backend_url(), self.stack)
@@ -219,7 +223,10 @@ class Change:
         return self._made[rehearsed]
 
     def _log_file(self, verb: Verb) -> Path:
-        """A new name; of the older logs of this cluster the last few are kept."""
+        """The path of a new log; deletes all but the newest of the older ones.
+
+        Those are this cluster's logs, and those of clusters whose names begin with this one's and a hyphen.
+        """
         folder = self.home.log_dir
         older = sorted(folder.glob(f"{self.cluster}-*.jsonl"), key=lambda path: path.stat().st_mtime)
         for path in older[:-KEPT_LOGS]:
@@ -245,7 +252,7 @@ class Change:
         return {} if state.cluster_id is None else read_seen(self.home.observed_file(state.cluster_id))
 
     def note_agreed(self, ended: CloudResource) -> None:
-        """Writes down when AWS said yes to the end of a reservation: it tells so of machines, and not of these."""
+        """Writes down when AWS agreed to end a reservation: it says when a machine ended, but not when these did."""
         if ended.kind == RESERVATION and ended.cluster_id is not None:
             at = datetime.now(UTC).replace(microsecond=0)
             note_cancelled(self.home.observed_file(ended.cluster_id), ended.id, at=at)
@@ -256,7 +263,7 @@ class Change:
             self.note_machines()
 
     def take_back(self) -> None:
-        """A change that was refused before it began leaves the file as it found it."""
+        """Puts the run's file back as it was found, if the change was refused before it began."""
         file = self.home.run_file(self.cluster)
         if not self._begun and self.previous is not None:
             write_record(file, self.previous)
@@ -331,7 +338,7 @@ _ARN = re.compile(r"arn:[^:]+:[^:]*:[^:]*:(?P<account>\d{12}):")
 def account_of(state: StackState) -> str | None:
     """The account number that the state's network belongs to; None before there is one.
 
-    A `down` that was cut off may have left no network, and what bills: then the ARN of that tells.
+    A `down` that was cut off may have left machines or reservations but no network: then their ARN tells.
     """
     vpc = state.find(VPC_TYPE)
     if vpc is not None and vpc.outputs.get("ownerId"):
@@ -347,7 +354,7 @@ def refuse_other_account(state: StackState, account: str) -> None:
 
 
 def note_step(path: Path, event: Event, *, at: datetime) -> None:
-    """Writes into `path` that a reservation was cancelled or made larger or smaller; of all else nothing."""
+    """Writes into `path` that a reservation was cancelled, or made larger or smaller; ignores all other events."""
     if not isinstance(event, Step) or event.type != RESERVATION_TYPE or event.stage != "done":
         return
     if event.op.startswith("delete"):

@@ -1,4 +1,4 @@
-"""What is said where a stack's state holds a cluster of another name than its file says, or none of the name."""
+"""Refusals where a stack's state holds a cluster of another name than its file says, or no cluster at all."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ def other_name(held: str | None, *, name: str, shown: str, source: str) -> Usage
 
 
 def refuse_shared_project(change: Change, state: StackState, name: str) -> None:
-    """Raises UsageError when that cluster is of another folder, which this one was copied from, project name and all.
+    """Raises UsageError when the cluster in the state was made from another folder, with the same project name.
+
+    Whoever copies a stack's folder copies its project name, too.
 
     To Pulumi both folders are one stack: an `up` here would work on that cluster, and a `down` would end it.
     """
@@ -70,7 +72,8 @@ def refuse_shared_project(change: Change, state: StackState, name: str) -> None:
 def refuse_renamed_project(change: Change) -> None:
     """Raises UsageError where the stack holds nothing because its project has another name than when it was made.
 
-    The state of the cluster is found under the old name alone: a `down` would end nothing, an `up` make a second one.
+    The state of the cluster is found under the old name alone: a `down` would end nothing, and an `up` would make a
+    second cluster.
     """
     stack, known = change.stack, inventory_here(change.home, change.cluster)
     if known is None or (known.stack_dir, known.stack_name) != (str(stack.directory), stack.name):
@@ -85,7 +88,7 @@ def refuse_renamed_project(change: Change) -> None:
 
 
 def refuse_other_stack(change: Change, known: Inventory) -> None:
-    """Raises UsageError when the cluster that lives and is not in this stack is of another stack, or another folder."""
+    """Raises UsageError when `known`, which this stack does not hold, belongs to another stack or another folder."""
     stack, made_in = change.stack, known.stack_dir
     if (
         made_in is None

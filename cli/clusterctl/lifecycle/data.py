@@ -20,7 +20,7 @@ LUSTRE_TYPE = "aws:fsx/lustreFileSystem:LustreFileSystem"
 EFS_TYPE = "aws:efs/fileSystem:FileSystem"
 KINDS = {LUSTRE_TYPE: "FSx for Lustre", EFS_TYPE: "EFS"}
 OTHERS = ("aws:s3/bucket", "aws:ebs/volume:")
-"""What else holds data in a stack: clusterctl makes none, a person's own program may."""
+"""Other types that hold data: clusterctl makes none of them, but a person's own program may."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,12 +33,12 @@ class StoredData:
     mount: str
     is_retained: bool
     size_gib: int | None
-    """None: as much as is put in."""
+    """None: it grows with what is put in."""
     throughput: int | None
     deployment_type: str | None
     is_encrypted: bool | None
     kms_key: str | None
-    """None: AWS's own, or none."""
+    """None: AWS's own key, or no encryption."""
 
     @property
     def named(self) -> str:
@@ -53,7 +53,7 @@ def data_in(state: StackState) -> tuple[StoredData, ...]:
 
 
 def kept_in(state: StackState, config: ClusterConfig, catalog: Catalog) -> tuple[StoredData, ...]:
-    """Those that outlive the nodes: as the last `up` marked them, or as cluster.yaml says since."""
+    """The file systems that outlive the nodes: the last `up` marked them so, or cluster.yaml has said so since."""
     plans = {row.mount: row for row in storage_plans(config, catalog)}
     return tuple(
         file_system
@@ -63,7 +63,7 @@ def kept_in(state: StackState, config: ClusterConfig, catalog: Catalog) -> tuple
 
 
 def holds_data(state: StackState) -> bool:
-    """Something in the state is to outlive the nodes."""
+    """Whether something in the state is to outlive the nodes."""
     return any(file_system.is_retained for file_system in data_in(state)) or bool(others_in(state))
 
 

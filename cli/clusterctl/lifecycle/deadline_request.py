@@ -1,4 +1,4 @@
-"""Which new end an `extend` asks for, and why it may not have it. Pure."""
+"""The new end that an `extend` asks for, and why it may be refused. Pure."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from clusterctl.text.next_commands import extend_again
 from clusterctl.text.quantities import clock, duration, usd
 
 AWS_AHEAD = timedelta(minutes=2)
-"""EventBridge Scheduler is exact to a minute (its user guide, "Schedule types"; 2026-11-21) and takes no time that has
-passed; the engine needs its own time to move it there."""
+"""The soonest that a deadline may be: EventBridge Scheduler is exact to a minute (its user guide, "Schedule types";
+2026-11-21) and takes no time that has passed, and the engine takes a while to change the schedule."""
 REHEARSAL_AHEAD = timedelta(seconds=10)
 AWS_LEFT, REHEARSAL_LEFT = timedelta(minutes=3), timedelta(seconds=10)
-"""So much has to be left to move a deadline later: first a run of the engine and all nodes, and only then the schedule;
-what the schedule has begun nobody stops."""
+"""How much time has to be left to move a deadline later: a run of the engine and all nodes come first, the schedule
+last, and nobody can stop what the schedule has begun."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class DeadlineRequest:
     budget_usd: float | None = None
 
     def changes(self, values: Mapping[str, str], *, base: datetime) -> dict[str, str | None]:
-        """The stack's settings that say it, over those in `values`; `base`: the end that holds before it."""
+        """The settings that ask for this end, to be written over `values`; `base`: the end that holds before it."""
         until = base + self.by if self.by is not None else self.until
         told: dict[str, str | None] = {"extended-from": base.isoformat()}
         told |= {} if until is None else {"until": until.isoformat()}
@@ -61,7 +61,7 @@ class Move:
 
     @property
     def is_later(self) -> bool:
-        """Whether the deadline does not move earlier; then nodes get it before AWS does, because they end first."""
+        """Whether the deadline moves later, or stays; then nodes get it before AWS does, because they end first."""
         return self.after >= self.before
 
     def added(self, cluster_plan: ClusterPlan) -> Spending:
@@ -133,7 +133,10 @@ T = TypeVar("T")
 
 
 def typed_request(longer: str | None, until: str | None, budget: str | None, *, now: datetime) -> DeadlineRequest:
-    """What a person wants; None: not typed. Raises UsageError for words that mean no end, and for two of them."""
+    """The request in what was typed; None: not typed.
+
+    Raises UsageError if nothing was typed, if both a time and `--until` were, and for text that cannot be read.
+    """
     if longer is None and until is None and budget is None:
         raise UsageError("extend by how much? Give a time, --until or --budget", hint="clusterctl extend 2h")
     if longer is not None and until is not None:

@@ -1,4 +1,7 @@
-"""The last question of an `up`: would AWS itself end the cluster at the deadline? Asked with DryRun: nothing ends."""
+"""The last question of `up`, `extend` and `replace`: would AWS itself end the cluster at the deadline?
+
+It is asked with DryRun, so nothing ends.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ GOES_ON_BILLING = "What is named here and is not a node would go on billing unti
 
 
 def try_deadline(change: Change, *, slots: Collection[int] | None = None) -> CloudError | None:
-    """What to raise when AWS would not end the machines, or what else bills by the hour; it is said at once, too.
+    """The error to raise if AWS would not end the machines, or what else bills by the hour; it is shown at once, too.
 
     `slots`: those that are known to have a machine; None: all.
     """
@@ -31,7 +34,7 @@ def try_deadline(change: Change, *, slots: Collection[int] | None = None) -> Clo
         left = not_ended(change.clients, inventory.cluster_id, names, pause=lambda: time.sleep(pause_s))
     except CloudError as e:
         told = f"it is not known whether AWS would end {inventory.name} at its deadline: {e.message}"
-        return _said(change, told, ONLY_TIMERS, e.code)
+        return _warned_error(change, told, ONLY_TIMERS, e.code)
     if not left:
         return None
     machines = [id for id in left if id in names]
@@ -41,10 +44,10 @@ def try_deadline(change: Change, *, slots: Collection[int] | None = None) -> Clo
     )
     why = "; ".join(f"{names.get(id, id)}: {said}" for id, said in left.items())
     then = " ".join([*([ONLY_TIMERS] if machines else []), *([GOES_ON_BILLING] if others else [])])
-    return _said(change, f"AWS would not end {what} at the deadline: {why}", then, "NotProven")
+    return _warned_error(change, f"AWS would not end {what} at the deadline: {why}", then, "NotProven")
 
 
-def _said(change: Change, message: str, then: str, code: str) -> CloudError:
+def _warned_error(change: Change, message: str, then: str, code: str) -> CloudError:
     change.output.note(f" WARNING: {message}\n  {then}")
     told = f"{message}. The nodes run. {then}"
     return CloudError(told, code=code, hint=f"clusterctl down --cluster {change.cluster}")

@@ -1,4 +1,4 @@
-"""What a person sees while a change runs: finished lines for good, one living line on a terminal."""
+"""What a person sees while a change runs: lines that stay for what is finished, and one live line on a terminal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Display:
     """Feeds a progress model and prints from it; nodes may report from other threads."""
 
     def __init__(self, output: Output, *, is_ending: bool = False) -> None:
-        """`is_ending`: things go in the other order, so no line is final before the end."""
+        """`is_ending`: things end in the reverse order, so no line is final before the end."""
         self._is_ending = is_ending
         self.progress = Progress()
         self._output = output
@@ -52,7 +52,7 @@ class Display:
                 self._show(group, now)
 
     def node(self, watch: NodeWatch) -> None:
-        """Shows that a node is in another phase."""
+        """Takes in a node's phase; shows a line once the node is ready or has failed."""
         with self._lock:
             known = self._phases.get(watch.name)
             phase = watch.phase if watch.trouble is None or watch.report is not None else "no answer"
@@ -63,7 +63,7 @@ class Display:
             self._output.note(f" {watch.name:<11} {phase:<7}   {clock_text(watch.took_s)}")
 
     def waiting(self, nodes: Sequence[str], *, every_s: float) -> None:
-        """Shows who is waited for and why: in the living line, or, where there is none, in a line now and then."""
+        """Shows which nodes are waited for and why: in the live line, or, if there is none, in a line now and then."""
         now = time.monotonic()
         self.live(nodes)
         if self._told_waiting_at is None or not nodes:
@@ -74,7 +74,7 @@ class Display:
                 self._output.note(f" waiting for {shortened(nodes, most=FEW)}")
 
     def live(self, nodes: Sequence[str] | None = None) -> None:
-        """Renews the living line, at most ten times a second; `nodes`: who is waited for, and why."""
+        """Renews the live line, at most ten times a second; `nodes`: a text for each node that is waited for."""
         now = time.monotonic()
         if now - self._last_live < LIVE_S:
             return
@@ -99,7 +99,7 @@ def shortened(nodes: Sequence[str], *, most: int) -> str:
 
 
 def remark(message: Message) -> str | None:
-    """The line that a message is worth for good: a warning, or which machines a rehearsal boots and why those."""
+    """The line that stays for a message: a warning, or which machines a rehearsal boots and why those; else None."""
     if message.severity == "warning":
         return f"  warning  {message.text}"
     if message.text.startswith(MACHINES_NOTE):

@@ -1,4 +1,4 @@
-"""`clusterctl down`: ends a cluster's nodes, and without data all of it; looks afterwards that nothing bills."""
+"""`clusterctl down`: ends a cluster's nodes, or all of it if it has no data; checks afterwards that nothing bills."""
 
 from __future__ import annotations
 
@@ -122,13 +122,13 @@ class Down:
 
 
 def read_state_of(down: Down, state: StackState) -> WithState:
-    """The state of the stack, read before cluster.yaml is."""
+    """What checks may know once the state is read, before cluster.yaml is."""
     change = down.change
     return WithState(stack=change.stack, state=state, shown=down.request.where.shown, now=utc_now(), held=change)
 
 
 def ask(down: Down) -> None:
-    """On AWS somebody agrees. Raises UsageError."""
+    """Returns once the person has agreed, by --yes or when asked; a rehearsal does not ask. Raises UsageError."""
     change = down.change
     if change.is_rehearsal or down.request.is_agreed:
         return
@@ -137,7 +137,7 @@ def ask(down: Down) -> None:
 
 
 def end_all(down: Down, state: StackState) -> None:
-    """Ends everything, and looks that nothing bills. Raises EngineError, StillBills, CloudError."""
+    """Ends everything, and checks that nothing bills. Raises EngineError, StillBills, CloudError."""
     change = down.change
     protected = [part.urn for part in state.resources if part.is_protected]
     if protected:
@@ -152,7 +152,7 @@ def end_all(down: Down, state: StackState) -> None:
     if state.cluster_id is not None:
         since = BEFORE_ALL if down.request.is_all else None
         look_again(down, state.cluster_id, forgotten(state), data_since=since)
-        # A killed `up` may have written them and not come to say so in the state.
+        # A killed `up` may have written inventory and key without noting it in the state.
         forget_cluster(change.home, cluster, cluster_id=state.cluster_id)
     clean_config(change)
     change.finish()
@@ -182,7 +182,7 @@ def end_nodes(down: Down, state: StackState) -> None:
 
 
 def tell_staying(down: Down, *, region: str) -> None:
-    """What the state and AWS say is left; what should not be is ended. Raises StillBills, CloudError."""
+    """Shows what stays; then asks AWS, and ends what should not be left. Raises StillBills, CloudError."""
     change = down.change
     after = change.engine.export() or StackState()
     kept = tuple(data for data in data_in(after) if data.is_retained)
@@ -206,7 +206,10 @@ def look_again(
     data_since: datetime | None,
     known_now: KnownNow | None = None,
 ) -> None:
-    """Nothing else that bills may carry the id any more. Raises StillBills, CloudError."""
+    """Ends what carries the cluster's id and is not in the state, and checks that nothing else bills.
+
+    Raises StillBills, CloudError.
+    """
     change, region = down.change, down.request.where.region
     try:
         last_look(
@@ -260,7 +263,10 @@ def tell_nothing_there(down: Down) -> None:
 
 
 def refuse_unseen(change: Change, known: Inventory) -> None:
-    """A stack of another backend has no state here, and its machines run. Raises UsageError, StillBills, CloudError."""
+    """Raises UsageError or StillBills if something of the cluster bills: its state may be in another backend.
+
+    Raises CloudError.
+    """
     seen = look_for(known, change.clients)
     if left := billing(seen):
         refuse_other_stack(change, known)
@@ -278,7 +284,7 @@ def tell_paid(change: Change) -> None:
 
 
 def clean_config(change: Change) -> None:
-    """Takes out of the stack's config what no person wrote: the last resource is gone."""
+    """Takes out of the stack's config what no person wrote, once the last resource is gone."""
     config_file = change.engine.environment.config_file
     text = read_config(config_file)
     cleaned = without_own_values(text)

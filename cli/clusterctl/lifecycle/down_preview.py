@@ -33,7 +33,7 @@ class DownEffect:
 
 
 def effect_of_down(change: Change, state: StackState, *, is_all: bool) -> DownEffect:
-    """What of the state is ended. What holds data and is in no state is named, and left."""
+    """What of the state the `down` ends, and what stays. Data that is in no state is named, and left."""
     strays = () if is_all else stray_data(change.clients, state, tell=change.tell)
     for stray in strays:
         change.tell(
@@ -45,10 +45,10 @@ def effect_of_down(change: Change, state: StackState, *, is_all: bool) -> DownEf
 
 
 def stray_data(clients: Clients, state: StackState, *, tell: Callable[[str], None]) -> tuple[CloudResource, ...]:
-    """Those of the cluster, found by the id that the state keeps.
+    """The cluster's resources that hold data and are in no state, found by the cluster's id.
 
-    A right that is missing keeps no machine running: what AWS does not tell of is told here, and named again by the
-    last look.
+    A missing right must not keep machines running: kinds that AWS does not tell of are only named, here and once more
+    by the last look.
     """
     if state.cluster_id is None:
         return ()
@@ -60,7 +60,7 @@ def stray_data(clients: Clients, state: StackState, *, tell: Callable[[str], Non
 
 
 def kept_data(change: Change, state: StackState) -> tuple[StoredData, ...]:
-    """The file systems that stay; a cluster whose file is broken now can be ended, by what the state says."""
+    """The file systems that stay; if cluster.yaml is broken now, those that are to stay by what the state says."""
     try:
         return kept_in(state, written_of(change).config, load_catalog())
     except ClusterctlError:

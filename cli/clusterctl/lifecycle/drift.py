@@ -1,4 +1,4 @@
-"""What AWS has of the instances that a state knows."""
+"""What AWS still has of the instances and other resources that a state knows."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def missing_instances(clients: Clients, state: StackState, *, tell: Callable[[st
 
 
 def living_slots(clients: Clients, state: StackState) -> frozenset[int]:
-    """The slots of which AWS has the state's machine, and not on its way out. Raises CloudError."""
+    """The slots whose machine, as the state knows it, is in AWS and not ending. Raises CloudError."""
     if not state.instances or state.cluster_id is None:
         return frozenset()
     alive = {instance.instance_id for instance in instances_of(clients, state.cluster_id) if instance.is_alive}
@@ -101,9 +101,11 @@ def gone_reservations(clients: Clients, state: StackState) -> tuple[str, ...]:
 
 
 def lost_parts(clients: Clients, state: StackState) -> tuple[StateResource, ...]:
-    """What every cluster stands on, is in the state, and is not in AWS any more: after `reap`. Raises CloudError.
+    """The parts that every cluster stands on and that are in the state but no longer in AWS, as after `reap`.
 
-    Asked only where no machine lives: nobody loses the network from under a machine, for AWS refuses that.
+    Raises CloudError.
+
+    Asked only where no machine lives: AWS refuses to delete a network that a machine is in.
     """
     if state.cluster_id is None or any(instance.is_alive for instance in instances_of(clients, state.cluster_id)):
         return ()
@@ -111,10 +113,12 @@ def lost_parts(clients: Clients, state: StackState) -> tuple[StateResource, ...]
 
 
 def lost_beside(clients: Clients, state: StackState) -> tuple[StateResource, ...]:
-    """What nodes have beside a machine, is in the state, and is not in AWS any more. Raises CloudError.
+    """The parts that nodes have beside their machines and that are in the state but no longer in AWS.
+
+    Raises CloudError.
 
     What ends a cluster at its deadline, or early, ends the NAT gateway and the elastic IPs after the machines. A `down`
-    of many writes its state at its end: killed, it may have ended some slots whole and others not at all.
+    of many nodes writes its state at its end: killed, it may have ended some slots wholly and others not at all.
     """
     return () if state.cluster_id is None else _not_there(clients, state, state.cluster_id, BESIDE)
 

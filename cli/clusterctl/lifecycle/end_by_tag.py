@@ -54,9 +54,11 @@ class EndByTag:
 
 
 def end_by_tag(end: EndByTag, output: Output, home: Home, environ: Mapping[str, str]) -> None:
-    """Raises ClusterctlError in any case: with what still bills, or `end.why` where this computer knows no id.
+    """Ends the cluster's machines and reservations by their tags, then raises ClusterctlError with what still bills.
 
-    A run of the cluster that is under way here keeps it, too: that has the state, and can write it or fail.
+    Ends nothing and raises `end.why` if that does not mean that the state cannot be written, if this computer knows no
+    id of the cluster, or if a run of the cluster is under way here: that run has the state, and can write it or fail.
+    Raises UsageError if nobody agrees.
     """
     where, why = end.where, end.why
     if isinstance(why, OSError) and why.errno not in UNWRITABLE:
@@ -92,7 +94,7 @@ def end_by_tag(end: EndByTag, output: Output, home: Home, environ: Mapping[str, 
 
 
 def is_of_stack(known: Inventory, where: Whereabouts) -> bool:
-    """Whether the known cluster was made by that stack: another one's may have the same name.
+    """Whether the known cluster was made by that stack: a cluster of another stack may have the same name.
 
     A folder that is gone was moved or renamed: its cluster is known by its name alone.
     """
@@ -113,10 +115,10 @@ def told_why(why: NoRoom | OSError) -> str:
 def what_is_left(
     known: Inventory, clients: Clients, home: Home, *, tell: Callable[[str], None], pause: Callable[[], None]
 ) -> list[str]:
-    """What bills, or may bill, after all machines, and then all reservations, were ended.
+    """Ends all machines, and then all reservations; returns what bills, or may bill, after that.
 
-    One kind after the other: a reservation that is given up before its machines are known lets nobody count them. What
-    AWS does not answer of one keeps nobody from ending the other.
+    One kind after the other: once a reservation is given up, nobody can count machines in it that are not known yet. If
+    AWS does not answer about one kind, the other is ended all the same.
     """
 
     def agreed(ended: CloudResource) -> None:

@@ -40,7 +40,7 @@ def wait_for_ending(change: Change, state: StackState, *, again: str) -> None:
 
 
 def refuse_ending(change: Change, state: StackState, *, hint: str) -> None:
-    """Raises CloudError where AWS is ending the cluster: no deadline moves that."""
+    """Raises CloudError where AWS is ending the cluster: another deadline would not stop that."""
     ends = endings(change, state)
     if ends:
         raise CloudError(f"{_named(change, ends[0])}: nothing was changed", code="Ending", hint=hint)

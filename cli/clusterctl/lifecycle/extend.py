@@ -96,12 +96,12 @@ class Found:
     gone: Mapping[int, str]
     """Slot → why it has no machine; an `up` remakes it."""
     intent: Intent
-    """With a reservation, or, where it has ended, without one."""
+    """The intent of the move: with the cluster's reservation, or without one if that has ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Extension:
-    """A move of the deadline that nothing speaks against."""
+    """A move of the deadline that has passed all checks."""
 
     request: ExtendRequest
     planned: WithPlan
@@ -126,7 +126,7 @@ class Extension:
 
 
 def checked_plan(request: ExtendRequest, held: Held, *, now: datetime) -> WithPlan:
-    """The plan with the new end, after all that is refused. Raises ClusterctlError."""
+    """The plan with the new end, once it has passed all checks. Raises ClusterctlError."""
     change, found = held.change, held.state
     shown = change.typed(change.stack.directory)
     read = WithState(stack=change.stack, state=found, shown=shown, now=now, held=change)
@@ -142,7 +142,7 @@ def plan_with_new_end(wish: DeadlineRequest, read: WithState) -> WithPlan:
     written = read_config(change.engine.environment.config_file)
     membership = state.find(MEMBERSHIP_TYPE)
     assert membership is not None, "refused before"
-    # One that was cut off is done again, not added to.
+    # An extend that was cut off is repeated: the new end counts from the same old one.
     values = config_values(written)
     began = values.get("extended-from") or str(membership.outputs["deadline"])
     base = datetime.fromisoformat(began)
@@ -170,7 +170,10 @@ def move_of(planned: WithPlan) -> Move:
 
 
 def ask(request: ExtendRequest, planned: WithPlan, move: Move) -> bool:
-    """On AWS somebody agrees to what it adds, and True says so; a rehearsal costs nothing. Raises UsageError."""
+    """Whether a person was asked and agreed to the added cost; with --yes, and in a rehearsal, nobody is asked.
+
+    Raises UsageError.
+    """
     change = planned.change
     told = move_told(planned.plan, move, now=planned.now)
     if change.is_rehearsal or request.is_agreed:
@@ -208,7 +211,10 @@ def repair(planned: WithPlan, *, was_cut_off: bool) -> Found:
 
 
 def move_everywhere(extension: Extension) -> Mapping[int, str]:
-    """Moves what ends first last. Slot → why the node, which runs, has not got the new deadline."""
+    """Moves the deadline in the order that this module's docstring gives.
+
+    Returns slot → why the node, which runs, did not take the new deadline.
+    """
     state, gone = extension.found.state, extension.found.gone
     own = [part.urn for type in (IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE) for part in state.of_type(type)]
     # A machine that is gone is left as it is: an `up` remakes it.
@@ -223,7 +229,7 @@ def move_everywhere(extension: Extension) -> Mapping[int, str]:
 
 
 def run_engine_on(extension: Extension, options: Sequence[str]) -> None:
-    """One run with the size that is there: another number of nodes in the config waits for an `up`."""
+    """Runs the engine once for the present number of nodes: another number in the config waits for an `up`."""
     change, nodes = extension.change, len(extension.planned.plan.slots)
     config_file = change.engine.environment.config_file
     text = with_values(read_config(config_file), size_of_one_run(nodes))
@@ -236,7 +242,7 @@ def run_engine_on(extension: Extension, options: Sequence[str]) -> None:
 
 
 def tell_nodes(extension: Extension) -> Mapping[int, str]:
-    """Slot → why the node, which runs, did not take the new membership."""
+    """Gives the running nodes the new membership. Returns slot → why a node did not take it."""
     change = extension.change
     if not change.has_machines:
         return {}

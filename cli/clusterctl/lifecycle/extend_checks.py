@@ -28,7 +28,7 @@ from clusterctl.text.quantities import clock, duration
 
 
 def half_done_before(previous: RunRecord | None, inventory: Inventory) -> str | None:
-    """What `status` says of the run before this one, if its work is half done; one of `extend` is finished by this."""
+    """What `status` says of the run before this one, if its work is half done; not of an `extend`: this finishes it."""
     run = unfinished_of(previous)
     return None if run is None or run.verb == "extend" else go_on_with(run.verb, inventory)
 
@@ -54,7 +54,7 @@ def refuse_times(
     shown: str,
     now: datetime,
 ) -> None:
-    """What time alone decides, so asked again after the price was agreed to. Raises UsageError, CapExceeded."""
+    """Raises UsageError or CapExceeded for an end that time alone rules out; asked again after the person agreed."""
     ahead = REHEARSAL_AHEAD if change.is_rehearsal else AWS_AHEAD
     refuse_move(wish, intent, cluster_plan, cluster=change.cluster, ahead=ahead, now=now)
     if cluster_plan.deadline.at > before:

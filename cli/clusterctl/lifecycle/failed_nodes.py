@@ -35,18 +35,18 @@ class FailedNode:
 
 @dataclass(frozen=True, kw_only=True)
 class Asking:
-    """How the person of this `up` agrees, or does not."""
+    """How the person who typed this `up` can agree to replace nodes."""
 
     agrees_by_flag: bool
     """`--replace-failed`."""
     may_ask: bool
-    """Neither `--yes` nor `--json` says that nobody is asked."""
+    """Whether the person may be asked: neither `--yes` nor `--json` was given."""
     again: str
     """The command line that agrees to the replacement."""
 
 
 def failed_nodes(change: Change, state: StackState, slots: Collection[int]) -> tuple[FailedNode, ...]:
-    """The nodes of these slots that have failed, by slot. A node that does not answer is none of them."""
+    """The nodes of these slots that have failed, by slot. A node that does not answer is not among them."""
     known = known_here(change.home, change.cluster, cluster_id=state.cluster_id) if change.has_machines else None
     if known is None:
         return ()
@@ -74,7 +74,10 @@ def failed_of(inventory: Inventory, answers: Mapping[int, NodeReport | NodeFailu
 def agreed_to(
     failed: Sequence[FailedNode], cluster_plan: ClusterPlan, asking: Asking, output: Output, *, cluster: str
 ) -> tuple[FailedNode, ...]:
-    """Those that are replaced: all when the flag or the person at the terminal agrees, else none, which is said."""
+    """The nodes to replace: all, if the flag or the person at the terminal agrees; else none.
+
+    If nobody was asked, a line says so.
+    """
     if not failed:
         return ()
     for node in failed:

@@ -24,7 +24,7 @@ from clusterctl.text.next_commands import edit
 NO_CAPACITY = ("InsufficientInstanceCapacity", "InsufficientCapacity", "InsufficientHostCapacity")
 """EC2 API, "Error codes for the Amazon EC2 API" (2026-11-22): a lack that may be over in minutes or hours."""
 NO_PLUGIN = ("no folder at path", "failed to load plugin")
-"""The engine's words where a folder has none (3.250, tried 2026-11-22); of one that died it says others."""
+"""The engine's words where a folder has no plugin (3.250, tried 2026-11-22); about one that died it says others."""
 
 
 def raise_failed(

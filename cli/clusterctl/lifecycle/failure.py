@@ -24,7 +24,7 @@ OTHER_PASSPHRASE = (
 def failure(result: RunResult, *, doing: str, cancel: str, more: str = "", hint: str | None = None) -> ClusterctlError:
     """The error that a failed run means: AWS's code once, else what the engine said.
 
-    `cancel`: what removes the stack's lock.
+    `cancel`: the command that removes the stack's lock.
     """
     from_aws = next((refusal for refusal in result.refusals if refusal.code is not None), None)
     tail = f". {more}" if more else ""

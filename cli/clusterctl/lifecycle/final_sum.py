@@ -16,15 +16,16 @@ from clusterctl.text.quantities import usd
 
 
 def known_here(home: Home, cluster: str, *, cluster_id: str | None) -> Inventory | None:
-    """What this computer knows of the cluster, to be read before that is forgotten; None if it knows of none."""
+    """The inventory here, if it is of the cluster with this id, else None; to be read before it is forgotten."""
     found = inventory_here(home, cluster)
     return found if found is not None and found.cluster_id == cluster_id else None
 
 
 def told_sum(home: Home, inventory: Inventory, *, now: datetime) -> str | None:
-    """`it cost about $12.34 in all`; None without a ledger of it: a guess is no last word.
+    """`it cost about $12.34 in all`; None without a ledger: the last word on a cluster must not be a guess.
 
-    `at most`, where the end of a machine or a reservation is assumed: such ends are assumed late; and of spot machines.
+    It says `at most` for spot machines, and where AWS did not tell when a machine or a reservation ended: such an end
+    is assumed late.
     """
     ledger = read_ledger(home.ledger_file(inventory.cluster_id))
     if ledger is None:

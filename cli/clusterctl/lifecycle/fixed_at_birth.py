@@ -1,4 +1,4 @@
-"""Where a cluster is: its region, its network's addresses, its placement, its capacity: decided when it is made."""
+"""Refuses to change what is decided when a cluster is made: region, network addresses, placement and capacity."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def refuse_other_region(state: StackState, region: str, *, source: str) -> None:
 
 
 def refuse_other_home(state: StackState, home: Path) -> None:
-    """Raises UsageError when the cluster is rehearsed in another home that is still there: its region answers there."""
+    """Raises UsageError when the cluster is rehearsed in another home that still exists: only that has its region."""
     inventory = state.find(INVENTORY_TYPE)
     named = "" if inventory is None else str(inventory.outputs.get("home") or "")
     if named and Path(named).resolve() != home.resolve() and (Path(named) / "rehearsal").is_dir():
@@ -51,7 +51,7 @@ def refuse_other_home(state: StackState, home: Path) -> None:
 
 def refuse_other_network(state: StackState, config: ClusterConfig, *, source: str, shown: str) -> None:
     """Raises ConfigError when the network would be made anew below living machines and file systems."""
-    problems = list(_moved(state, config))
+    problems = list(_network_problems(state, config))
     if problems:
         raise ConfigError(
             f"{source}: {count(len(problems), 'change')} would replace the network, nothing was changed",
@@ -67,10 +67,11 @@ def refuse_other_launch(state: StackState, cluster_plan: ClusterPlan, *, source:
     Guide, "Placement groups"; 2026-11-21). A reservation stays in its group, whatever the provider is told: it neither
     changes nor replaces it for that (terraform-provider-aws 6, ec2_capacity_reservation.go).
 
-    Machines on demand would cost more than the maximum that all are counted at then; places reserved for spot machines
-    would bill empty: docs/adr/0027-spot-machines.md.
+    In a cluster that turns to spot, running machines on demand would cost more than the maximum at which all are
+    counted; in one that turns away from it, the places reserved beside running spot machines would bill empty:
+    docs/adr/0027-spot-machines.md.
     """
-    problems = _launched_otherwise(state, cluster_plan) if state.instances else ()
+    problems = _launch_problems(state, cluster_plan) if state.instances else ()
     if problems:
         is_one = len(problems) == 1
         told = f"{count(len(problems), 'change')} {'is' if is_one else 'are'} not made on running nodes"
@@ -81,7 +82,7 @@ def refuse_other_launch(state: StackState, cluster_plan: ClusterPlan, *, source:
         )
 
 
-def _launched_otherwise(state: StackState, cluster_plan: ClusterPlan) -> tuple[str, ...]:
+def _launch_problems(state: StackState, cluster_plan: ClusterPlan) -> tuple[str, ...]:
     is_grouped = any(CAPACITY in group.urn for group in state.of_type(PLACEMENT_GROUP_TYPE))
     is_spot = any(instance.is_spot for instance in state.instances)
     decided = _decided(state)
@@ -102,8 +103,8 @@ def _decided(state: StackState) -> dict[str, str]:
     return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
 
 
-def _adopted_otherwise(state: StackState, config: ClusterConfig) -> Iterator[str]:
-    """From a network of its own into one that exists, out of one, or into another one."""
+def _adoption_problems(state: StackState, config: ClusterConfig) -> Iterator[str]:
+    """The problems if the cluster would move into an existing network, out of one, or from one into another."""
     identity, named = state.find(IDENTITY_TYPE), config.network.adopt
     if identity is None:
         return
@@ -121,8 +122,8 @@ def _adopted_otherwise(state: StackState, config: ClusterConfig) -> Iterator[str
         )
 
 
-def _moved(state: StackState, config: ClusterConfig) -> Iterator[str]:
-    yield from _adopted_otherwise(state, config)
+def _network_problems(state: StackState, config: ClusterConfig) -> Iterator[str]:
+    yield from _adoption_problems(state, config)
     network = config.network
     meant = {
         ("vpc:Vpc", "-vpc"): ("vpc_cidr", str(network.vpc_cidr)),

@@ -46,17 +46,17 @@ NOTHING_GIVEN: Mapping[str, str | None] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class Intent:
-    """A configuration, the settings of the stack, and what has to be changed in its config for them."""
+    """A configuration, the settings of the stack, and what has to change in the stack's config for them."""
 
     config: ClusterConfig
     settings: StackSettings
     changes: Mapping[str, str | None]
-    """`clusterctl:` values as they have to be; None: not there."""
+    """`clusterctl:` values to be written into the stack's config; None removes one."""
     config_text: str
-    """The stack's config with the changes, as it was read."""
+    """The text of the stack's config: what was read, with the changes in it."""
     catalog: Catalog
     written: ClusterConfig | None = None
-    """The configuration before a list in it was narrowed to the type that was chosen; None: it is as it was written."""
+    """The configuration as it was written, before a chosen type or block was put into it; None: `config` is that."""
 
 
 def read_intent(
@@ -70,9 +70,9 @@ def read_intent(
 ) -> Intent:
     """The stack as it is written, with another number of nodes if one is given. Raises ConfigError.
 
-    `given`: other values of the config as they are to be.
+    `given`: values that replace those in the config; None removes one.
 
-    `is_rehearsal`: what only AWS minds is not told beside other problems.
+    `is_rehearsal`: problems that matter on AWS alone are not listed beside others.
 
     `fresh_prices`: the file with this computer's newer prices; the program that the engine runs reads the same one.
     """
@@ -93,7 +93,7 @@ def read_intent(
 
 
 def without_extended_settings(intent: Intent, stack: Stack, *, fresh_prices: Path | None = None) -> Intent:
-    """The intent where nothing is there yet: what an `extend` wrote was meant for a cluster that is gone."""
+    """The intent without what an `extend` wrote, for a stack without a cluster: it was meant for one that is gone."""
     changes = taken_back(config_values(intent.config_text))
     if not changes:
         return intent
@@ -103,7 +103,7 @@ def without_extended_settings(intent: Intent, stack: Stack, *, fresh_prices: Pat
 
 
 def for_up(intent: Intent, state: StackState, seen: Seen) -> Intent:
-    """The intent of an `up` on this state: the ledger copied from it, no longer down, a new run after a `down`."""
+    """The intent of an `up` on this state: with a copy of its ledger, no longer down, as a new run after a `down`."""
     identity = identity_in(state, region=intent.config.region)
     run = intent.settings.run
     if identity is None:
@@ -111,7 +111,7 @@ def for_up(intent: Intent, state: StackState, seen: Seen) -> Intent:
     elif intent.settings.down or _is_launched_anew(intent, state):
         run = max(run, identity.run + 1)
     changes: dict[str, str | None] = {
-        **_account(intent, state, seen),
+        **_ledger_changes(intent, state, seen),
         "down": None,
         "kept": None,
         "run": None if run == 1 else str(run),
@@ -127,13 +127,13 @@ def for_up(intent: Intent, state: StackState, seen: Seen) -> Intent:
 
 
 def _layout(identity: Identity | None) -> str | None:
-    """How interfaces are laid out: as a cluster was born, and a new one as is best now; None: the first way."""
+    """How interfaces are laid out: as when the cluster was born; a new one has the newest way. None: the first way."""
     layout = NEWEST_LAYOUT if identity is None else identity.layout
     return None if layout == FIRST_LAYOUT else str(layout)
 
 
 def _choice(intent: Intent, state: StackState) -> dict[str, str | None]:
-    """Type and zone as they are chosen already: a living cluster's own, whatever a list says now."""
+    """The setting for a type and zone that are chosen already: a living cluster's own, whatever a list says now."""
     identity = state.find(IDENTITY_TYPE)
     if identity is None:
         return {"chosen": None}
@@ -148,7 +148,10 @@ def _choice(intent: Intent, state: StackState) -> dict[str, str | None]:
 
 
 def _is_launched_anew(intent: Intent, state: StackState) -> bool:
-    """Whether no machine came of what was decided first: another placement or capacity then begins a new run."""
+    """Whether another placement or capacity is wanted than the one decided, of which no machine was made.
+
+    Such an `up` begins a new run.
+    """
     identity = state.find(IDENTITY_TYPE)
     decided = None if identity is None else identity.outputs.get("launch")
     config = intent.config
@@ -162,14 +165,14 @@ def keeps_ranks(intent: Intent, identity: Identity | None, run: int) -> bool:
 
 
 def without_reservation(intent: Intent, *, is_so: bool) -> Intent:
-    """The intent of a run that reserves nothing, or, else, of one that does."""
+    """The intent of a run that reserves nothing if `is_so`, else of one that reserves places."""
     return with_changes(intent, {"unreserved": "true" if is_so else None})
 
 
 def for_zero_nodes(intent: Intent, state: StackState, seen: Seen) -> Intent:
     """The intent of zero nodes until the next `up`: of its storage only what is there, and is to be kept, stays."""
     mounts = [file_system.mount for file_system in kept_in(state, intent.config, load_catalog())]
-    return with_changes(intent, {**_account(intent, state, seen), "down": "true", "kept": _text(mounts)})
+    return with_changes(intent, {**_ledger_changes(intent, state, seen), "down": "true", "kept": _text(mounts)})
 
 
 def without_own_values(config_text: str) -> str:
@@ -256,7 +259,7 @@ def with_changes(intent: Intent, changes: Mapping[str, str | None]) -> Intent:
     )
 
 
-def _account(intent: Intent, state: StackState, seen: Seen) -> dict[str, str | None]:
+def _ledger_changes(intent: Intent, state: StackState, seen: Seen) -> dict[str, str | None]:
     """The state's ledger put right by what AWS said, for the plan; and what was put right, for the state."""
     ledger = ledger_in(state)
     if ledger is None:
@@ -270,7 +273,7 @@ def _account(intent: Intent, state: StackState, seen: Seen) -> dict[str, str | N
 
 
 def _price_of(intent: Intent, machine: SeenMachine) -> float | None:
-    """What AWS bills for it at most, as far as the price list knows."""
+    """The most that AWS bills for the machine, in US dollars per hour; None where the price list does not know."""
     name, config = machine.instance_type, intent.config
     on_demand = None if name is None else intent.catalog.price_usd_per_hour(name, config.region)
     if config.market == "capacity-block" and not machine.is_spot:

@@ -41,10 +41,13 @@ def last_look(
     again: str,
     known_now: KnownNow | None = None,
 ) -> tuple[CloudResource, ...]:
-    """What bills and stays: what the state keeps, and data that is in none. All else is ended before.
+    """Ends the cluster's orphans, and returns what stays and bills: what the state keeps, and data that is in no state.
 
-    `known_now`: for a cluster that another `up` may go on with meanwhile. Raises StillBills with a list of what could
-    not be ended, or asked for, EngineError where another run has begun, CloudError when AWS does not answer.
+    `data_since`: orphans that hold data are ended, too, if they were made after it; None: none is. `known_now`: what
+    the state holds at this moment, for a cluster that another `up` may go on with meanwhile.
+
+    Raises StillBills with a list of what could not be ended, or asked about, EngineError where another run has begun,
+    CloudError when AWS does not answer.
     """
     try:
         end_orphans(clients, state, tell=tell, data_since=data_since, agreed=agreed, known_now=known_now)
@@ -70,8 +73,10 @@ def forgotten(state: StackState) -> StackState:
 
 
 def look_for(known: Inventory, clients: Clients) -> Look:
-    """What is there of a cluster that this computer knows, in its own region. Raises CloudError, also where the
-    credentials are another account's: nobody there can say that nothing bills."""
+    """What AWS has, in the cluster's own region, of a cluster that this computer knows.
+
+    Raises CloudError, also where the credentials are another account's: nobody there can say that nothing bills.
+    """
     there = clients
     if known.region != clients.region:
         there = clients.elsewhere(known.region)
@@ -94,7 +99,7 @@ def leftovers(
 
 
 def refuse_leftovers(left: Sequence[CloudResource], *, not_asked: NotAsked, again: str) -> None:
-    """Raises StillBills when there are any, or when nobody knows: AWS does not tell of every kind."""
+    """Raises StillBills if anything is left, or if AWS did not tell of every kind, so that nobody knows."""
     lines = [f"  {thing.kind} {thing.id}: bills {bill_of(thing)}" for thing in left]
     lines += [f"  AWS did not say whether it has: {kind}" for kind in named(not_asked)]
     if left:
@@ -132,21 +137,21 @@ def _hourly(usd_per_hour: float | None) -> str:
 
 
 def _goes_with_nodes(resource: StateResource) -> bool:
-    """An address of a slot, or what is private nodes' way out: there only while nodes are."""
+    """Whether it is a slot's address, or part of the private nodes' way out: both are there only while nodes are."""
     is_way_out = resource.type in (NAT_TYPE, EIP_TYPE) and f"{NETWORK_COMPONENT}$" in resource.urn
     return is_way_out or SLOT_TAG in (resource.inputs.get("tags") or {})
 
 
 def _is_gateway_endpoint(resource: StateResource) -> bool:
-    """A gateway endpoint, the default type, costs nothing (Amazon VPC pricing; 2026-11-21)."""
+    """Whether it is a gateway endpoint, the default type, which costs nothing (Amazon VPC pricing; 2026-11-21)."""
     return resource.type == ENDPOINT_TYPE and resource.inputs.get("vpcEndpointType", "Gateway") == "Gateway"
 
 
 def forget_gone(change: Change, state: StackState) -> None:
-    """A reservation past its end date, or of a cluster that ended early, is gone: it leaves the state.
+    """Takes out of the state what AWS no longer has, such as a reservation past its end date.
 
-    AWS takes no cancelling of it, nor of the request of a spot machine that has ended long ago. The same end takes the
-    NAT gateway and the elastic IPs along.
+    AWS would refuse to cancel that reservation, or the request of a spot machine that ended long ago. If the cluster
+    ended early, its reservation, the NAT gateway and the elastic IPs are gone.
     """
     if lost_parts(change.clients, state):
         change.tell("what its state names is gone from AWS, as after reap: AWS is asked about all of it")
@@ -166,7 +171,7 @@ def expired_reservations(state: StackState, *, now: datetime) -> tuple[str, ...]
 
 
 def forget_cluster(home: Home, cluster: str, *, cluster_id: str) -> bool:
-    """Removes inventory and login key of `cluster`, unless they are another cluster's by now; whether they were its."""
+    """Removes the inventory and login key of `cluster`, unless another cluster has the name by now. Whether it did."""
     file = home.inventory_file(cluster)
     try:
         known = json.loads(file.read_bytes())

@@ -1,4 +1,4 @@
-"""cluster.json, and handing it to a node: `clusterctl-node apply` over SSH."""
+"""cluster.json, the file with the membership, and how a node gets it: by `clusterctl-node apply` over SSH."""
 
 from __future__ import annotations
 
@@ -53,8 +53,9 @@ for name, text in json.loads(zlib.decompress(base64.b64decode(text))).items():
 if then:
     os.execvp(then[0], then)
 """
-"""Reads that many bytes of `later_modules`, and puts each module in place: whole and on disk, or not at all, also where
-two installers run at once. A module that is there already is not written again: on a busy disk each sync takes a while.
+"""Reads as many bytes of `later_modules` as its first argument says, and puts each module in place: whole and on disk,
+or not at all, also if two installers run at once. A module that is there already is not written again: on a busy disk
+each sync takes a while.
 Then it becomes the program that is named, which reads the rest of the input."""
 
 
@@ -79,7 +80,7 @@ def membership_file(
     dead_man: timedelta | None = None,
     idle: timedelta | None = None,
 ) -> bytes:
-    """The JSON of what lives, for every node the same; the highest generation holds.
+    """The membership as JSON, the same for every node; a node goes by the highest generation that it has seen.
 
     `dead_man`: how long a node may be without the others; `idle`: how long the cluster may be without use.
     """
@@ -113,9 +114,10 @@ def deadline_text(iso: str) -> str:
 
 
 def apply_membership(node: Conversation, content: bytes) -> Generator[Waiting, bool, str | None]:
-    """None when the node has it now, else why not. Raises NodeFailure when the node was lost.
+    """Gives the membership to a node. Returns None when the node has it, else why not.
 
-    With it comes what of the agent has no room in user-data and is not needed before a node is ready.
+    With it go the agent's modules that user-data has no room for and a node does not need before it is ready. Raises
+    NodeFailure when the node was lost.
     """
     modules = later_modules()
     command = Command(line=install_line(len(modules), *APPLY), timeout_s=APPLY_S)
@@ -124,7 +126,7 @@ def apply_membership(node: Conversation, content: bytes) -> Generator[Waiting, b
 
 
 def install_line(size: int, *then: str) -> str:
-    """The line that takes so many bytes of modules, and hands the rest of its input to the program `then`."""
+    """The line that takes `size` bytes of modules, and hands the rest of its input to the program `then`."""
     return shlex.join(["sudo", "-n", *install_argv(size, *then)])
 
 
@@ -137,7 +139,7 @@ def install_argv(size: int, *then: str) -> tuple[str, ...]:
 def later_modules() -> bytes:
     """The input of INSTALLER, the same for all nodes: the modules as JSON, name → text, compressed, in base64 (ASCII).
 
-    A third of the size: with `extend` all nodes take it at once, perhaps through one bastion.
+    Compressed, it has a third of its size: with `extend` all nodes take it at once, perhaps through one bastion.
     """
     return base64.b64encode(zlib.compress(json.dumps(dict(later_sources())).encode(), zlib.Z_BEST_COMPRESSION))
 
@@ -152,7 +154,7 @@ def refusal_in(stdout: bytes, stderr: bytes, exit_code: int) -> str:
 
 
 CONNECT_S, BY_SESSION_MANAGER_S = 10.0, 20.0
-"""A node that is asked in a hurry has to be one that answers."""
+"""How long `deliver` waits for the way to a node, which has been ready before and so should answer at once."""
 
 
 class Delivery(Protocol):
@@ -167,7 +169,7 @@ class Delivery(Protocol):
         *,
         home: Home,
     ) -> Mapping[int, str]:
-        """Slot → why the node did not take the membership."""
+        """Gives the nodes the membership. Returns slot → why the node did not take it."""
 
 
 def deliver(
@@ -178,7 +180,7 @@ def deliver(
     *,
     home: Home,
 ) -> Mapping[int, str]:
-    """Slot → why the node did not take the membership; empty when all took it.
+    """Gives the nodes the membership. Returns slot → why a node did not take it; empty when all took it.
 
     The modules that come with a membership are sent along, as a node may have had none yet, and scripts for nodes that
     wait for them; one that waits for other scripts takes the membership and goes on waiting.

@@ -46,9 +46,9 @@ FLAGS: Mapping[str, str] = {
     "caps.runtime": "--runtime",
     "caps.budget_usd": "--budget",
 }
-"""Where a person typed what stands at a path of cluster.yaml."""
+"""Path in cluster.yaml → the flag behind which a person typed what stands there."""
 NO_MACHINE = "gpus or instance_type is missing"
-"""How the configuration's rule begins."""
+"""How the configuration's problem begins if no machine is named."""
 EXAMPLE = "clusterctl init --help"
 
 
@@ -69,7 +69,7 @@ class NewStack:
 
     @property
     def name(self) -> str:
-        """The one name that everything of the stack has."""
+        """The name of both the cluster and the Pulumi project."""
         return self.folder.expanduser().absolute().name
 
 
@@ -127,7 +127,7 @@ def price_cap(usd_per_hour: float) -> float:
 
 
 def by_flags(error: ConfigError) -> ConfigError:
-    """The problems, each named by the flag that it was typed behind: no file has been written. Pure."""
+    """The error with each problem named by the flag behind which it was typed: no file has been written. Pure."""
     told = [f"  {_flag(path)}{rest}" for path, rest in (_split(problem) for problem in error.problems)]
     count = "1 problem" if len(told) == 1 else f"{len(told)} problems"
     return ConfigError(f"{count}, nothing was written", problems=told, hint=EXAMPLE)

@@ -18,10 +18,10 @@ from clusterctl.status.node_report import READY
 from clusterctl.text.node_set import fold_names
 
 MOST_AHEAD = 1000
-"""As many changes a state may have forgotten. A node that reports more is wrong or hostile, and must not decide."""
+"""How many changes a state may have forgotten. A node that reports more is wrong or hostile, and must not decide."""
 FLOOR = "generation-floor"
 REFUSED_FOR_ITS_NUMBER = "generation: "
-"""How a node's agent begins to say that it has a membership of that number, or a higher one (node/apply.py)."""
+"""How a node's agent begins its refusal if it has a membership of that number or a higher one (node/apply.py)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class NewerMembership:
 
 
 def newer_membership(watches: Sequence[NodeWatch], *, known: int) -> NewerMembership | None:
-    """The highest number that a node may have; None where no node refused `known` for its number. Pure.
+    """What the nodes that refused `known` for its number have instead; None where no node did. Pure.
 
     A number more than MOST_AHEAD above `known` is left out: that is the node's failure (`implausible`).
     """
@@ -62,7 +62,7 @@ def implausible(watch: NodeWatch, *, known: int) -> str | None:
 
 
 def go_above(change: Change, newer: NewerMembership, *, shown: str) -> Inventory:
-    """Writes the floor in the stack's config, runs the engine on our own resources, and gives the new inventory.
+    """Writes the floor in the stack's config, runs the engine on our own resources, and returns the new inventory.
 
     The change has come to its good end, so this is written down as a run of its own: the next run repairs what a kill
     leaves of it. From the floor on, any run raises the number, and `up` tells the nodes. Raises EngineError.
@@ -77,7 +77,7 @@ def go_above(change: Change, newer: NewerMembership, *, shown: str) -> Inventory
 
 
 def run_on_own_resources(change: Change, state: StackState, *, doing: str, shown: str) -> None:
-    """One run of the engine that looks at no machine, with the size that is there. Raises EngineError."""
+    """Runs the engine once on our own resources alone, for the present number of nodes. Raises EngineError."""
     own = [part.urn for type in (IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE) for part in state.of_type(type)]
     config_file, nodes = change.engine.environment.config_file, len(state.instances)
     text = with_values(read_config(config_file), size_of_one_run(nodes))

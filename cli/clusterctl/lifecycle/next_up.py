@@ -1,6 +1,6 @@
 """What the next `up` would do to a cluster that exists, as `plan` shows it, and which cluster that is.
 
-How it is found out is in next_up_by_state.py, which takes as long to load as all the rest of `plan`.
+The code that finds it out is in next_up_by_state.py, which takes as long to load as all the rest of `plan`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class NextUp:
     later: tuple[NodePreview, ...] = ()
     """Running on without what only a new machine takes on."""
     is_reserved: bool = True
-    """The places of those made anew are held meanwhile."""
+    """Whether the places of machines that are made anew are held meanwhile."""
     extended_until: datetime | None = None
     """Where `extend` moved the end of this run: caps.runtime of the file counts from the next run on."""
     refused: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ def cluster_of(stack: Stack, *, home: Home, is_rehearsal: bool) -> Inventory | N
 
 
 def next_up_rows(found: NextUp, *, now: datetime) -> list[tuple[str, str]]:
-    """The lines of `plan` about it: a word and what it is about."""
+    """The lines of `plan` about the next `up`: each a word and what it is about."""
     rows = [("makes", fold_names(found.makes))] if found.makes else []
     rows += [("ends", f"{fold_names(found.ends)}: the data on their disks is lost")] if found.ends else []
     rows += [("replace", line) for line in made_anew_lines(found.replaces, is_reserved=found.is_reserved)]

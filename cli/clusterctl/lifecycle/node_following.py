@@ -30,13 +30,13 @@ LONGEST_RETRY_S = 1.0
 RETRY_GROWTH = 1.3
 """Each try costs a process here and one there, while machines want the processor to boot."""
 REHEARSED_WAIT_S = 5.0
-"""So long the way to a rehearsed node waits for its sshd, in one process."""
+"""How long the proxy command of a rehearsed node waits for the node's sshd, in one process."""
 LONGEST_RETRY_BY_SESSION_MANAGER_S = 10.0
 """There each try starts two programs here and a session in the account, which AWS counts (StartSession quota)."""
 
 
 class Followed(Protocol):
-    """One node for who follows it; all of it is called on the event loop's thread."""
+    """A node as `follow` sees it; all of its methods are called on the event loop's thread."""
 
     slot: int
 
@@ -46,11 +46,11 @@ class Followed(Protocol):
 
     @property
     def scripts(self) -> bytes | None:
-        """The texts that the node is to have, now that it says that it waits for them; None: it does not wait."""
+        """The texts of scripts that the node waits for, as it says itself; None: it does not wait for any."""
 
     @property
     def membership(self) -> bytes | None:
-        """What the node is to have, now that it is ready; None: it is not ready, or the membership is not known yet."""
+        """The membership for the node, once it is ready; None: it is not, or the membership is not known yet."""
 
     def reported(self, report: NodeReport) -> None:
         """Notes what the node reported."""
@@ -59,15 +59,15 @@ class Followed(Protocol):
         """Notes that an attempt to reach the node failed."""
 
     def delivered(self, refusal: str | None) -> None:
-        """The node has its scripts, or why it did not take them."""
+        """Notes that the node has its scripts, or why it did not take them."""
 
     def applied(self, refusal: str | None) -> None:
-        """The node has the membership, or why it did not take it."""
+        """Notes that the node has the membership, or why it did not take it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WayIn:
-    """How the nodes are reached, by the inventory that lies there now."""
+    """How the nodes are reached, by the inventory as it is now."""
 
     inventory: Inventory
     deadlines: Deadlines
@@ -99,7 +99,7 @@ class WaysIn:
         return self._keys
 
     def forget_keys(self) -> None:
-        """They are read again by the next try."""
+        """Has the next try read the keys again."""
         self._keys = None
 
 

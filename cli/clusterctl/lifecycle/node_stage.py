@@ -52,10 +52,10 @@ def patience_of(config: ClusterConfig, *, is_rehearsal: bool) -> Patience:
 
 
 def what_helps(bad: Sequence[NodeWatch], inventory: Inventory) -> str:
-    """The command that helps.
+    """The command that helps with nodes that are not ready.
 
-    Machines that are gone are made by the next `up`; a node whose boot failed stays as it is until it is replaced; of
-    others more may come.
+    Machines that are gone are made by the next `up`; a node whose boot failed stays as it is until it is replaced; the
+    others may still become ready.
     """
     scripts = [watch.report.failed_phase for watch in bad if watch.report is not None and watch.gone is None]
     failed = {watch.slot: watch.name for watch in bad if watch.phase == FAILED and watch.gone is None}
@@ -121,7 +121,10 @@ class NodeStage:
         self._watch.stop()
 
     def finish(self, *, timeout_s: float | None) -> None:
-        """Returns when all nodes are ready; `timeout_s` None: as long as they usually take at most, or get on.
+        """Returns when all nodes are ready.
+
+        `timeout_s`: how long they are waited for; None: as long as they usually take at most, and longer while they
+        make progress.
 
         Raises SomeNodesFailed after saying what is wrong with each.
         """
@@ -170,7 +173,7 @@ class NodeStage:
             raise
 
     def _above_newer(self, inventory: Inventory, watches: Sequence[NodeWatch]) -> tuple[Inventory, Sequence[NodeWatch]]:
-        """Where nodes have a newer membership than the state, all get one above it; once, whatever they answer then."""
+        """If nodes have a newer membership than the state, gives all one above it; once, whatever they answer then."""
         known = inventory.generation
         for watch in watches:
             if (why := implausible(watch, known=known)) is not None:
@@ -198,7 +201,7 @@ class NodeStage:
                 self._change.output.note(f" {line}")
 
     def _tell_untold(self, others: Sequence[NodeWatch], inventory: Inventory) -> None:
-        """Nodes that were not waited for, and did not take the membership in the meantime."""
+        """Names the nodes that were not waited for, and did not take the membership in the meantime."""
         if others:
             named = fold_names(watch.name for watch in others)
             what = "not waited for, and not yet told about the current list of nodes"
@@ -235,7 +238,7 @@ class LostMachines:
         self._next_at = time.monotonic() + self._every_s
 
     def look(self) -> None:
-        """Asks, when it is time to, and tells the watch."""
+        """Does `look_now` if it is time to."""
         if time.monotonic() >= self._next_at:
             self.look_now()
 
@@ -246,13 +249,16 @@ class LostMachines:
             lost = lost_slots(self._watch.now(), self._inventory, seen)
             for slot, why in lost.items():
                 self._watch.lost(slot, why)
-            if lost:  # how late an end is seen is how late `cost` may assume it
+            if lost:  # `cost` may have to assume that they ended as late as this is written down
                 self._change.note_machines()
         self._next_at = time.monotonic() + self._every_s
 
 
 def lost_slots(watches: Iterable[NodeWatch], inventory: Inventory, seen: Iterable[InstanceState]) -> dict[int, str]:
-    """Slot → AWS's word for the end of its machine; what a node that failed says of itself is worth more. Pure.
+    """Slot → AWS's word for the end of its machine. Pure.
+
+    A node that said that it failed is left out: its own words are worth more than AWS's.
+
 
     A machine that AWS does not show may be too young for that (eventual consistency): it is waited for. One that was
     ready may have ended since: nothing tells a `reap --cluster` elsewhere of an `up` that is under way.

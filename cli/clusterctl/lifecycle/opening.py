@@ -78,14 +78,14 @@ def open_change(
 
 
 def _settle(change: Change) -> None:
-    """What every change leaves, however it ended."""
+    """Does what every change has to do at its end, however it ended."""
     change.note_what_became()
     refresh(change.home)
     (change.home.rehearsal_dir / "proof" / change.engine.environment.run_token).unlink(missing_ok=True)
 
 
 def inspect(change: Change) -> tuple[StackState | None, bool]:
-    """The state, and whether a run was cut off; what still runs of it is ended. Raises ClusterctlError."""
+    """The state, and whether an earlier run was cut off; what still runs of that is ended. Raises ClusterctlError."""
     run_checks(change.verb, WithEngine(engine=change.engine))
     state, was_cut_off = change.read_state()
     run_checks(change.verb, WithHold(change=change, state=state or StackState()))
@@ -116,9 +116,9 @@ def open_change_at(
 def open_change_of(
     verb: ChangeVerb, inventory: Inventory, *, home: Home, environ: Mapping[str, str], output: Output
 ) -> Iterator[Held]:
-    """Holds a cluster that this computer knows. Raises NothingMatched too, where its stack has no state.
+    """Holds a cluster that this computer knows. Raises NothingMatched, too, if this backend has no state of its stack.
 
-    As this computer knows it, it was made: its state is most likely in another backend.
+    Since this computer knows the cluster, it was made: its state is most likely in another backend.
     """
     where = whereabouts_of_cluster(inventory)
     with open_change_at(verb, where, home=home, environ=environ, output=output) as change:

@@ -1,4 +1,4 @@
-"""What an `up` will ask of AWS, looked at before: by `plan --online`, and by each `up` on AWS."""
+"""What an `up` will need from AWS, checked beforehand: by `plan --online`, and by each `up` on AWS."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ def needs_of(
     source: str,
     has_to_be_bought: bool = False,
 ) -> Needs:
-    """What the plan asks of AWS; `machines`: of its nodes those that are made, `own_id`: None before there is one.
+    """What the plan needs from AWS.
 
-    `has_to_be_bought`: the capacity block of the plan is an offering.
+    `machines`: how many nodes get a machine that has to be made; `own_id`: the cluster's id, None before it has one;
+    `has_to_be_bought`: the plan's capacity block is only an offering so far.
     """
     types = config.instance_rows(catalog)
     adopt = config.network.adopt
@@ -63,7 +64,7 @@ def needs_of(
 def online_findings(
     stack: Stack, stack_plan: StackPlan, catalog: Catalog, *, home: Home, environ: Mapping[str, str], now: datetime
 ) -> tuple[Finding, ...]:
-    """What AWS, or the rehearsed region, says to a plan. Raises CloudError, RehearsalError."""
+    """What AWS, or the rehearsed region, says about a plan. Raises CloudError, RehearsalError."""
     cluster_plan = stack_plan.plan
     if stack_plan.is_rehearsal:
         tell_region(home, environ, stack.directory, cluster=cluster_plan.name)

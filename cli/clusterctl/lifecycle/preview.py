@@ -1,7 +1,7 @@
 """What an `up` would mean for the machines that run: which are ended, which are made anew and why, what waits.
 
-Told from the state alone: a machine is made anew when its trigger changes and for nothing else, and the trigger is in
-the state as a text. A preview would take the engine's whole second, in which AWS is asked the same (ADR 0010).
+Found from the state alone: a machine is made anew when its trigger changes and for nothing else, and the trigger is in
+the state as a text. The engine's own preview would take a second, and ask AWS what the run asks again (ADR 0010).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from clusterctl.text.node_set import fold_names
 from clusterctl.text.pending_settings import pending_settings_line
 
 HOST_KEY = "host_key"
-"""Follows from the cluster's seed, which is a secret here and never changes."""
+"""A fact that is not compared: it follows from the cluster's seed, which is a secret here and never changes."""
 _SHOWN = ("image", "instance_type", "subnet")
 """Facts whose values are shown; for the others only that they changed."""
 _NAMES = {"instance_type": "instance type", "subnet": "network.node_subnet_cidr"}
@@ -27,7 +27,7 @@ _NAMES = {"instance_type": "instance type", "subnet": "network.node_subnet_cidr"
 
 @dataclass(frozen=True, kw_only=True)
 class NodePreview:
-    """One node, and the reasons for what happens to it or waits."""
+    """One node, and why its machine is made anew, or which settings wait for that."""
 
     slot: int
     name: str

@@ -1,4 +1,4 @@
-"""Prices that are too old to be agreed to: asked for anew before an `up` on AWS, or their age is said."""
+"""Prices that are too old to be agreed to: an `up` on AWS asks for new ones, or shows how old they are."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OLD_DAYS = 60
 
 
 def with_todays_prices(change: Change, intent: Intent, state: StackState, *, now: datetime) -> Intent:
-    """The intent with AWS's prices of today where it would go by old ones, and the machines are AWS's."""
+    """The intent with AWS's prices of today, if those that it has are old; unchanged in a rehearsal."""
     if change.is_rehearsal:
         return intent
     file, lives = change.home.prices_file, bool(state.instances)
@@ -36,8 +36,8 @@ def priced_today(
 ) -> Intent:
     """The intent with AWS's prices of today where it would go by old ones; they are kept in `file`.
 
-    `lives`: the cluster has machines, which no price replaces by others: where today's prices would choose another
-    type, the old ones stay. What AWS does not answer is told, and the old ones stay.
+    `lives`: the cluster has machines, which are not replaced because of a price: where today's prices would choose
+    another type, the old prices stay. They also stay, and a line says so, where AWS does not answer.
     """
     config, before = intent.config, intent.catalog
     chosen = config.instance_type_name(before)

@@ -1,4 +1,4 @@
-"""`ranks: topology`: asked of AWS once, when all machines run, then kept in the stack's config and the Membership."""
+"""`ranks: topology`: AWS is asked once, when all machines run; the order is kept in the config and the Membership."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def is_wanted(intent: Intent, *, is_asked: bool) -> bool:
 
 
 def refuse_reorder(intent: Intent, *, source: str) -> None:
-    """Raises UsageError when there is no order of ranks to be made anew."""
+    """Raises UsageError when cluster.yaml does not order ranks by topology."""
     if intent.config.ranks != "topology":
         raise UsageError(
             f"--reorder-ranks: a rank is its slot's number here; write ranks: topology in {source} for another order",
@@ -45,12 +45,12 @@ def refuse_reorder(intent: Intent, *, source: str) -> None:
 def order_ranks(change: Change, cluster_plan: ClusterPlan, *, shown: str) -> None:
     """Asks for the topology and keeps the order; running nodes get it with the membership. Raises EngineError.
 
-    The engine runs once more, on our own resources alone, where the order is another one than before. An AWS that does
-    not tell the topology leaves the ranks as they are, for good: nothing may change by itself later.
+    The engine runs once more, on our own resources alone, if the order is another one than before. If AWS does not tell
+    the topology, the ranks stay as they are for good: nothing may change by itself later.
     """
     state = change.engine.export() or StackState()
     before = tuple(slot.rank for slot in cluster_plan.slots)
-    order = _asked(change, state, before, instance_type=cluster_plan.instance_type, shown=shown)
+    order = _asked_order(change, state, before, instance_type=cluster_plan.instance_type, shown=shown)
     config_file = change.engine.environment.config_file
     kept = {"slot-ranks": json.dumps(order.ranks, separators=(",", ":"))}
     write_config(config_file, with_values(read_config(config_file), kept))
@@ -59,7 +59,9 @@ def order_ranks(change: Change, cluster_plan: ClusterPlan, *, shown: str) -> Non
         run_on_own_resources(change, state, doing="storing the order of ranks", shown=shown)
 
 
-def _asked(change: Change, state: StackState, before: tuple[int, ...], *, instance_type: str, shown: str) -> RankOrder:
+def _asked_order(
+    change: Change, state: StackState, before: tuple[int, ...], *, instance_type: str, shown: str
+) -> RankOrder:
     ids = {instance.slot: instance.instance_id for instance in state.instances}
     again = f"clusterctl up {shown} --reorder-ranks"
     if sorted(ids) != list(range(len(before))):
@@ -74,7 +76,7 @@ def _asked(change: Change, state: StackState, before: tuple[int, ...], *, instan
 def order_of(
     paths: Sequence[tuple[str, ...]], before: tuple[int, ...], instance_type: str, is_rehearsal: bool
 ) -> RankOrder:
-    """The order that the network wants, or the one before where it is not told of every machine. Pure."""
+    """The order by the machines' `paths` in the network, or the one before if AWS did not tell every path. Pure."""
     if not all(paths):
         return RankOrder(ranks=before, told=f"as they were: AWS tells no topology of {instance_type}")
     ranks = topology_ranks(paths)

@@ -1,4 +1,4 @@
-"""Watches nodes over SSH until each is ready and has the membership, failed, or out of time.
+"""Watches nodes over SSH until each is ready and has the membership, has failed, or is out of time.
 
 One event loop has all of them, each with a connection and one long read; the membership goes over the same connection.
 """
@@ -23,12 +23,13 @@ from clusterctl.text.quantities import duration
 
 SILENT = "no answer"
 OTHERS_S = 30.0
-"""Nodes that nobody waits for, and that answer, have the membership within a second or two."""
+"""How long nodes that nobody waits for may take to get the membership; those that answer have it in a second or two."""
 SCRIPT_PHASES = ("scripts before mounts", "scripts")
 HOOK_PHASES = ("packages", "mount clients", *SCRIPT_PHASES)
-"""As `node/boot.py` calls them: what a person wrote may take as long as it is let, and boot does not."""
+"""Phases, as `node/boot.py` calls them, that may take as long as their own limits let them, unlike the rest of a boot:
+they depend on what a person wrote."""
 FINAL_FAILURES = ("host-key",)
-"""A machine with another key stays another machine."""
+"""Failures that no other try mends: a machine with another host key stays another machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,12 +51,12 @@ class NodeWatch:
 
     @property
     def runs_hooks(self) -> bool:
-        """It says that it installs packages, or runs scripts, and answered at the last try."""
+        """Whether it says that it installs packages, or runs scripts, and answered at the last try."""
         return self.phase in HOOK_PHASES and self.trouble is None and not self.is_final
 
     @property
     def is_ready(self) -> bool:
-        """It said so itself, and has the membership."""
+        """Whether the node said itself that it is ready, and has the membership."""
         return self.phase == READY and self.is_final and self.undelivered is None and self.gone is None
 
 
@@ -66,7 +67,7 @@ class Watches(Protocol):
         """Begins to watch a slot; nothing happens when it is watched already."""
 
     def settle(self, membership: bytes) -> None:
-        """The membership is known: nodes that are ready get it, others when they are."""
+        """Takes in the membership: nodes that are ready get it now, others as soon as they are."""
 
     def now(self) -> tuple[NodeWatch, ...]:
         """All watches, by slot."""
@@ -80,7 +81,7 @@ class Watches(Protocol):
         """A line for each node that is waited for."""
 
     def lost(self, slot: int, why: str) -> None:
-        """The slot has no machine any more."""
+        """Notes that the slot has no machine any more."""
 
     def note(self, after: NodeWatch) -> None:
         """Takes in what was seen of a node."""
@@ -111,7 +112,7 @@ class ReadyWatch:
         self._changed_at: dict[int, float] = {}
         """Slot → when its node was first seen in the phase it is in."""
         self._silent_since: dict[int, float] = {}
-        """Slot → when the last try first failed after its node had answered, or began to be watched."""
+        """Slot → since when its node has not answered: the watch's start, or the first failed try after an answer."""
         self._ways = WaysIn(inventory_file)
         self._loop: RunningLoop | None = None
         self._is_stopped = False
@@ -120,7 +121,7 @@ class ReadyWatch:
         """What ready nodes are to have; None: not known yet."""
 
     def settle(self, membership: bytes) -> None:
-        """The membership is known: nodes that are ready get it, others when they are."""
+        """Takes in the membership: nodes that are ready get it now, others as soon as they are."""
         self.membership = membership
         if self._loop is not None:
             self._loop.wake()
@@ -142,7 +143,7 @@ class ReadyWatch:
             return self._watches[slot]
 
     def seconds(self) -> float:
-        """The clock by which all of this goes."""
+        """The time in seconds, on the clock by which the watches go."""
         return self._monotonic()
 
     def now(self) -> tuple[NodeWatch, ...]:
@@ -155,7 +156,7 @@ class ReadyWatch:
     ) -> tuple[NodeWatch, ...]:
         """The watches when all are final or the patience is over.
 
-        `slots`: who is waited for; None: all. Others are given a moment alone, for what they are to be told.
+        `slots`: who is waited for; None: all. The other nodes get at most OTHERS_S, to take the membership.
         """
         began = last = self._monotonic()
         in_hooks_s = 0.0
@@ -188,7 +189,7 @@ class ReadyWatch:
             ]
 
     def lost(self, slot: int, why: str) -> None:
-        """The slot has no machine any more: nothing is to be waited for."""
+        """Notes that the slot has no machine any more, so that nothing is waited for."""
         self.note(replace(self._watches[slot], gone=why, is_final=True))
 
     def stop(self) -> None:
@@ -198,7 +199,7 @@ class ReadyWatch:
             self._loop.stop()
 
     def _followed(self, slot: int) -> Task:
-        """The steps that follow one node; what nobody expected is raised by `wait`."""
+        """The steps that follow one node; `wait` raises an unexpected error of theirs."""
         try:
             yield from follow(_FollowedSlot(self, slot), self._ways)
         except Exception as e:  # noqa: BLE001 handed to the thread that waits
@@ -229,7 +230,7 @@ class _FollowedSlot:
         self._watch = watch
         self._began = watch.seconds()
         self._has_scripts = False
-        """It was given them, and has not said anything else since."""
+        """The node was given its scripts, and has reported no other phase since."""
 
     @property
     def is_final(self) -> bool:
@@ -308,7 +309,7 @@ def _since(report: NodeReport, now: datetime) -> str:
 
 
 MOST_TIMES_USUAL = 3.0
-"""A node that boots again and again gets on for ever."""
+"""Waiting ends after this many times the usual time, for a node that boots again and again gets on for ever."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -323,7 +324,10 @@ class Patience:
     """How long in all the clock may stand still while a node says that it installs packages, or runs scripts."""
 
     def is_over(self, waited_s: float, quiet_s: Iterable[float]) -> bool:
-        """`quiet_s`: of each node that is waited for, how long ago it entered its phase. Pure."""
+        """Whether waiting is over. Pure.
+
+        `quiet_s`: for each node that is waited for, how long ago it entered its phase.
+        """
         if waited_s < self.usual_s:
             return False
         return waited_s >= MOST_TIMES_USUAL * self.usual_s or not any(quiet < self.phase_s for quiet in quiet_s)

@@ -13,9 +13,9 @@ from clusterctl.home import Home
 
 
 def hold_for_clean(words: Sequence[str], home: Home, held: ExitStack) -> None:
-    """Holds what these words of `rehearse` clean, also for the program that this process becomes.
+    """Holds the clusters that `rehearse` with these words cleans, also for the program that this process becomes.
 
-    Raises EngineError naming the command that changes one of them. Other verbs hold nothing.
+    Raises EngineError naming the command that changes one of them. For other words than `clean` nothing is held.
     """
     known = sorted(path.stem for path in home.runs_dir.glob(f"*{REHEARSAL_SUFFIX}.lock"))
     for cluster in cleaned(words, known):

@@ -110,11 +110,11 @@ class Replacement:
     is_gone: bool
     """Whether AWS no longer has the machine."""
     nodes: int
-    """As many as there are: other changes of the config wait."""
+    """How many nodes there are: another number in the config waits for an `up`."""
 
 
 def checked_plan(request: ReplaceRequest, held: Held, *, now: datetime) -> WithPlan:
-    """What the slot is made from, after all that is refused. Raises ClusterctlError."""
+    """The plan that the slot's machine is made from, once it has passed all checks. Raises ClusterctlError."""
     change, found = held.change, held.state
     shown = change.typed(change.stack.directory)
     read = WithState(stack=change.stack, state=found, shown=shown, now=now, held=change, slot=request.slot)
@@ -153,7 +153,7 @@ def run_engine_on(
     *,
     sleep: Callable[[float], None],
 ) -> RunResult:
-    """How the engine's run on these targets alone ended. Raises EngineError when it did not start."""
+    """Runs the engine on these targets alone; returns how it ended. Raises EngineError when it did not start."""
     config_file = change.engine.environment.config_file
     # An `extend` that was cut off stays unfinished: the schedule is not among the targets.
     kept = {key: value for key, value in intent.changes.items() if key not in (*SIZE_KEYS, "extended-from")}
@@ -188,7 +188,10 @@ def raise_failed(change: Change, result: RunResult, intent: Intent, *, slot: int
 
 
 def ask(request: ReplaceRequest, change: Change, *, is_spot: bool) -> None:
-    """On AWS somebody agrees to lose what is on the machine's disks. Raises UsageError."""
+    """Returns once the person agrees to lose what is on the machine's disks; a rehearsal does not ask.
+
+    Raises UsageError.
+    """
     if change.is_rehearsal or request.is_agreed:
         return
     node = next((node for node in request.inventory.nodes if node.slot == request.slot), None)
@@ -200,7 +203,7 @@ def ask(request: ReplaceRequest, change: Change, *, is_spot: bool) -> None:
 
 
 def instances_in(state: StackState, slot: int) -> tuple[str, ...]:
-    """The id of the instance that the state has in a slot; none without one."""
+    """The id of the instance that the state has in a slot; empty if it has none."""
     return tuple(instance.instance_id for instance in state.instances if instance.slot == slot)
 
 

@@ -1,4 +1,4 @@
-"""A reservation that ended before its nodes: they run on without one, and so does what is made beside them.
+"""A reservation that ended before its nodes: they run on without one, and machines made beside them have none either.
 
 Machines in a reservation that is cancelled or expires run on at the on-demand price (EC2 User Guide, "Cancel a Capacity
 Reservation"), and only a stopped one can be told of another (EC2 API, ModifyInstanceCapacityReservationAttributes; both
@@ -18,7 +18,7 @@ from clusterctl.lifecycle.intent import Intent, without_reservation
 def forget_ended(change: Change, state: StackState) -> StackState:
     """The state without the reservations that AWS holds no more; the person is told what that means.
 
-    The engine asks AWS a second time: what it still finds is kept, since a list may be short by what was just made.
+    The engine asks AWS a second time, and keeps what it still finds: a list may lack what was made just now.
     """
     suspected = gone_reservations(change.clients, state)
     if not suspected:
@@ -43,11 +43,11 @@ def left_the_state(state: StackState, urns: Collection[str]) -> tuple[str, ...]:
 
 
 def reserved_or_not(intent: Intent, living: StackState, *, stays: Collection[int]) -> Intent:
-    """The intent for machines of which those in the slots `stays` run on: without a reservation where they have none.
+    """The intent, without a reservation if the machines that run on, in the slots `stays`, have none.
 
-    Every machine is made after its reservation: a state with machines and without one has lost it. So has one whose
-    reservation is of another type alone: an `up` with another `instance_type` made that, and failed before it made the
-    machines anew; the engine ends theirs with its next run. Spot machines have none to lose.
+    Every machine is made after its reservation, so a state with machines and no reservation has lost it. So has one
+    that has a reservation of another type alone: an `up` with another `instance_type` made it, and failed before it
+    made the machines anew; the machines' own ends with the engine's next run. Spot machines have none to lose.
     """
     types = {instance.instance_type for instance in living.instances if instance.slot in stays}
     held = {

@@ -36,8 +36,8 @@ def bring_up_in_time(
 ) -> None:
     """Brings the stack up; no try begins later than `for_s` after the first. Raises NoCapacity of the last one.
 
-    Only a try of which nothing is left is followed by another. Whoever has agreed once is not asked again, unless what
-    the stack says has changed meanwhile; a try that ended before its question agreed to nothing.
+    Another try follows only if nothing is left of the one before. A person who has agreed once is not asked again,
+    unless the stack's files have changed meanwhile; in a try that ended before its question nobody agreed to anything.
     """
     began, pause_s = monotonic(), FIRST_PAUSE_S
     agreed_without_asking = request.is_agreed
@@ -64,15 +64,15 @@ def bring_up_in_time(
 
 
 def until_it_begins_s(refusal: NoCapacity, *, now: datetime) -> float:
-    """Seconds until what is held begins; 0 where that is not why there is no capacity, or not known."""
+    """Seconds until the reservation or block begins; 0 if that is not why there is no capacity, or it is not known."""
     begins_at = refusal.begins_at if isinstance(refusal, NotBegun) else None
     return 0.0 if begins_at is None else max(0.0, (begins_at - now).total_seconds())
 
 
 def what_is_said(stack_dir: Path) -> tuple[tuple[str, bytes], ...]:
-    """The stack's files of settings with their contents: what a person agreed to comes from them.
+    """The names and contents of the stack's YAML files, from which what a person agrees to comes.
 
-    Without the line that names a block bought meanwhile.
+    The line that names a block bought meanwhile is left out.
     """
     files = sorted(path for path in stack_dir.glob("*.yaml") if path.is_file())
     return tuple((path.name, _without_block(path.read_bytes())) for path in files)

@@ -115,14 +115,17 @@ def _to_nothing(change: Change, before_text: str, state: StackState, *, shown: s
         return _left_over(result, shown=shown)
     if state.cluster_id is not None:
         _look_last(change, state.cluster_id, state)
-        # A killed engine may have had it written and not come to say so in the state.
+        # A killed engine may have had inventory and key written without noting it in the state.
         forget_cluster(change.home, change.cluster, cluster_id=state.cluster_id)
     change.finish()
     return "Nothing was kept: no node runs, nothing bills."
 
 
 def _look_last(change: Change, cluster_id: str, state: StackState) -> None:
-    """As `down` does: what a killed engine had asked for may be there by now. Raises StillBills, CloudError."""
+    """Asks AWS again, as `down` does: what a killed engine had asked for may be there by now.
+
+    Raises StillBills, CloudError.
+    """
     last_look(
         change.clients,
         cluster_id,
@@ -135,7 +138,10 @@ def _look_last(change: Change, cluster_id: str, state: StackState) -> None:
 
 
 def _to_zero(change: Change, before_text: str, intent: Intent, state: StackState, *, shown: str) -> str:
-    """Zero nodes of the size that the cluster had before: `--nodes` of an `up` that failed is not kept."""
+    """Ends all nodes and keeps storage; returns the sentence about that.
+
+    The cluster's size stays what it was before: `--nodes` of an `up` that failed is not kept.
+    """
     zero = for_zero_nodes(intent, state, change.seen(state)).changes
     told = {key: value for key, value in zero.items() if key not in SIZE_KEYS}
     write_config(change.engine.environment.config_file, with_values(before_text, told))
@@ -149,7 +155,10 @@ def _to_zero(change: Change, before_text: str, intent: Intent, state: StackState
 
 
 def _to_old_size(change: Change, before_text: str, nodes: int, *, places: int | None, shown: str) -> str:
-    """With `places` in two steps, as when a person makes the cluster smaller."""
+    """Takes the cluster back to so many nodes; returns the sentence about that.
+
+    `places`: it takes two steps, as when a person makes the cluster smaller; None: one.
+    """
     for reserved in (None,) if places is None else (str(places), None):
         text = with_values(before_text, {**size_of_one_run(nodes), "reserved": reserved})
         with config_of_one_run(change.engine.environment.config_file, text, why="old-size") as config_file:

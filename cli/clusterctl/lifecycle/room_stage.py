@@ -1,4 +1,4 @@
-"""Before a new cluster is made: which type and which zone AWS has room in, asked in order and written down."""
+"""Before a new cluster is made: asks AWS, one after the other, which type and zone it has capacity for."""
 
 from __future__ import annotations
 
@@ -38,9 +38,10 @@ ROOM = "room"
 def candidates_of(
     clients: Clients, intent: Intent, state: StackState, *, source: str, before: Callable[[], None] = lambda: None
 ) -> tuple[Candidate, ...]:
-    """What may be chosen from; empty where type and zone are known. Raises CloudError where AWS offers none of it.
+    """The types and zones to choose from; empty where there is nothing to choose.
 
-    `before` is called before AWS is asked.
+    That is so if the cluster has machines, if they are not on demand, and if both type and zone are known. `before` is
+    called before AWS is asked. Raises CloudError where AWS offers none of the types there.
     """
     config = intent.config
     if state.instances or config.market != "on-demand":
@@ -64,7 +65,7 @@ def candidates_of(
 
 
 def room_words(candidates: Sequence[Candidate], cluster_plan: ClusterPlan) -> str | None:
-    """What asking costs, and which of the types is counted; None where nothing is asked.
+    """What asking costs, and which of the types the price is for; None where nothing is asked.
 
     `First AWS is asked for capacity, by a reservation that is cancelled at once: $3.67 for each minute …`.
     """
@@ -87,14 +88,14 @@ def chosen(change: Change, planned: WithPlan) -> WithPlan:
     candidates = planned.candidates
     if not candidates:
         return planned
-    found = candidates[0] if len(candidates) == 1 else _asked(change, planned)
+    found = candidates[0] if len(candidates) == 1 else _candidate_with_room(change, planned)
     name = found.instance_type if planned.intent.config.is_list else None
     text = chosen_to_json(Chosen(instance_type=name, zone=found.zone))
     now, intent = utc_now(), with_changes(planned.intent, {"chosen": text})
     return replace(planned, now=now, intent=intent, plan=plan_of(intent, planned.state, now=now), candidates=())
 
 
-def _asked(change: Change, planned: WithPlan) -> Candidate:
+def _candidate_with_room(change: Change, planned: WithPlan) -> Candidate:
     config = planned.intent.config
     trial = CapacityTrial(
         trial_id=secrets.token_hex(CLUSTER_ID_LENGTH // 2),

@@ -1,4 +1,7 @@
-"""What a change of a cluster means for the jobs that run on it: told, or refused. Never a reason to keep what bills."""
+"""What a change of a cluster means for the jobs that run on it: `up` and `replace` refuse to end them unless forced.
+
+`down` only names them and fetches their output: a job is never a reason to keep what bills.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +27,17 @@ def tell_running(change: Change, state: StackState) -> None:
 
 
 def refuse_running(change: Change, state: StackState, slots: Collection[int], *, is_forced: bool, again: str) -> None:
-    """Raises UsageError where a job runs on one of these slots, whose machines are about to end."""
+    """Raises UsageError if a job runs on one of these slots, whose machines are about to end.
+
+    `is_forced`: the jobs are only named.
+    """
     jobs = _jobs(change, state, slots)
     if jobs:
         change.output.note(lost_line(jobs, machines=len(set(slots)), is_forced=is_forced, again=again))
 
 
 def keep_jobs(change: Change, state: StackState) -> None:
-    """The output of the cluster's jobs comes here before its nodes end; what cannot come in time does not."""
+    """Fetches the output of the cluster's jobs before its nodes end, as far as it comes in time."""
     known = _known(change, state)
     if known is None or not state.machines:
         return

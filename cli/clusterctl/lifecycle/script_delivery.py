@@ -45,7 +45,8 @@ for name in set(awaited) - set(others):
 if then:
     os.execvp(then[0], then)
 """
-"""Reads that many bytes of JSON (name → text); puts each in place that this machine waits for, if its hash fits.
+"""Reads as many bytes of JSON (name → text) as its first argument says; puts each script in place that this machine
+waits for, if its hash fits.
 
 With a command behind the size, it then becomes that command, which reads the rest of the input, even if a script did
 not fit. Without one it fails and names the scripts that did not fit.
@@ -58,12 +59,12 @@ def script_texts(scripts: Sequence[ScriptConfig]) -> bytes:
 
 
 def take_line(size: int, *then: str) -> str:
-    """The line that takes so many bytes of scripts, and hands the rest of its input to the program `then`."""
+    """The line that takes `size` bytes of scripts, and hands the rest of its input to the program `then`."""
     return shlex.join(["sudo", "-n", "python3", "-ISc", TAKER, str(size), *then])
 
 
 def deliver_scripts(node: Conversation, texts: bytes) -> Generator[Waiting, bool, str | None]:
-    """None when the node has them now, else why not. Raises NodeFailure when the node was lost."""
+    """Gives the scripts to a node. Returns None when it has them, else why not. Raises NodeFailure when it was lost."""
     command = Command(line=take_line(len(texts)), timeout_s=DELIVERY_S)
     answer = yield from node.run(command, texts)
     if answer.exit_code == 0:

@@ -1,4 +1,4 @@
-"""The question of money before anything is made on AWS: who agrees to what, and how loudly."""
+"""The question of money before anything is made on AWS: who agrees to what, and whether a `y` is enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether AWS would make spot machines for the maximum price: asked before anything is made."""
+"""Whether AWS would make spot machines for the maximum price, and let `down` end them: asked before any is made."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from clusterctl.text.quantities import usd
 def refuse_below_spot_price(
     clients: Clients, cluster_plan: ClusterPlan, *, now: datetime, source: str, tell: Callable[[str], None]
 ) -> None:
-    """Raises CapExceeded when machines cost more than their maximum now; the price of the moment is told.
+    """Raises CapExceeded when machines cost more than their maximum now; else shows the current price.
 
-    AWS would say no after the network and the storage were made. Whoever may not ask learns it from AWS then.
+    AWS would refuse only after the network and the storage were made. Whoever may not ask for prices learns it then.
     """
     spot = cluster_plan.price.spot
     if spot is None:
@@ -62,9 +62,9 @@ def market_price(clients: Clients, cluster_plan: ClusterPlan, *, now: datetime) 
 
 
 DENIED = ("Unauthorized", "AccessDenied")
-"""In the codes by which AWS says that a right is missing."""
+"""Parts of the codes by which AWS says that a right is missing."""
 NO_REQUEST = "sir-00000000"
-"""Of nobody: AWS says whether one may before it looks for it."""
+"""The id of no request: AWS says whether the caller has the right before it looks for the request."""
 
 
 def refuse_without_rights(clients: Clients, cluster_plan: ClusterPlan) -> None:
@@ -97,7 +97,7 @@ def _dry_runs(clients: Clients) -> Mapping[str, Callable[[], object]]:
 
 
 def _is_denied(ask: Callable[[], object]) -> bool:
-    """A dry run that would succeed is an error, too: DryRunOperation."""
+    """Whether AWS says that the right is missing; a dry run that would succeed is an error, too: DryRunOperation."""
     try:
         ask()
     except ClientError as e:

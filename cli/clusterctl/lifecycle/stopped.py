@@ -29,7 +29,7 @@ def told_stopped(change: Change, result: RunResult, *, shown: str) -> str:
 
 @contextlib.contextmanager
 def telling_if_stopped(change: Change, *, shown: str) -> Iterator[None]:
-    """Who stops what is in here is told what exists: no engine runs that would take the Ctrl-C."""
+    """While entered, a person who presses Ctrl-C is told what exists: no engine runs that would take it."""
     try:
         yield
     except KeyboardInterrupt:

@@ -12,13 +12,13 @@ from clusterctl.lifecycle.change import Change
 from clusterctl.text.quantities import count, duration
 
 SHOWN = 3
-"""So many are named; the others are counted."""
+"""How many are named; the others are counted."""
 
 
 def preview_unknown(change: Change, state: StackState) -> None:
     """Names the machines that the repair will end. Raises EngineError when they are of a run under way, CloudError.
 
-    A run that was killed leaves such machines; so does a person who takes one out of the state, who may want it still.
+    A run that was killed leaves such machines; so does a person who took one out of the state, and may still want it.
     """
     if not unknown_machines(lambda: change.clients, state):
         return

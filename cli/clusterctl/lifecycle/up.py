@@ -176,7 +176,7 @@ def plan_up(up: Up, written: Intent, state: StackState) -> WithPlan:
 def choose(up: Up, planned: WithPlan) -> WithPlan:
     """The plan, with the type and zone that AWS has capacity for. Raises NoCapacity, CloudError."""
     decided = chosen(up.change, planned)
-    if decided.plan.instance_type != planned.plan.instance_type:  # checked so far was the dearest
+    if decided.plan.instance_type != planned.plan.instance_type:  # the checks before were of the most expensive one
         run_checks("up", WithPreview(**vars(decided), makes_machines=True), after=WithIntent)
     return decided
 
@@ -189,7 +189,7 @@ def planned_now(planned: WithPlan) -> WithPlan:
 
 
 def with_account(clients: Clients, intent: Intent) -> Intent:
-    """The intent with the account that the credentials are of, in which alone the provider then works."""
+    """The intent with the account of the credentials: the provider will work in no other account."""
     return with_changes(intent, {"account": clients.account()})
 
 
@@ -206,7 +206,7 @@ def show_preview(up: Up, planned: WithPlan) -> tuple[NodePreview, ...]:
 
 
 def refuse_running_jobs(up: Up, planned: WithPlan, *, anew: frozenset[int]) -> None:
-    """On nodes that a smaller size ends, or that are made anew. Raises UsageError."""
+    """Raises UsageError if jobs run on nodes that a smaller size ends, or that are made anew."""
     stays = {slot.slot for slot in planned.plan.slots} - anew
     going = {instance.slot for instance in planned.state.instances} - stays
     refuse_running(up.change, planned.state, going, is_forced=up.request.is_forced, again=up.again)
@@ -226,7 +226,7 @@ def failed_to_replace(up: Up, planned: WithPlan, *, anew: frozenset[int]) -> tup
 
 
 def preview_lines(up: Up, planned: WithPlan, anew: Sequence[NodePreview]) -> Iterator[str]:
-    """What happens to machines that run."""
+    """The lines about the cluster's size, and about what happens to machines that run."""
     if up.size_note is not None:
         yield f"  size     {up.size_note}"
     said_in = size_said_in(
@@ -245,7 +245,7 @@ def preview_lines(up: Up, planned: WithPlan, anew: Sequence[NodePreview]) -> Ite
 
 
 def ask(up: Up, previewed: WithPreview) -> bool:
-    """On AWS somebody agrees to the price, and True says so; a rehearsal costs nothing, and asks when told to."""
+    """Whether a person was asked and agreed to the price; a rehearsal costs nothing, and asks only when told to."""
     request, change = up.request, up.change
     asks = request.asks_in_rehearsal or not change.is_rehearsal
     if request.is_agreed or not asks:
@@ -304,7 +304,7 @@ def make(up: Up, planned: WithPlan, *, runs: Runs, watches: Watches | None = Non
     `watches`: of the nodes; None: by SSH.
     """
     change, cluster_plan, intent = up.change, planned.plan, planned.intent
-    # Whatever becomes of this run: the machines that stay have a reservation, or none, and are what they are.
+    # Kept also if this run fails, since they say what machines that stay are, and whether they have a reservation.
     stays = ("unreserved", "chosen", "layout") if planned.state.instances else ("unreserved",)
     kept = {key: value for key, value in intent.changes.items() if key in stays}
     before = with_values(read_config(change.engine.environment.config_file), kept)
@@ -335,7 +335,7 @@ def make(up: Up, planned: WithPlan, *, runs: Runs, watches: Watches | None = Non
 
 
 def tell_program(change: Change) -> Exception | None:
-    """Prints the nodes as JSON. Why stdout did not take it: what is wrong with the nodes is said first."""
+    """Prints the nodes as JSON. Returns why stdout did not take it: what is wrong with the nodes is said first."""
     inventory = change.home.inventory_file(change.cluster)
     return unshown_by(lambda: change.output.json(nodes_json(read_inventory(inventory))))
 

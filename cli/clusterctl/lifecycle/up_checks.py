@@ -52,7 +52,7 @@ def refuse_namesake(change: Change, state: StackState) -> None:
 
 
 def is_elsewhere(known: Inventory, *, account: str, now: datetime) -> bool:
-    """Whether a cluster that this computer knows may live in another account, in which nobody here can ask."""
+    """Whether a cluster that this computer knows may live in another account, where these credentials cannot look."""
     is_over = datetime.fromisoformat(known.deadline) <= now and not known.run_nodes_down
     return known.account_id not in (None, account) and not is_over
 
@@ -70,7 +70,7 @@ def taken_elsewhere(known: Inventory) -> str:
 
 
 def refuse_reaped(change: Change, state: StackState, *, shown: str) -> None:
-    """Raises CloudError when AWS has not what the cluster stands on: the engine would build on it, and fail."""
+    """Raises CloudError when AWS no longer has what the cluster stands on: the engine would build on it, and fail."""
     if not state.instances:
         return
     lost = lost_parts(change.clients, state)
@@ -86,7 +86,10 @@ def refuse_reaped(change: Change, state: StackState, *, shown: str) -> None:
 
 
 def refuse_without_addresses(change: Change, cluster_plan: ClusterPlan, state: StackState) -> None:
-    """AWS would say no in the middle of the run, with most of the nodes made. Raises CloudError."""
+    """Raises CloudError when the account may not have enough elastic IPs.
+
+    AWS itself would refuse in the middle of the run, with most of the nodes made.
+    """
     wanted = addresses_wanted(cluster_plan)
     if not wanted:
         return
@@ -95,9 +98,10 @@ def refuse_without_addresses(change: Change, cluster_plan: ClusterPlan, state: S
 
 
 def refuse_without_vcpus(change: Change, intent: Intent, state: StackState, *, anew: int) -> None:
-    """AWS would say no after minutes of network and gateway. Raises CloudError.
+    """Raises CloudError when the account may not have enough on-demand vCPUs.
 
-    `anew`: how many machines of the state are made anew.
+    AWS itself would refuse after it has made network and gateway, for minutes. `anew`: how many machines of the state
+    are made anew.
     """
     config = intent.config
     row = config.instance_row(intent.catalog)
@@ -108,5 +112,5 @@ def refuse_without_vcpus(change: Change, intent: Intent, state: StackState, *, a
 
 
 def adds_on_demand(config: ClusterConfig, state: StackState, *, anew: int) -> bool:
-    """Whether machines come that the account's quota has not been asked for: one that shrank ends no cluster."""
+    """Whether on-demand machines are added or made anew; a quota that shrank is no matter to a cluster that stays."""
     return config.market == "on-demand" and (anew > 0 or config.nodes > len(state.instances))

@@ -46,7 +46,7 @@ class UpRequest:
     replaces_failed: bool = False
     """`--replace-failed`: nodes whose boot or script failed get new machines, and nobody is asked."""
     agreed_by: str = BY_FLAG
-    """What a program says to agree to the price."""
+    """What agrees to the price if nobody can be asked, as the message about that calls it."""
     on_agreed: Callable[[], None] = lambda: None
     """Called when a person has agreed to the price."""
 
@@ -82,7 +82,7 @@ def read_written(request: UpRequest, stack: Stack, home: Home) -> Written:
 
 @contextlib.contextmanager
 def said_of_the_flag(nodes: int | None) -> Iterator[None]:
-    """Raises ConfigError with the flag's name where `nodes` were typed."""
+    """While entered, a ConfigError names the flag instead of the config's key, if `nodes` was typed."""
     try:
         yield
     except ConfigError as e:

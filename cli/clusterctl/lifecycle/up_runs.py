@@ -1,19 +1,18 @@
-"""The runs of the engine that one `up` takes: one, or two where machines make room for others or are many.
+"""The runs of the engine that one `up` takes: one, or two where machines take the places of others or are many.
 
-Places that AWS has reserved and does not count as free yet: machines that want one are refused for a while.
+If many machines are made at once, a first run makes everything else, and a second one the machines; that one writes the
+state only at its end. Otherwise the engine writes the whole state before and after each resource, and a node is 80 KB
+of it: its user-data is a secret, and it has up to 33 interfaces. The time and the memory of an `up` would grow with the
+square of the nodes (docs/adr/0022).
 
-Seen seconds after a reservation was made (scylladb/scylla-cluster-tests, issue 8839; 2026-11-22); EC2 promises that
-what was changed is seen, but not when ("Eventual consistency in the Amazon EC2 API").
+If the cluster gets smaller while one of the nodes that stay has to be made, the reservation has places for both in the
+first run, and the second gives the surplus back. In one run the engine would make the reservation smaller first, then
+make what is missing, and end the surplus last: machines that are still to go would sit in the places of those that are
+to come (ReservationCapacityExceeded).
 
-Many machines at once: everything else is made first, then they, by a run that writes the state at its end alone.
-
-The engine writes the whole state before and after each resource, and a node is 80 KB of it: its user-data is a secret,
-and it has up to 33 interfaces. The time and the memory of an `up` grow with the square of the nodes (docs/adr/0022).
-
-Fewer nodes while one of those that stay has to be made: the reservation has room for both, until the others go.
-
-The engine ends what is too much after it has made what is missing, and makes the reservation smaller before either:
-the machines that are still to go would sit in the places of those that are to come (ReservationCapacityExceeded).
+AWS may not count places that it has reserved as free yet, and refuse machines that want one for a while: then the run
+is repeated. This was seen seconds after a reservation was made (scylladb/scylla-cluster-tests, issue 8839; 2026-11-22);
+EC2 promises that what was changed is seen, but not when ("Eventual consistency in the Amazon EC2 API").
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class Runs:
     """Why one run of the engine is not enough, if it is not."""
 
     places: int | None = None
-    """As many in the reservation at first, then as many as the config says."""
+    """How many places the reservation has in the first run, before a second one makes it as the config says."""
     makes_machines_last: bool = False
     failed: tuple[str, ...] = ()
     """Ids of instances that are replaced though nothing of theirs has changed: their nodes failed."""
@@ -57,13 +56,14 @@ class UpRunsResult:
     result: RunResult
     """The result of the last run."""
     has_made: bool = False
-    """One before it came to its end: what that made is there, and bills."""
+    """Whether a run before that came to its end: what it made is there, and bills."""
 
 
 def runs_for(living: StackState, wanted: ClusterPlan, *, anew: Collection[int], failed: Iterable[str] = ()) -> Runs:
-    """`living` holds the machines that live, `anew` the slots whose machines are replaced. Pure.
+    """The runs that lead to the plan `wanted`. Pure.
 
-    `failed`: the instances among them whose nodes failed.
+    `living` holds the machines that live, `anew` the slots whose machines are replaced; `failed`: the instances among
+    them whose nodes failed.
     """
     nodes = len(wanted.slots)
     return Runs(
@@ -83,10 +83,10 @@ def run_up(
     runs: Runs,
     sleep: Callable[[float], None] = time.sleep,
 ) -> UpRunsResult:
-    """The engine's `up` with this config, which is kept.
+    """Runs the engine's `up` with this config, which is kept; returns how its runs ended.
 
     Raises EngineError, RehearsalError when the engine did not start; then the config is as it was. A second run that
-    does not start is one that failed: the first has made something.
+    does not start counts as failed, because the first has made something.
     """
     config_file = change.engine.environment.config_file
     before = read_config(config_file)
@@ -130,7 +130,7 @@ def replace_options(change: Change, failed: Collection[str]) -> list[str]:
 
 
 def _started(run: Callable[[], RunResult], change: Change, *, done: str, log: Path) -> RunResult:
-    """How the second run ended, after the words for the first one; one that did not start has failed, and says why."""
+    """Shows the line `done` about the first run, and starts the second; one that does not start has failed."""
     try:
         change.output.note(done)
         return run()
@@ -148,13 +148,16 @@ def _started(run: Callable[[], RunResult], change: Change, *, done: str, log: Pa
 
 CODE = "ReservationCapacityExceeded"
 PAUSES_S = (15.0, 30.0, 60.0)
-"""Before another run each. The provider tries no machine again for it, and an `up` that failed would be undone."""
+"""One pause before each further run. The provider tries no machine again after CODE, and a failed `up` is undone."""
 
 
 def run_until_places_are_free(
     run: Callable[[], RunResult], change: Change, *, sleep: Callable[[float], None]
 ) -> RunResult:
-    """What a run of the engine gave; one that only found no free place begins again, for what it has not made."""
+    """The result of a run of the engine; one that failed only for want of a free place is repeated, after PAUSES_S.
+
+    Each repetition makes what is still missing. A rehearsal has one run.
+    """
     result = run()
     for pause_s in () if change.is_rehearsal else PAUSES_S:
         if not _is_refused_for_places(result):
@@ -181,17 +184,17 @@ def _is_refused_for_places(result: RunResult) -> bool:
 
 
 FEWEST = 32
-"""Fewer are made by one run: a second start of the engine takes seconds."""
+"""From how many on, machines have a run of their own: for fewer it does not pay, as its start takes seconds."""
 LEFT_OUT = (INSTANCE_TYPE, LAUNCH_TEMPLATE_TYPE)
 OPTIONS = (*(word for type in LEFT_OUT for word in ("--exclude", f"**{type}**")), "--exclude-dependents")
-"""For the first run: neither the machines, nor what they are made of, nor what is made of them."""
+"""Of the first run, which makes neither machines, nor what they are made from, nor what depends on them."""
 
 
 def are_many(living: StackState, *, nodes: int, anew: Iterable[int] = ()) -> bool:
     """Whether going to `nodes` makes so many machines that they are made last.
 
-    `living` holds the machines that live, `anew` the slots whose machines are replaced. Where machines go as well,
-    it is never so: the first run would take the launch template of one that it leaves alone.
+    `living` holds the machines that live, `anew` the slots whose machines are replaced. Never if machines go as well:
+    the first run, which leaves machines alone, would end the launch template of one that is to go.
     """
     slots = {instance.slot for instance in living.instances}
     if any(slot >= nodes for slot in slots):

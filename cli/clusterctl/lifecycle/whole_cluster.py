@@ -60,7 +60,7 @@ def refuse_no_way_out(lost: Sequence[StateResource], *, cluster: str, shown: str
 
 
 def refuse_half_gone(lost: Sequence[StateResource], *, cluster: str, shown: str) -> None:
-    """Raises EngineError when nodes have lost more than their machines: there is nothing to tell a deadline."""
+    """Raises EngineError when nodes have lost more than their machines, so that their deadline cannot be moved."""
     if lost:
         raise EngineError(
             f"{cluster} is half gone, as after an early end or an interrupted down: its state has "

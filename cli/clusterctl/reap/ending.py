@@ -42,11 +42,11 @@ class Ended:
     verdict: Verdict
     deletion: Deletion
     trouble: str | None = None
-    """AWS stopped answering, or the cluster is somebody's again."""
+    """Why it was left: AWS stopped answering, or the cluster is somebody's again."""
 
     @property
     def is_done(self) -> bool:
-        """Nothing that was to go is there, as far as AWS knows."""
+        """Whether nothing that was to go is left, and AWS told of every kind."""
         return self.trouble is None and not self.deletion.not_ended and not self.deletion.not_asked
 
 
@@ -62,9 +62,9 @@ def end_judged(
     making_s: float = MAKING_S,
     kinds: Sequence[ResourceType] = KINDS,
 ) -> tuple[Ended, ...]:
-    """The end of each cluster that ends, side by side; one that cannot be ended does not keep the others.
+    """Ends each cluster that is to end, side by side, and returns how it went; one in trouble does not keep the others.
 
-    `observed_file`: where it is written down when its machines and reservations ended; None: nobody here asks.
+    `observed_file`: where it is written down when a cluster's machines and reservations ended; None: nobody here asks.
     """
     stop = threading.Event()
     ends = [
@@ -154,12 +154,12 @@ class _End:
             raise LeftAlone("stopped")
 
     def _agreed(self, resource: CloudResource) -> None:
-        """AWS tells of an instance when it ended, of a reservation it does not."""
+        """Writes down when AWS agreed to end a reservation: it says when an instance ended, but not when these did."""
         if self.observed_file is not None and resource.kind == RESERVATION:
             note_cancelled(self.observed_file, resource.id, at=datetime.now(UTC).replace(microsecond=0))
 
     def _note_look(self, clients: Clients) -> None:
-        """For `cost`; no end waits for that."""
+        """Writes down what AWS says of the machines now, for `cost`; nothing fails because of that."""
         if self.observed_file is not None:
             with contextlib.suppress(CloudError):
                 note_look(clients, self.observed_file, self.verdict.remains.cluster_id)

@@ -1,4 +1,4 @@
-"""Which clusters this computer knows: those are a person's own."""
+"""Which clusters this computer knows: those count as the person's own."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def known_here(inventories: tuple[Inventory, ...], home: Home) -> dict[str, Know
 
 
 def known_of(inventory: Inventory, record: RunRecord | None) -> KnownHere:
-    """What an inventory, and the record of a run that may be over, say."""
+    """What an inventory, and the record of a run that may be over, say of a cluster."""
     return KnownHere(
         cluster=inventory.cluster,
         deadline=datetime.fromisoformat(inventory.deadline),
@@ -47,7 +47,10 @@ def known_of(inventory: Inventory, record: RunRecord | None) -> KnownHere:
 
 
 def forgetting(home: Home, cluster: str) -> str:
-    """What has this computer forget a cluster that is ended: `down`, as long as the folder of its stack is there."""
+    """The command with which this computer forgets a cluster that was ended.
+
+    That is `down` as long as the folder of the cluster's stack is there, else `rm` of the inventory.
+    """
     file = home.inventory_file(cluster)
     with contextlib.suppress(InventoryUnreadable, OSError):
         inventory = read_inventory(file)

@@ -27,7 +27,7 @@ def usd_per_day(
 
 
 def is_at_most(things: Iterable[CloudResource], market: Market) -> bool:
-    """Whether one of them counts at a price that it only never exceeds."""
+    """Whether one of them counts at the most that it can cost: a spot machine whose current price AWS does not tell."""
     meters = (resource.meter for resource in things)
     return any(
         meter is not None and meter.unit == "spot machine" and (meter.name, meter.zone) not in market
@@ -36,7 +36,7 @@ def is_at_most(things: Iterable[CloudResource], market: Market) -> bool:
 
 
 def usd_per_hour(resource: CloudResource, catalog: Catalog, region: str, *, market: Market = NO_MARKET) -> float | None:
-    """What it costs for as long as it exists."""
+    """What a resource costs an hour for as long as it exists; None: unknown."""
     if resource.meter is None or resource.meter.amount == 0:
         return 0.0
     each = _unit_price(resource.meter, catalog, region, market)

@@ -1,4 +1,4 @@
-"""What is in an account of one cluster, read from the tags of its things. Pure."""
+"""What an account still has of one cluster, read from the tags of its things. Pure."""
 
 from __future__ import annotations
 
@@ -43,9 +43,10 @@ class Remains:
 
     @property
     def deadline(self) -> datetime | None:
-        """The latest that any part of it has: while an extension is under way, some parts have the old one.
+        """The latest that any part of it has, since some have the old one while an `extend` is under way.
 
-        What has its machine's deadline of birth counts only where nothing else says one.
+        None if no part has one, or if one cannot be read. Tags that are never changed, and so have the deadline of
+        their machine's birth, count only where no other part has one.
         """
         texts = _deadlines(_moved(self.things)) or _deadlines(self.things)
         times = [_instant(text) for text in texts if text != NO_DEADLINE]
@@ -54,18 +55,18 @@ class Remains:
 
     @property
     def is_parked(self) -> bool:
-        """It has no machine on purpose, as its tags say: what is there is kept for the next `up`."""
+        """Whether it has no machine on purpose, as its tags say: what is there is kept for the next `up`."""
         has_machines = any(resource.kind in GUARDED for resource in self.things)
         return not has_machines and self.says_none
 
     @property
     def is_trial(self) -> bool:
-        """It was made to ask AWS for room, and belongs to no cluster: whoever made it was killed meanwhile."""
+        """Whether it was made to ask AWS for capacity, and belongs to no cluster: its maker was killed meanwhile."""
         return any(TRIAL_TAG in resource.tags for resource in self.things)
 
     @property
     def says_none(self) -> bool:
-        """A part of it has no deadline on purpose; where machines run, an `up` after a `down` was cut off."""
+        """Whether a part of it has no deadline on purpose; if machines run, an `up` after a `down` was cut off."""
         return any(resource.tags.get(DEADLINE_TAG) == NO_DEADLINE for resource in self.things)
 
     def _said(self, tag: str) -> str:
@@ -77,7 +78,7 @@ def remains_of(
 ) -> tuple[Remains, ...]:
     """What `found` (region → things) has of each cluster, by name and id.
 
-    Every region shows what is in none; it is counted once, with the region of the rest of its cluster.
+    What is in no region, such as roles, is counted once, with the region of the rest of its cluster.
     """
     regions: dict[str, str] = {}
     things: dict[str, dict[tuple[str, str], CloudResource]] = {}
@@ -101,7 +102,7 @@ def latest_of(things: Iterable[CloudResource]) -> datetime | None:
 
 
 def _moved(things: Iterable[CloudResource]) -> list[CloudResource]:
-    """Those whose tags follow the cluster's deadline."""
+    """The things whose tags follow the cluster's deadline."""
     return [resource for resource in things if not type_of(resource, KINDS).is_tagged_once]
 
 
@@ -110,7 +111,7 @@ def _deadlines(things: Iterable[CloudResource]) -> list[str]:
 
 
 def _instant(text: str) -> datetime | None:
-    """None for what is no time: nobody may end anything by a deadline that cannot be read."""
+    """The instant in a tag; None for what is no time: nobody may end anything by a deadline that cannot be read."""
     try:
         at = datetime.fromisoformat(text)
     except ValueError:

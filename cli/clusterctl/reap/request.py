@@ -47,7 +47,7 @@ class ReapRequest:
 
 def reap(request: ReapRequest, output: Output, home: Home, environ: Mapping[str, str]) -> None:
     """Shows what is there, and ends what may be ended when told to. Raises ClusterctlError, StillBills."""
-    if request.rehearse:  # AWS has no address for a region that there is not; the rehearsed one answers to any name
+    if request.rehearse:  # AWS has no address for a region that does not exist; the rehearsed one answers to any name
         check_region(load_catalog(home.prices_file), request.region)
     look_and_end(request, region_clients(region_access(home, environ) if request.rehearse else None), output, home)
 
@@ -55,8 +55,8 @@ def reap(request: ReapRequest, output: Output, home: Home, environ: Mapping[str,
 def look_and_end(request: ReapRequest, clients_of: ClientsOf, output: Output, home: Home) -> None:
     """Looks, judges, shows and ends, with the clients of each region.
 
-    Who was told to end something ends it, also where nobody reads what it shows, or stdout takes nothing: a scheduler's
-    log may be full. Then that is raised last.
+    What is to be ended is ended even if nobody reads the output, or stdout takes nothing: a scheduler's log may be
+    full. That error is raised last.
     """
     view = _seen(request, home, clients_of, output.live)
     refuse_unknown(view)
@@ -79,7 +79,7 @@ def look_and_end(request: ReapRequest, clients_of: ClientsOf, output: Output, ho
 
 
 def tell_paid(home: Home, output: Output, *, now: datetime, is_rehearsal: bool) -> None:
-    """Says which capacity blocks were bought from this computer, and last: nothing here ends them."""
+    """Names the capacity blocks that were bought from this computer and have not ended: nothing here ends them."""
     for file in sorted(home.purchases_dir.glob("*.json")):
         cluster = file.stem
         if cluster.endswith(REHEARSAL_SUFFIX) == is_rehearsal:
@@ -89,7 +89,7 @@ def tell_paid(home: Home, output: Output, *, now: datetime, is_rehearsal: bool) 
 
 
 def region_clients(rehearsed: RegionAccess | None) -> ClientsOf:
-    """Gives the clients of a region, always the same ones; credentials are got once for all regions."""
+    """A function that gives a region's clients, always the same ones; credentials are got once for all regions."""
     first: list[AwsClients] = []
 
     @functools.cache
@@ -151,7 +151,7 @@ def _end(request: ReapRequest, view: ReapView, clients_of: ClientsOf, output: Ou
 
 
 def refuse_unseen(found: Search) -> None:
-    """Raises CloudError, naming each region and kind that could not be looked through: what is there goes on."""
+    """Raises CloudError, naming each region and kind that could not be looked through: what is there was not ended."""
     refusals = [*found.unseen.values(), *(refusal for kinds in found.gaps.values() for refusal in kinds.values())]
     if not refusals:
         return
@@ -161,7 +161,7 @@ def refuse_unseen(found: Search) -> None:
 
 
 def looks_everywhere(request: ReapRequest, inventories: Sequence[Inventory]) -> bool:
-    """Whether every region is meant although nobody said so: a rehearsal has no settings that name one."""
+    """Whether every region is meant although nobody said so: a rehearsal has no AWS settings that name a region."""
     return request.rehearse and request.region is None and not inventories
 
 

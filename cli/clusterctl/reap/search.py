@@ -1,8 +1,7 @@
 """Looks through regions for what clusters left in an account.
 
-An answer, or an error when it does not come in time: for what has no deadline of its own.
-
-boto3's calls have theirs; the program that gives a person's credentials (`credential_process`) has none.
+boto3's calls have deadlines, but the program that gives a person's credentials (`credential_process`) has none: so it
+is run by `in_time`, which raises an error if no answer comes.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from clusterctl.text.quantities import count
 
 PARALLEL_REGIONS = 6
 MAKING_S = 60.0
-"""Until the clients of a region are there, by far: each call has a deadline of its own."""
+"""How long making the clients of a region may take; far more than it needs, as each call has a deadline of its own."""
 FIRST_REGION = "us-east-1"
-"""Who asks which regions there are asks one that every account has."""
+"""The region that is asked which others there are: every account has it."""
 NO_REGION = "no region"
-"""Where roles are."""
+"""Stands for the region of what is in none, such as roles."""
 REGIONAL_KINDS = tuple(kind for kind in KINDS if not kind.is_global)
 GLOBAL_KINDS = tuple(kind for kind in KINDS if kind.is_global)
 ClientsOf = Callable[[str], Clients]
@@ -39,11 +38,11 @@ Looks = Callable[[Clients, Sequence[ResourceType]], Look]
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """Where was looked, and what was found."""
+    """The regions that were looked through, and what was found in them."""
 
     regions: tuple[str, ...]
     all_regions: bool
-    """All were asked for."""
+    """Whether all regions were asked for."""
     remains: tuple[Remains, ...]
     unseen: Mapping[str, CloudError] = field(default_factory=dict)
     """Region → why it could not be looked through: organizations forbid some to everybody."""
@@ -52,12 +51,12 @@ class Search:
 
     @property
     def is_whole(self) -> bool:
-        """AWS told of everything that was asked for."""
+        """Whether AWS told of everything that was asked for."""
         return not self.unseen and not self.gaps
 
     @property
     def is_everywhere(self) -> bool:
-        """Nothing of a cluster can be where was not looked."""
+        """Whether all was looked through, so that nothing of a cluster can be elsewhere."""
         return self.all_regions and self.is_whole
 
     def not_asked_in(self, region: str | None) -> frozenset[str]:
@@ -138,7 +137,7 @@ def regions_asked(region: str | None, known: Iterable[str], configured: str | No
 
 
 def made_in_time(clients: Clients, timeout_s: float = MAKING_S) -> None:
-    """Has the region's clients made, which takes a person's credentials: a program may have to ask for these.
+    """Makes the region's clients; that takes a person's credentials, which a program may have to be run for.
 
     Raises CloudError.
     """
@@ -160,7 +159,7 @@ def _look(clients: Clients, kinds: Sequence[ResourceType], looks: Looks) -> Look
 
 T = TypeVar("T")
 NO_ANSWER = "NoAnswer"
-"""The code of what did not answer in time."""
+"""The code of the error for what did not answer in time."""
 
 
 def in_time(ask: Callable[[], T], *, timeout_s: float, doing: str) -> T:

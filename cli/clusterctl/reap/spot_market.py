@@ -13,7 +13,7 @@ from clusterctl.reap.remains import Remains
 from clusterctl.reap.search import ClientsOf
 
 Market = Mapping[tuple[str, str], float]
-"""US dollars per hour by instance type and zone, whose name is one of a kind."""
+"""(Instance type, zone) → US dollars per hour; no two regions have a zone of the same name."""
 
 
 def spot_market(remains: Iterable[Remains], clients_of: ClientsOf, *, now: datetime) -> Market:

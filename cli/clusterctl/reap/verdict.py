@@ -1,7 +1,7 @@
 """Which cluster may be ended, which of its things then go, and why the others stay. Pure.
 
-A cluster is ended by nobody but itself before its deadline, unless it is named. That this computer does not know it is
-no reason to end it: it is a colleague's.
+Before its deadline nothing but the cluster itself ends it, unless a person names it. That this computer does not know a
+cluster is no reason to end it: it is a colleague's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from clusterctl.reap.remains import Remains, latest_of
 from clusterctl.text.quantities import clock, duration
 
 FILE_SYSTEMS = tuple(kind.name for kind in DATA_KINDS)
-"""What is reached through a network; a volume is not."""
+"""The kinds of data that are reached through the cluster's network; a volume is not."""
 PARKED = "down on purpose, for another up"
 
 
@@ -50,7 +50,7 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """About one cluster."""
+    """What was judged about one cluster."""
 
     remains: Remains
     known: KnownHere | None
@@ -61,12 +61,12 @@ class Verdict:
     data: frozenset[str] = frozenset()
     """Ids of data that goes with it."""
     keeps_file_systems: bool = False
-    """A file system of it stays, or may be there unseen, and so does what leads there."""
+    """A file system of it stays, or may be there unseen, so what leads to it stays, too."""
     not_asked: frozenset[str] = frozenset()
     """Kinds of which AWS does not tell where it is: nobody knows what it has of them."""
 
     def why_stays(self, resource: CloudResource, kinds: Sequence[ResourceType] = KINDS) -> str | None:
-        """Why a thing of a cluster that ends is left alone; None when it goes. Also of what appears later."""
+        """Why a thing of a cluster that ends is left alone; None when it goes. Also asked about what appears later."""
         kind = type_of(resource, kinds)
         if resource.attached_to is not None:
             return f"goes with {resource.attached_to}"
@@ -93,8 +93,8 @@ def judge(
 ) -> Verdict:
     """The verdict about one cluster.
 
-    What was not asked for keeps no machine running: what of a network it needs, AWS does not let go. Only where it may
-    be a file system, the rules and interfaces stay that lead to it, too.
+    `not_asked`: kinds that AWS does not tell of. They keep no machine running: AWS itself refuses to delete the parts
+    of a network that they need. If file systems are among them, the rules and interfaces that lead to these stay.
     """
     ends, reason, hint = _judged(remains, asked, known, now=now, all_regions=all_regions)
     if not ends:
@@ -117,7 +117,8 @@ def spared_since(
     """Why a cluster that was to end is left alone after all; `things` and `known` as they are now.
 
     Ending the clusters before it takes minutes, in which a colleague may extend this one or bring it up anew. An `up`
-    on another computer is seen by what it makes alone: a named cluster is ended as it was shown.
+    on another computer is only seen by what it makes: a named cluster ends only if it got no machine or reservation
+    since it was shown.
     """
     if known is not None and known.changing is not None:
         return f"left alone: {known.changing} is changing it now"

@@ -39,7 +39,7 @@ class ReapView:
 
 
 def reap_text(view: ReapView) -> str:
-    """A row for each cluster; below those that end, what of them costs money and what stays."""
+    """A row for each cluster; then, for those that end, what of them costs money and what of them stays."""
     ending = [verdict for verdict in view.verdicts if verdict.ends]
     where = "all regions" if view.search.is_everywhere else ", ".join(view.search.regions)
     found = count(len(view.verdicts), "cluster") if view.verdicts else "nothing of any cluster"
@@ -142,7 +142,7 @@ def _whose(verdict: Verdict) -> str:
 
 
 def _details(view: ReapView, verdict: Verdict) -> list[str]:
-    """Of a cluster that ends: what of it costs money, and what stays of it."""
+    """The lines about a cluster that ends: what of it costs money, and what of it stays."""
     remains, lines = verdict.remains, []
     for resource in remains.things:
         stays = verdict.why_stays(resource)
@@ -161,7 +161,7 @@ def _details(view: ReapView, verdict: Verdict) -> list[str]:
 
 
 def again(view: ReapView) -> str:
-    """The command as it was typed, as far as it chooses."""
+    """The command with those of the flags as typed that choose what is ended."""
     asked = view.asked
     words = ["clusterctl reap"]
     words += [f"--cluster {id}" for id in sorted(asked.clusters)] + [f"--data {id}" for id in sorted(asked.data)]

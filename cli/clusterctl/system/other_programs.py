@@ -1,4 +1,4 @@
-"""Other programs in this one's place, or as its children. Apart from `processes`, which every verb loads."""
+"""Programs that run in this one's place, or as its children. Not in `processes`, which nearly every verb loads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PACKAGES = {"ssh": "openssh-client", "rsync": "rsync"}
 
 
 def ends_with_parent() -> list[str]:
-    """The argv before another's that makes it end, politely, with this process; empty where no program does that."""
+    """The words before a program's argv that have it get SIGINT when this process ends; empty without setpriv."""
     found = shutil.which("setpriv")
     return [] if found is None else [found, "--pdeathsig", "INT", "--"]
 

@@ -7,11 +7,11 @@ import os
 from clusterctl.system.processes import PROC
 
 INITIAL = "pid:[4026531836]"
-"""The computer's own, from which all others are seen (PROC_PID_INIT_INO in Linux's include/linux/proc_ns.h)."""
+"""The computer's own namespace, from which all others are seen (PROC_PID_INIT_INO in Linux's linux/proc_ns.h)."""
 
 
 def pid_namespace() -> str:
-    """What tells this one from others of this boot; empty where there is no /proc."""
+    """What tells this process's pid namespace from others of this boot; empty where there is no /proc."""
     try:
         return os.readlink(PROC / "self" / "ns" / "pid")
     except OSError:

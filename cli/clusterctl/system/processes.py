@@ -1,4 +1,4 @@
-"""Processes of this machine as /proc tells them: alive or not, whose child, since which tick.
+"""Processes of this computer as /proc tells them: alive or not, whose child, since which tick.
 
 Linux only; elsewhere nothing is found, and a killed run is only seen by its lock.
 """
@@ -52,7 +52,7 @@ def find_process(pid: int) -> Process | None:
 
 
 def sees_all_processes() -> bool:
-    """Whether those of other users are seen: not without /proc, nor where it hides them (`hidepid`, proc(5))."""
+    """Whether other users' processes are seen: not without /proc, nor where it hides them (`hidepid`, proc(5))."""
     return find_process(1) is not None
 
 
@@ -107,7 +107,7 @@ def working_folder(pid: int) -> Path | None:
 
 
 def boot_id() -> str:
-    """Which boot of this machine it is: pids and ticks mean nothing in another one."""
+    """The id of this computer's present boot: pids and ticks mean nothing in another one."""
     try:
         return (PROC / "sys/kernel/random/boot_id").read_text().strip()
     except OSError:
@@ -125,7 +125,7 @@ def send(processes: Iterable[Process], number: signal.Signals) -> None:
 
 
 def wait_until_gone(processes: Iterable[Process], *, timeout_s: float) -> tuple[Process, ...]:
-    """Those that still live after at most `timeout_s`."""
+    """Waits until these processes are gone; returns those that still live after `timeout_s`."""
     waiting = tuple(processes)
     give_up = time.monotonic() + timeout_s
     while waiting := tuple(p for p in waiting if is_alive(p.pid, p.start_ticks)):

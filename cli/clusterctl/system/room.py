@@ -1,4 +1,4 @@
-"""Room on the disks that a change writes to: a state that finds none is torn (engine/whole_state.py)."""
+"""Room on the disks that a change writes to: a state that finds none is torn (engine/state_file.py)."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from clusterctl.home import named_home
 
 MIB = 2**20
 NEEDED_BYTES = 32 * MIB
-"""For a change: the engine's events, the state of a small cluster with its copies, what is known of it here."""
+"""What a change needs: for the engine's events, a small cluster's state with its copies, what is known of it here."""
 COPIES = 8
-"""Of a state that a run may write, with the old ones: the state, its backup, both as they are written, its history."""
+"""How many copies of a state a run may write, the old ones too: state, backup, both as they are written, history."""
 FULL_BYTES = MIB
-"""With less than that a program that writes nothing and says nothing has met a full disk."""
+"""If less is free, an engine that failed without a word is taken to have met a full disk."""
 _FULL = re.compile(r"no space left on device|disk quota exceeded", re.IGNORECASE)
 _BEFORE = re.compile(r"(/[^\s:]+)(?: cannot be written)?: $")
 _BEHIND = re.compile(r"\A: '(/[^']+)'")
 
 
 class NoRoom(ClusterctlError):
-    """A change was refused before it began: the disk has no room for it. `place_told`: which, and how much."""
+    """A change was refused before it began: a disk has no room for it. `place_told`: which, and how much is free."""
 
     def __init__(self, place_told: str, *, hint: str) -> None:
         super().__init__(f"{place_told}: nothing was changed", hint=hint)
@@ -47,7 +47,7 @@ def refuse_without_room(folder: Path, *, needed_bytes: int = NEEDED_BYTES) -> No
 def full_folder(said: str, *, log: Path, is_silent: bool) -> Path | None:
     """The folder in which an engine found no room, by what it `said`; None where it failed for another reason.
 
-    One that `is_silent` found none for its `log`, if that disk is full.
+    `is_silent`: it failed without a word; then that is the folder of its `log`, if the disk of that is full.
     """
     if words := _FULL.search(said):
         named = _BEFORE.search(said[: words.start()]) or _BEHIND.search(said[words.end() :])
@@ -88,14 +88,14 @@ REASONS = FULL | {errno.EROFS}
 OF_A_SHARE = frozenset({errno.ESTALE, errno.EIO, errno.ETIMEDOUT})
 """Reasons of a home on a server that is away or was replaced (NFS, with `soft`); elsewhere they are of other things."""
 OF_THE_HOME = frozenset({errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EEXIST})
-"""Reasons that are the person's only where the folder that they named is concerned: elsewhere they are ours."""
+"""Reasons that a person has to mend if they concern the folder that the person named: elsewhere they are our bugs."""
 
 
 def cannot_write(error: OSError, *, environ: Mapping[str, str]) -> ClusterctlError | None:
-    """What to tell when a disk is full or read-only, the home cannot be one or its server is away; else None."""
+    """The error to show when a disk is full or read-only, the home cannot be one, or its server is away; else None."""
     home = named_home(environ).path
     named = Path(os.fspath(error.filename)) if isinstance(error.filename, str | os.PathLike) else None
-    # Of what lies deeper, the program has made the folders itself.
+    # Not what lies deeper: the program has made the folders there itself.
     is_home = named is not None and (named in (home, *home.parents) or named.parent == home)
     if error.errno in OF_A_SHARE and named is not None and named.is_relative_to(home):
         told = f"{named} cannot be read or written: {os.strerror(error.errno or 0).lower()}"

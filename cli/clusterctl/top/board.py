@@ -42,7 +42,7 @@ class Board:
             return dict(self._states)
 
     def heard(self, slot: int, sample: Sample) -> None:
-        """A node's sample came in."""
+        """Takes in a node's sample."""
         with self._lock:
             old = self._states[slot]
             self._states[slot] = NodeState(
@@ -54,7 +54,7 @@ class Board:
             )
 
     def lost(self, slot: int, why: NodeFailure) -> None:
-        """The way to a node is gone; its last sample is not shown any more."""
+        """Notes why the way to a node is gone; the node's last sample is not shown any more."""
         with self._lock:
             self._states[slot] = NodeState(name=self._states[slot].name, slot=slot, failure=why)
 

@@ -1,4 +1,4 @@
-"""One long-lived sampler on every node, its lines put on the board; a lost one is started again."""
+"""Runs one long-lived sampler on every node, and puts its lines on the board; a lost one is started again."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def start_feeds(
 
 
 class SampleLines:
-    """Chunks of a sampler's output as samples on the board."""
+    """Puts the samples in a sampler's output, which comes in chunks, on the board."""
 
     def __init__(self, board: Board, slot: int) -> None:
         self._board = board
@@ -59,11 +59,11 @@ class SampleLines:
         self._rest = b""
 
     def begin(self) -> None:
-        """A new connection: half a line of the old one is forgotten."""
+        """Begins anew on a new connection: half a line of the old one is forgotten."""
         self._rest = b""
 
     def feed(self, chunk: bytes) -> None:
-        """Whole lines become samples; only the newest of a chunk is kept."""
+        """Takes in a chunk of output: the newest whole line in it becomes a sample, the others are left out."""
         *lines, self._rest = (self._rest + chunk).split(b"\n")
         self._rest = self._rest[:MOST_LINE_BYTES]  # a line without an end is not kept: it cannot be read anyway
         for line in lines[-1:]:

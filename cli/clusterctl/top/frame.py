@@ -22,7 +22,7 @@ NAME_WIDTH = 14
 INDENT_WIDTH = 2
 NUMBER_WIDTHS = {"util": 6, "memory": 12, "power": 9, "temp": 7}
 LOAD_WIDTHS = {"load": 8, "memory": 12}
-"""Of nodes without GPUs."""
+"""The columns of nodes without GPUs."""
 NETWORK_WIDTHS = {"in": 11, "out": 11}
 GIVEN_UP = ("out", "in", "power", "memory", "gpus", "temp", "util")
 """In this order, columns are left out where the terminal is too narrow for all: none is shown in half."""
@@ -43,7 +43,7 @@ Key = Callable[[NodeState], float]
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """A way to sort: most first, but for names."""
+    """A way to sort: the largest values first; nodes by name are in the order of their slots."""
 
     word: str
     key: Key
@@ -182,14 +182,14 @@ def _gpu_line(gpu: GpuSample) -> Line:
     return (
         Cell(text=f"{gpu.index:>4}"),
         Cell(text=f"{NONE if use is None else f'{use:.0f} %':>7}", heat=None if use is None else use / 100),
-        Cell(text=f"{_of(gpu.memory_used_mib, gpu.memory_total_mib, 'MiB'):>18}"),
-        Cell(text=f"{_of(gpu.power_w, gpu.power_limit_w, 'W'):>12}"),
+        Cell(text=f"{_of_most(gpu.memory_used_mib, gpu.memory_total_mib, 'MiB'):>18}"),
+        Cell(text=f"{_of_most(gpu.power_w, gpu.power_limit_w, 'W'):>12}"),
         Cell(text=f"{NONE if gpu.temperature_c is None else f'{gpu.temperature_c:.0f} °C':>8}"),
         Cell(text=f"{NONE if gpu.sm_mhz is None else f'{gpu.sm_mhz:.0f} MHz':>10}", is_bad=gpu.is_slowed),
     )
 
 
-def _of(value: float | None, most: float | None, unit: str) -> str:
+def _of_most(value: float | None, most: float | None, unit: str) -> str:
     return NONE if value is None or most is None else f"{value:.0f}/{most:.0f} {unit}"
 
 

@@ -22,7 +22,7 @@ LOOK_S = 0.1
 def print_frame(
     inventory: Inventory, board: Board, ledger: Ledger | None, output: Output, *, within_s: float, as_json: bool
 ) -> int:
-    """0, or 4 when a node was not heard."""
+    """Prints one frame. Returns the exit code: 0, or 4 when a node was not heard."""
     states = _awaited(board, inventory.gpus_per_node > 0, time.monotonic() + within_s)
     now_s = time.monotonic()
     if as_json:

@@ -79,7 +79,7 @@ class Rates:
 
 
 def rates_between(before: Sample | None, now: Sample) -> Rates | None:
-    """None without an earlier sample, and when counters began anew."""
+    """The rates between two samples; None without an earlier one, and when the counters began anew."""
     if before is None or now.at_s <= before.at_s:
         return None
     received, sent = now.received_bytes - before.received_bytes, now.sent_bytes - before.sent_bytes
@@ -113,7 +113,7 @@ def _gpu(words: tuple[str, ...]) -> GpuSample:
 
 
 def _number(word: str) -> float | None:
-    """None for what is no number, or none that a GPU can have."""
+    """The number in a word of nvidia-smi; None for what is no number, or none that a GPU can have."""
     try:
         number = float(word)
     except ValueError:

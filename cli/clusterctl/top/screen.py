@@ -62,7 +62,7 @@ class NodeMap(ScrollView, can_focus=True):
         self.cursor: int | None = 0
 
     def show(self, lines: list[Line], *, cursor: int | None) -> None:
-        """Draws these from now on."""
+        """Draws these lines from now on."""
         self.lines, self.cursor = [tuple(_visible(cell) for cell in line) for line in lines], cursor
         width = max((sum(len(cell.text) for cell in line) for line in self.lines), default=0)
         self.virtual_size = Size(width, len(lines))
@@ -112,7 +112,10 @@ class TopScreen(App[None]):
         self._crash: Exception | None = None
 
     def show(self, *, is_headless: bool = False, loop: AbstractEventLoop | None = None) -> int:
-        """The exit code, when the person ends it. Raises what nobody expected, the terminal as it was."""
+        """Shows the screen until the person ends it; returns the exit code.
+
+        Raises an unexpected error once the terminal is as it was.
+        """
         self.run(headless=is_headless, loop=loop)
         if self._crash is not None:
             raise self._crash
@@ -141,11 +144,11 @@ class TopScreen(App[None]):
         self.set_interval(self._interval_s, self.draw)
 
     def on_resize(self) -> None:
-        """Other columns may fit."""
+        """Draws again, since other columns may fit now."""
         self.draw()
 
     def draw(self) -> None:
-        """One frame from the board as it is."""
+        """Draws one frame from the board as it is."""
         states, now_s = self._board.states(), time.monotonic()
         line = title(self._inventory, states, self._ledger, now=datetime.now(UTC), now_s=now_s)
         self.query_one("#title", Static).update(visible_in_a_line(line))
@@ -161,11 +164,11 @@ class TopScreen(App[None]):
         node_map.show(lines, cursor=self._cursor)
 
     def action_interrupt(self) -> None:
-        """Ends it as Ctrl-C ends every verb."""
+        """Ends the screen with the exit code that Ctrl-C gives every verb."""
         self.exit(return_code=INTERRUPTED)
 
     def action_sort(self, key: str) -> None:
-        """Sorts by this key from now on."""
+        """Sorts the nodes by this key from now on."""
         self._order, self._cursor = key, 0
         self.draw()
 
@@ -186,7 +189,7 @@ class TopScreen(App[None]):
         self._show_opened()
 
     def action_close(self) -> None:
-        """Back to all nodes."""
+        """Shows all nodes again."""
         self._opened = None
         self._show_opened()
 

@@ -90,7 +90,7 @@ class WithPlan(WithIntent):
 
     plan: ClusterPlan
     candidates: tuple[Candidate, ...] = ()
-    """Types and zones that AWS is asked for room in before anything is made; the plan is of the dearest type."""
+    """Types and zones that AWS is asked about before anything is made; the plan is of the most expensive type."""
     offering: BlockOffering | None = None
     """The capacity block that has to be bought first; the plan is made as if it were bought."""
     wish: DeadlineRequest | None = None
@@ -104,6 +104,6 @@ class WithPreview(WithPlan):
     """The person was told what would become of the machines that run."""
 
     makes_machines: bool
-    """Of a spot cluster: whether AWS is about to be asked for a machine, also for a slot that it took back."""
+    """In a spot cluster: whether AWS is about to be asked for a machine, also for a slot whose machine it took back."""
     anew: int = 0
     """How many machines are made anew."""

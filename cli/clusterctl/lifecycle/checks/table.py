@@ -1,8 +1,8 @@
 """All that `up`, `extend`, `replace` and `down` may refuse before they change anything, in the order of asking.
 
-The cheap questions come first: what this computer knows, then what the state says, then what AWS says. Who needs
-another check writes a function in without_aws.py or with_aws.py, a row here, and a case in its unit test;
-`scripts/docs` lists it in docs/checks.md.
+The cheap questions come first: what this computer knows, then what the state says, then what AWS says. To add a check,
+write a function in without_aws.py or with_aws.py, a row here, and a case in its unit test; `scripts/docs` lists it in
+docs/checks.md.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Asks(enum.Enum):
     NOTHING = "nothing"
     """What was typed, this computer's files, and its disks."""
     STATE = "the state"
-    """And the plan, which stands on it."""
+    """The state, and the plan, which is made from it."""
     AWS = "AWS"
 
 
@@ -53,9 +53,9 @@ class Check(Generic[K]):
     why_early: str | None = None
     """Why AWS is asked before something that is known here already."""
     is_told_by_plan: bool = False
-    """`clusterctl plan` says it, too, of the `up` that would come next."""
+    """Whether `clusterctl plan` runs it, too, for the `up` that would come next."""
     is_about_time: bool = False
-    """Time alone can make it refuse: it runs again when a person has thought about the question."""
+    """Whether time alone can make it refuse: then it runs again once a person has answered the question."""
 
 
 UP: ChangeVerb = "up"
@@ -64,7 +64,7 @@ REPLACE: ChangeVerb = "replace"
 DOWN: ChangeVerb = "down"
 EVERY = (UP, EXTEND, REPLACE, DOWN)
 RUNNING = (UP, EXTEND, REPLACE)
-"""After these nodes run."""
+"""The verbs after which nodes run."""
 
 CHECKS: tuple[Check[Any], ...] = (
     Check(
@@ -340,9 +340,9 @@ CHECKS: tuple[Check[Any], ...] = (
 
 
 def run_checks(verb: ChangeVerb, known: object, *, after: type[object] | None = None) -> None:
-    """Runs what is now known enough for, in the table's order. Raises the error of the first one that refuses.
+    """Runs the verb's checks for which enough is known, in the table's order. Raises the first refusal's error.
 
-    `after`: what was known when checks ran before; those are not run again.
+    `after`: what was known when checks were run before; checks that could run then are not run again.
     """
     for check in CHECKS:
         is_ready = verb in check.verbs and isinstance(known, check.needs)
@@ -351,7 +351,7 @@ def run_checks(verb: ChangeVerb, known: object, *, after: type[object] | None = 
 
 
 def run_checks_of_time(verb: ChangeVerb, known: WithPlan) -> None:
-    """Asks once more what time alone decides: a person may have thought about the question for long."""
+    """Runs the checks about time once more: a person may have thought about the question for long."""
     for check in CHECKS:
         if check.is_about_time and verb in check.verbs:
             check.refuse(known)

@@ -50,7 +50,7 @@ def spot_rights(known: WithPreview) -> None:
 
 
 def spot_price(known: WithPreview) -> None:
-    """The price of the moment is told, too."""
+    """Shows the current price, too."""
     if known.makes_machines:
         tell = known.change.output.note
         refuse_below_spot_price(known.clients, known.plan, now=known.now, source=known.source, tell=tell)
