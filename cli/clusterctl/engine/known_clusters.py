@@ -43,10 +43,10 @@ def find_cluster(home: Home, *, name: str | None, environ: Mapping[str, str]) ->
     if half_made := _half_made(home, wanted, known):
         run = _run_of(home, half_made)
         stack = run.get("stack") or "STACK"
-        if run.get("boot") == boot_id() and is_alive(run["cli_pid"], run["cli_ticks"]):
+        if (pid := _running_pid(run)) is not None:
             raise NothingMatched(
-                f"{half_made}: clusterctl {run['verb']} is changing it now (pid {run['cli_pid']}), and nothing is "
-                "known of its nodes here yet: ask again in some seconds"
+                f"{half_made}: clusterctl {run.get('verb')} is changing it now (pid {pid}), and nothing is known of "
+                "its nodes here yet: ask again in some seconds"
             )
         if run.get("verb") == "down":
             raise NothingMatched(
@@ -140,6 +140,14 @@ def _run_of(home: Home, cluster: str) -> Mapping[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return record if isinstance(record, dict) else {}
+
+
+def _running_pid(run: Mapping[str, Any]) -> int | None:
+    """The process of the run, while it is alive; None in what is no run's file, too."""
+    pid, ticks = run.get("cli_pid"), run.get("cli_ticks")
+    if run.get("boot") != boot_id() or not isinstance(pid, int) or not isinstance(ticks, int):
+        return None
+    return pid if is_alive(pid, ticks) else None
 
 
 def _only(known: Sequence[str], home: Home) -> str:

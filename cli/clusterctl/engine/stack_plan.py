@@ -168,7 +168,8 @@ def _known(name: str, stack: Stack, *, home: Home, is_rehearsal: bool) -> Invent
     with contextlib.suppress(ClusterctlError, OSError, ValueError):
         inventory = read_inventory(home.inventory_file(name + (REHEARSAL_SUFFIX if is_rehearsal else "")))
         datetime.fromisoformat(inventory.started_at)
-        if not inventory.run_nodes_down and inventory.stack_dir in (None, str(stack.directory)):
+        is_of_stack = inventory.stack_dir in (None, str(stack.directory)) and inventory.stack_name == stack.name
+        if is_of_stack and not inventory.run_nodes_down:
             return inventory
     return None
 

@@ -111,16 +111,17 @@ def find_whereabouts(
     return whereabouts_of_cluster(inventory, files=PROJECT_FILES)
 
 
-def known_in_folder(folder: Path, *, home: Home) -> Inventory | None:
-    """The only cluster that was last run from a folder, so that it can be ended although its file is broken now.
+def known_of_stack(stack: Stack, *, home: Home, is_rehearsal: bool) -> Inventory | None:
+    """The only cluster of a stack, so that it can be ended although its file is broken now; None: none, or several.
 
-    It may be a rehearsal or not, and of any stack name; None: none is known there, or several are.
+    `is_rehearsal`: whether a rehearsal is meant. A rehearsed stack, or another stack of the folder, is another cluster.
     """
     found = []
     for name in home.cluster_names:
         with contextlib.suppress(InventoryUnreadable, NothingMatched):  # another cluster's is no obstacle
             found.append(find_cluster(home, name=name, environ={}))
-    here = [inventory for inventory in found if inventory.stack_dir == str(folder)]
+    wanted = (str(stack.directory), stack.name, is_rehearsal)
+    here = [known for known in found if (known.stack_dir, known.stack_name, known.rehearsal) == wanted]
     return here[0] if len(here) == 1 else None
 
 
@@ -128,7 +129,8 @@ def _of_folder(directory: Path, *, stack_name: str, rehearse: bool, home: Home, 
     try:
         return whereabouts_of_folder(directory, stack_name=stack_name, rehearse=rehearse, home=home)
     except ConfigError:
-        known = known_in_folder(directory.expanduser().absolute(), home=home)
+        stack = read_stack(directory, name=stack_name, verb="down", rehearse=rehearse)
+        known = known_of_stack(stack, home=home, is_rehearsal=rehearse or stack.is_rehearsal_project)
         if known is not None:
             return whereabouts_of_cluster(known, files=PROJECT_FILES)
     try:
@@ -137,7 +139,6 @@ def _of_folder(directory: Path, *, stack_name: str, rehearse: bool, home: Home, 
             directory, stack_name=stack_name, rehearse=rehearse, home=home, load=load_whereabouts
         )
     except ConfigError:
-        stack = read_stack(directory, name=stack_name, verb="down", rehearse=rehearse)
         names = in_state(stack, rehearse=rehearse)
         if names is None:
             raise

@@ -223,13 +223,10 @@ class Change:
         return self._made[rehearsed]
 
     def _log_file(self, verb: Verb) -> Path:
-        """The path of a new log; deletes all but the newest of the older ones.
-
-        Those are this cluster's logs, and those of clusters whose names begin with this one's and a hyphen.
-        """
+        """The path of a new log; deletes all but the newest of this cluster's older ones."""
         folder = self.home.log_dir
-        older = sorted(folder.glob(f"{self.cluster}-*.jsonl"), key=lambda path: path.stat().st_mtime)
-        for path in older[:-KEPT_LOGS]:
+        older = [path for path in folder.glob("*.jsonl") if is_log_of(self.cluster, path.name)]
+        for path in sorted(older, key=lambda path: path.stat().st_mtime)[:-KEPT_LOGS]:
             path.unlink(missing_ok=True)
             path.with_suffix(".err").unlink(missing_ok=True)
         return folder / f"{self.cluster}-{verb}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}.jsonl"
@@ -324,6 +321,11 @@ class Change:
         if record is not None:
             where = self.region if trial_id else ""
             write_record(file, replace(record, trial=trial_id, trial_region=where))
+
+
+def is_log_of(cluster: str, name: str) -> bool:
+    """Whether a file of this name is a log of the cluster's runs: not of `train-eval`, which begins with `train-`."""
+    return re.fullmatch(rf"{re.escape(cluster)}-[a-z]+-\d{{8}}-\d{{6}}\.jsonl", name) is not None
 
 
 def _with_kept(new: RunRecord, before: RunRecord) -> RunRecord:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from clusterctl.engine.run_file import new_record, write_record
@@ -11,6 +13,9 @@ from clusterctl.engine.stack import Stack
 from clusterctl.engine.whereabouts import NamesInState, Whereabouts, find_whereabouts
 from clusterctl.home import Home
 from clusterctl_infra.errors import ConfigError, NothingMatched
+from clusterctl_infra.outputs import inventory_to_json
+
+from tests.unit.cli.conftest import MakeInventory
 
 BROKEN = "nodes: 0\nplacemnt: cluster\n"
 
@@ -26,7 +31,13 @@ def train_in_iowa(stack: Stack, *, rehearse: bool) -> tuple[str, str] | None:
 
 
 def found(
-    folder: Path, cluster_file: str, *, cluster: str | None = None, in_state: NamesInState = nothing
+    folder: Path,
+    cluster_file: str,
+    *,
+    cluster: str | None = None,
+    stack_name: str = "dev",
+    rehearse: bool = False,
+    in_state: NamesInState = nothing,
 ) -> Whereabouts:
     """What `down FOLDER` or `down --cluster NAME` means."""
     (folder / "Pulumi.yaml").write_text("name: train\nruntime: python\n")
@@ -34,8 +45,8 @@ def found(
     return find_whereabouts(
         None if cluster else folder,
         cluster,
-        stack_name="dev",
-        rehearse=False,
+        stack_name=stack_name,
+        rehearse=rehearse,
         home=Home(path=folder / "home"),
         environ={},
         in_state=in_state,
@@ -59,6 +70,38 @@ def test_without_a_name_or_a_region_its_problems_are_told(tmp_path: Path, names:
 def test_what_a_broken_file_does_not_say_the_state_says(tmp_path: Path, file: str) -> None:
     where = found(tmp_path, file, in_state=train_in_iowa)
     assert (where.name, where.region, where.shown) == ("train", "us-east-2", str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("known", "stack_name", "rehearse", "is_meant"),
+    [
+        ({}, "dev", False, True),
+        ({}, "dev", True, False),
+        ({}, "other", False, False),
+        ({"rehearsal": True, "cluster": "train@rehearsal"}, "dev", True, True),
+        ({"rehearsal": True, "cluster": "train@rehearsal"}, "dev", False, False),
+        ({"stack_name": "other"}, "dev", False, False),
+        ({"stack_name": "other"}, "other", False, True),
+    ],
+)
+def test_with_a_broken_file_only_the_known_cluster_of_just_that_stack_is_meant(
+    tmp_path: Path,
+    make_inventory: MakeInventory,
+    known: dict[str, Any],
+    stack_name: str,
+    rehearse: bool,
+    is_meant: bool,
+) -> None:
+    home = Home(path=tmp_path / "home")
+    home.inventory_dir.mkdir(parents=True)
+    inventory = make_inventory(stack_dir=str(tmp_path), **known)
+    home.inventory_file(inventory.cluster).write_text(json.dumps(inventory_to_json(inventory)))
+    if is_meant:
+        where = found(tmp_path, BROKEN, stack_name=stack_name, rehearse=rehearse)
+        assert (where.name, where.stack.name, where.rehearse) == ("train", stack_name, rehearse)
+    else:
+        with pytest.raises(ConfigError, match="nothing was changed"):
+            found(tmp_path, BROKEN, stack_name=stack_name, rehearse=rehearse)
 
 
 def test_a_cluster_of_which_only_a_cut_off_run_tells_is_ended_by_its_name(tmp_path: Path) -> None:

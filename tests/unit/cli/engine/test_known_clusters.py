@@ -9,6 +9,7 @@ import pytest
 from clusterctl.engine.known_clusters import find_cluster, matching_cluster
 from clusterctl.engine.run_file import new_record, write_record
 from clusterctl.home import Home
+from clusterctl.system.processes import boot_id
 from clusterctl_infra.errors import NothingMatched
 from clusterctl_infra.outputs import InventoryUnreadable, inventory_to_json
 
@@ -169,3 +170,14 @@ def test_a_run_of_a_cluster_that_is_known_hides_nothing(tmp_path: Path, make_inv
     home.run_file("other").write_text("{}")
     assert find_cluster(home, name=None, environ={}).cluster == "train@rehearsal"
     assert find_cluster(home, name="train", environ={}).cluster == "train@rehearsal"
+
+
+@pytest.mark.parametrize(
+    "strange", ['{"boot": "BOOT", "verb": "up"}', '{"boot": "BOOT", "cli_pid": "1", "cli_ticks": 1}']
+)
+def test_a_strange_file_of_a_run_is_taken_for_one_that_was_cut_off(tmp_path: Path, strange: str) -> None:
+    home = Home(path=tmp_path)
+    home.runs_dir.mkdir(parents=True)
+    home.run_file("train").write_text(strange.replace("BOOT", boot_id()))
+    with pytest.raises(NothingMatched, match="train: `up` was interrupted"):
+        find_cluster(home, name="train", environ={})

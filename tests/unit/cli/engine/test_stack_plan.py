@@ -144,6 +144,16 @@ def test_another_folders_cluster_of_the_same_name_is_not_this_one(
     assert planned(stack_dir, own_home).is_running is False
 
 
+def test_another_stacks_cluster_of_the_same_name_and_folder_is_not_this_one(
+    stack_dir: Path, own_home: Path, make_inventory: MakeInventory
+) -> None:
+    home = Home(path=own_home)
+    home.inventory_dir.mkdir(parents=True)
+    known = make_inventory(stack_dir=str(stack_dir), stack_name="other")
+    home.inventory_file("train").write_text(json.dumps(inventory_to_json(known)))
+    assert planned(stack_dir, own_home).is_running is False
+
+
 def test_all_problems_of_the_file_come_at_once_with_exit_2(stack_dir: Path, screen: Screen) -> None:
     (stack_dir / "cluster.yaml").write_text(CLUSTER.replace("nodes: 4", "nodes: 0") + "placemnt: cluster\n")
     assert run(["plan", str(stack_dir)], screen.output) == 2
