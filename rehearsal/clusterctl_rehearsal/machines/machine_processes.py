@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from clusterctl_rehearsal.machines.cgroup import is_first_process
 from clusterctl_rehearsal.machines.driver import MachineState
-from clusterctl_rehearsal.machines.processes import parse_machine, running
+from clusterctl_rehearsal.machines.processes import command_line, parse_machine, running
 
 _STOP_ROUNDS = 5
 _STOP_TIMEOUT_S = 5.0
@@ -28,16 +28,30 @@ def machines() -> dict[tuple[str, str], list[int]]:
 
 def first_process(cluster: str, node: str) -> int | None:
     """The machine's number 1; None if the machine is not up."""
-    candidates = machines().get((cluster, node), [])
-    return next((number for number in candidates if is_first_process(_read(number, "status"))), None)
+    return _first_among(machines().get((cluster, node), []))
 
 
-def state(cluster: str, node: str) -> MachineState:
-    """Gone if the machine has no process; frozen if its bwrap or its first process is stopped."""
-    processes = machines().get((cluster, node), [])
-    if any(is_stopped(_read(process_id, "stat")) for process_id in processes):
-        return MachineState.FROZEN
-    return MachineState.RUNNING if processes else MachineState.GONE
+def _first_among(process_ids: Iterable[int]) -> int | None:
+    return next((number for number in process_ids if is_first_process(_read(number, "status"))), None)
+
+
+class MachineStates:
+    """Looks at machines again and again: a machine whose processes are known is not searched for in all of /proc."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], list[int]] = {}
+
+    def state(self, cluster: str, node: str) -> MachineState:
+        """Gone if the machine has no process; frozen if its bwrap or its first process is stopped."""
+        machine = (cluster, node)
+        processes = self._known.get(machine, [])
+        if not processes or any(parse_machine(command_line(number)) != machine for number in processes):
+            processes = machines().get(machine, [])
+            # A search while the machine starts finds only some of its processes.
+            self._known[machine] = processes if _first_among(processes) is not None else []
+        if any(is_stopped(_read(number, "stat")) for number in processes):
+            return MachineState.FROZEN
+        return MachineState.RUNNING if processes else MachineState.GONE
 
 
 def send_to_all(first: int, number: signal.Signals) -> None:

@@ -51,6 +51,11 @@ class NspawnDriver:
     def _recipe(self) -> ImageRecipe:
         return host_recipe()
 
+    @cached_property
+    def _trees(self) -> cgroup.CgroupTrees:
+        # The region looks at each machine four times a second.
+        return cgroup.mounted_trees()
+
     @property
     def name(self) -> str:
         """The driver's name."""
@@ -116,10 +121,9 @@ class NspawnDriver:
 
     def state(self, cluster: str, node: str) -> MachineState:
         """What the kernel says; waits while a machine is between the two boots of a reboot."""
-        trees = cgroup.mounted_trees()
         deadline = time.monotonic() + _SETTLE_TIMEOUT_S
         while True:
-            state = cgroup.state(trees, cluster, node)
+            state = cgroup.state(self._trees, cluster, node)
             if state is not MachineState.GONE or not self._supervisors(cluster, node):
                 return state
             if time.monotonic() > deadline:

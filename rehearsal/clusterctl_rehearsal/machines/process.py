@@ -52,6 +52,7 @@ class ProcessDriver:
 
     def __init__(self, *, root: Path) -> None:
         self.root = root
+        self._states = machine_processes.MachineStates()
 
     @property
     def name(self) -> str:
@@ -108,7 +109,7 @@ class ProcessDriver:
         """What the kernel says; waits while a machine is between the two starts of a reboot."""
         deadline = time.monotonic() + _SETTLE_TIMEOUT_S
         while True:
-            state = machine_processes.state(cluster, node)
+            state = self._states.state(cluster, node)
             settled = state is not MachineState.GONE or not self._supervisors(cluster, node)
             if settled or time.monotonic() > deadline:
                 return state

@@ -77,12 +77,17 @@ def running() -> Iterator[tuple[int, list[str]]]:
     for name in os.listdir("/proc"):
         if not name.isdecimal():
             continue
-        try:
-            line = Path("/proc", name, "cmdline").read_bytes()
-        except OSError:  # ended meanwhile
-            continue
-        if line:
-            yield int(name), line.decode(errors="replace").rstrip("\0").split("\0")
+        if argv := command_line(int(name)):
+            yield int(name), argv
+
+
+def command_line(process_id: int) -> list[str]:
+    """The words that a process was started with; empty if it has ended."""
+    try:
+        line = Path(f"/proc/{process_id}/cmdline").read_bytes()
+    except OSError:
+        return []
+    return line.decode(errors="replace").rstrip("\0").split("\0") if line else []
 
 
 def end_supervisors(found: Sequence[Supervisor]) -> None:
