@@ -36,7 +36,8 @@ MEANINGS = {
     "SATURN_JOB_RANK": "as NODE_RANK",
     "SATURN_JOB_SCALE": "as NNODES",
     "SATURN_JOB_LEADER": "the name of rank 0; in /etc/hosts of every node",
-    "SATURN_JOB_RUN": "in the name of rank N, `${SATURN_JOB_RUN}-N.${SATURN_INTERNAL_SUBDOMAIN}.…` (below)",
+    "SATURN_JOB_RUN": "in the name of the cluster's rank N, "
+    "`${SATURN_JOB_RUN}-N.${SATURN_INTERNAL_SUBDOMAIN}.…` (below)",
     "SATURN_INTERNAL_SUBDOMAIN": "the next part of it",
     "SATURN_NAMESPACE": "`${SATURN_JOB_RUN}-N.${SATURN_INTERNAL_SUBDOMAIN}.${SATURN_NAMESPACE}.svc.cluster.local`",
     "SKYPILOT_NODE_RANK": "as NODE_RANK",

@@ -61,9 +61,15 @@ WHERE_TEXT = """
 | `/etc/clusterctl/nccl.env` | of these, what NCCL, gloo and tensorpipe read; computed at each boot and push |
 | `/etc/clusterctl/slurm.env` | Slurm's names, only for scripts that ask for them |
 | `/etc/clusterctl/hostfile` | for MPI and DeepSpeed: `train-0 slots=8`, in the order of the ranks |
-| `/etc/hosts` | every node's name, and the name that Saturn Cloud would give it |
+| `/etc/hosts` | every node's name, with its slot, and the name that Saturn Cloud would give it, with its rank |
+| `/etc/ssh/ssh_config.d/clusterctl-ranks.conf` | on AWS, with `ranks: topology`: which key ssh expects by that name |
 
 A new membership rewrites the files; sessions and programs that run already keep what they were given.
+
+In a [job](jobs.md) on some of the nodes, Saturn Cloud's names still have the ranks of the whole cluster.
+`SATURN_JOB_LEADER` is the name of the job's rank 0 there, or its address if the nodes have another membership than the
+computer that started the job knows.
+
 `scripts/docs` writes this page from the table in `bootstrap/clusterctl_bootstrap/node/environment.py`.
 """
 SLURM_TEXT = """

@@ -1,15 +1,15 @@
 """Sum one number per node around a ring, with nothing but Python's standard library.
 
-Run it on all nodes at once. It reads only what /etc/clusterctl/env gives: NNODES, NODE_RANK and
-CLUSTERCTL_CLUSTER. Nodes are named `<cluster>-<slot>`, and here each rank has to equal its slot, as
-it does unless ranks are ordered by topology. Rank r contributes 2**r, so the sum is 2**NNODES - 1
-only if every rank took part exactly once.
+Run it on all nodes at once. It reads only what a job and /etc/clusterctl/env give: NNODES, NODE_RANK and
+CLUSTERCTL_HOSTFILE (a file with a line for each node, in the order of the ranks, that begins with its name). Rank r
+contributes 2**r, so the sum is 2**NNODES - 1 only if every rank took part exactly once.
 """
 
 import os
 import socket
 import sys
 import time
+from pathlib import Path
 
 PORT = 29501
 DEADLINE_S = 60.0
@@ -19,7 +19,7 @@ def main() -> int:
     """0 when the sum proves that all ranks took part, 1 otherwise."""
     nodes = int(os.environ["NNODES"])
     rank = int(os.environ["NODE_RANK"])
-    right_name = f"{os.environ['CLUSTERCTL_CLUSTER']}-{(rank + 1) % nodes}"
+    right_name = name_of((rank + 1) % nodes)
     started = time.monotonic()
     with socket.create_server(("", PORT), backlog=1) as server:
         server.settimeout(DEADLINE_S)
@@ -35,6 +35,11 @@ def main() -> int:
     verdict = "all ranks took part" if total == expected else f"WRONG, expected {expected}"
     print(f"rank {rank} of {nodes} on {socket.gethostname()}: all-reduce sum {total}, {verdict}")
     return 0 if total == expected else 1
+
+
+def name_of(rank: int) -> str:
+    """The name of the node with this rank; the number in the name is its slot, which need not be the rank."""
+    return Path(os.environ["CLUSTERCTL_HOSTFILE"]).read_text().splitlines()[rank].split()[0]
 
 
 def connect(name: str, until: float) -> socket.socket:

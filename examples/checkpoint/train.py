@@ -2,7 +2,8 @@
 
     clusterctl run examples/checkpoint/job.yaml
 
-Goes on from the checkpoint that it is given if that is there. A step here only counts; yours trains.
+Goes on from the checkpoint that it is given, on storage that the nodes share, if that is there. A step here only
+counts; yours trains.
 """
 
 import os
@@ -37,10 +38,12 @@ def is_over() -> bool:
 
 
 def save(state: dict[str, int], path: Path) -> None:
-    """Writes a checkpoint that is whole or not there."""
-    fresh = path.with_suffix(".new")
-    torch.save(state, fresh)
-    fresh.rename(path)
+    """Writes a checkpoint that is whole or not there; rank 0 alone does, since all nodes share the storage."""
+    if dist.get_rank() == 0:
+        fresh = path.with_suffix(".new")
+        torch.save(state, fresh)
+        fresh.rename(path)
+    dist.barrier()
 
 
 def main(path: Path) -> int:
@@ -52,8 +55,7 @@ def main(path: Path) -> int:
         state["step"] += 1
         time.sleep(0.05)
     heed_no_more()
-    if int(os.environ["LOCAL_RANK"]) == 0:  # one copy on each node; on shared storage rank 0 alone would do
-        save(state, path)
+    save(state, path)
     print(f"rank {dist.get_rank()}: saved at step {state['step']}", flush=True)
     dist.destroy_process_group()
     return 0

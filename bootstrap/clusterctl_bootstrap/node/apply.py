@@ -3,11 +3,11 @@
 import contextlib
 import json
 from pathlib import Path
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Mapping, Optional
 
 from clusterctl_bootstrap.node import facts as facts_file
 from clusterctl_bootstrap.node import guard, status
-from clusterctl_bootstrap.node.environment import NAME, address
+from clusterctl_bootstrap.node.environment import DOMAIN, NAME, address, slots_by_rank
 from clusterctl_bootstrap.node.files import locked, log, write_atomically
 from clusterctl_bootstrap.node.outside import Outside
 from clusterctl_bootstrap.node.writing import write_environment, write_identity
@@ -23,6 +23,8 @@ REQUIRED = {
     "deadline": str,
     "env": dict,
 }
+
+SSH_NAMES = "etc/ssh/ssh_config.d/clusterctl-ranks.conf"
 
 
 def apply(root: Path, text: str, outside: Outside) -> Dict[str, Any]:
@@ -111,9 +113,33 @@ def _take(root: Path, offered: Dict[str, Any], outside: Outside) -> None:
     known = facts_file.present(root)
     write_identity(root, known)
     write_environment(root, known, outside)
+    if not guard.is_host(root):
+        _write_ssh_names(root, known)
     status.refresh(root)
     log(
         root,
         "membership of generation %d: %d nodes until %s"
         % (offered["generation"], offered["nodes"], offered["deadline"]),
     )
+
+
+def ssh_names(facts: Mapping[str, Any]) -> str:
+    """Settings for ssh: the node that a name with a rank in it stands for proves itself by its own name, which has the
+    slot.
+
+    Host certificates were made before anybody knew the ranks. Empty where each rank is its slot.
+    """
+    cluster, slots = facts["cluster"], slots_by_rank(facts)
+    return "".join(
+        "Host %s-%d.%s\nHostKeyAlias %s-%d\n" % (cluster, rank, DOMAIN, cluster, slot)
+        for rank, slot in enumerate(slots)
+        if rank != slot
+    )
+
+
+def _write_ssh_names(root: Path, facts: Mapping[str, Any]) -> None:
+    path, text = root / SSH_NAMES, ssh_names(facts)
+    if text:
+        write_atomically(path, text)
+    elif path.exists():
+        path.unlink()

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any  # JSON
 
+from clusterctl_bootstrap.node.environment import DOMAIN
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
@@ -206,6 +207,7 @@ def make_spec(
         "launcher_options": list(request.launch.options),
         "command": list(request.launch.command),
         "members": members,
+        "leader": _leader(request, said),
         **dict(zip(("master_port", "channel_port", "jax_port"), ports, strict=False)),
         "tf_ports": list(ports[3:]),
         "environment": dict(request.environment),
@@ -295,6 +297,17 @@ def _members(request: JobRequest, said: Mapping[int, Mapping[str, Any]]) -> list
         row = {"slot": node.slot, "name": node.name, "address": node.private_ip, "gpus": gpus}
         found.append({**row, "gpu_indices": indices, "nproc": _nproc(request, gpus)})
     return found
+
+
+def _leader(request: JobRequest, said: Mapping[int, Mapping[str, Any]]) -> str:
+    """What every node knows the job's rank 0 by: its name, which goes by the rank in the cluster, not by the slot.
+
+    The address where the nodes were told another membership than this computer knows: the name may be another node's.
+    """
+    node = min(request.nodes, key=lambda node: node.rank)
+    if said[node.slot]["generation"] != request.inventory.generation:
+        return node.private_ip
+    return f"{request.inventory.name}-{node.rank}.{DOMAIN}"
 
 
 def _nproc(request: JobRequest, gpus: int) -> int:

@@ -1,4 +1,7 @@
-"""Every node finds the leader by its name and says which rank it is; the leader waits for all."""
+"""Every node finds the leader by its name and says which rank it is; the leader waits for all.
+
+Names count the ranks of the cluster, so the job needs the node that is the cluster's rank 0.
+"""
 
 import os
 import socket
@@ -15,6 +18,15 @@ def name_of(rank: int) -> str:
     return ".".join(
         [f"{os.environ['SATURN_JOB_RUN']}-{rank}", *(os.environ[part] for part in parts), "svc.cluster.local"]
     )
+
+
+def refuse_other_leader() -> None:
+    """Ends the program where the name of rank 0 is another node's than this job's first."""
+    name, leader = name_of(0), os.environ["SATURN_JOB_LEADER"]
+    if leader != name:
+        sys.exit(
+            f"{name} is the cluster's rank 0, and this job's is {leader}: run the job on all nodes, without --node"
+        )
 
 
 def lead(scale: int) -> int:
@@ -46,5 +58,6 @@ def follow(rank: int) -> int:
 
 
 if __name__ == "__main__":
+    refuse_other_leader()
     own = int(os.environ["SATURN_JOB_RANK"])
     sys.exit(follow(own) if own else lead(int(os.environ["SATURN_JOB_SCALE"])))

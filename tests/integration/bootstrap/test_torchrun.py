@@ -85,7 +85,7 @@ def test_ranks_follow_the_first_rank_of_each_node(pair: Bootstrapped) -> None:
 
 
 def test_a_training_saves_its_state_before_the_deadline_and_goes_on_from_there(pair: Bootstrapped) -> None:
-    steps = []
+    steps: list[int] = []
     for _ in range(2):
         answers = launched(pair, "static", CHECKPOINT, "state.pt")
         wait_until_all_ask(pair, answers)
@@ -96,6 +96,8 @@ def test_a_training_saves_its_state_before_the_deadline_and_goes_on_from_there(p
         saved = [sorted(re.findall(r"rank (\d): saved at step (\d+)", answer.out)) for answer in ended]
         (step,) = {step for ranks in saved for _, step in ranks}
         assert saved == [[("0", step), ("1", step)], [("2", step), ("3", step)]], ended
+        assert (pair.ssh(1, "test -e state.pt").code == 0) is bool(steps), "rank 0 alone writes"
+        pair.output(1, f"rsync -a {pair.node(0)}:state.pt .")  # stands in for storage that the nodes share
         steps.append(int(step))
         push_next(pair, PAIR, nodes=2, gpus_per_node=2)
     assert 0 < steps[0] < steps[1]

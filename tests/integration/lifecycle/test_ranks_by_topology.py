@@ -7,8 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from clusterctl_bootstrap.node.environment import DOMAIN
 
 from tests.integration.rehearsed import Rehearsed, rehearsed
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+SATURN = str(EXAMPLES / "guides" / "saturn")
+MEETS = 'test "$(getent ahostsv4 "$SATURN_JOB_LEADER" | head -n 1 | cut -d " " -f 1)" = "$MASTER_ADDR"'
 
 
 @pytest.fixture
@@ -58,6 +63,17 @@ def test_ranks_reach_the_nodes_which_then_meet_at_the_barrier(booted: Rehearsed)
     assert sorted(row["stdout"] for row in rows if "stdout" in row) == ["0 0\n", "1 2\n", "2 1\n"]
     hostfile = booted.ok("ssh", "--node", "2", "--", "cut", "-d ", "-f1", "/etc/clusterctl/hostfile")
     assert hostfile.split() == [f"{booted.name}-{slot}" for slot in (0, 2, 1)]
+
+    in_job = ("run", "--node", "1-2", "--launcher", "plain", "--workdir")
+    booted.ok(*in_job, SATURN, "--", "sh", "-c", MEETS)
+    refused = booted.run(*in_job, SATURN, "--", "peers.py")
+    assert refused.exit_code == 1, refused.text
+    assert f"is the cluster's rank 0, and this job's is {booted.name}-1.{DOMAIN}: run the job on all" in refused.text
+    ring = booted.ok(*in_job, str(EXAMPLES / "all_reduce"), "--", "ring.py")
+    assert f"rank 0 of 2 on {booted.name}-2: all-reduce sum 3, all ranks took part" in ring
+
+    by_rank = f"ssh -o BatchMode=yes -o StrictHostKeyChecking=yes {booted.name}-1.{DOMAIN} hostname"
+    assert booted.ok("ssh", "--node", "0", "--command", by_rank) == f"{booted.name}-2\n", "its name has a rank"
 
     booted.ok("ssh", "--node", "all", "--", "clusterctl-node", "barrier", "start", "--timeout", "30s")
     late = booted.run("ssh", "--node", "0-1", "--", "clusterctl-node", "barrier", "again", "--timeout", "1s")

@@ -83,6 +83,27 @@ def test_ranks_that_are_pushed_no_more_are_the_slots_again(root: Path) -> None:
     assert "NODE_RANK='2'\n" in (root / "etc/clusterctl/env").read_text()
 
 
+def test_ssh_expects_under_a_name_with_a_rank_the_key_of_the_slot_that_has_the_rank(root: Path) -> None:
+    """A host certificate has the slot's names alone, and /etc/hosts gives the name to whoever has the rank."""
+    settings = root / "etc/ssh/ssh_config.d/clusterctl-ranks.conf"
+    assert apply(root, pushed(ranks=[0, 2, 1, 3, 4, 5]), FakeOutside())["ok"]
+    assert "10.0.8.2 train-1.nodes.clusterctl.svc.cluster.local\n" in (root / "etc/hosts").read_text()
+    assert settings.read_text() == (
+        "Host train-1.nodes.clusterctl.svc.cluster.local\nHostKeyAlias train-2\n"
+        "Host train-2.nodes.clusterctl.svc.cluster.local\nHostKeyAlias train-1\n"
+    )
+    assert apply(root, pushed(generation=4, ranks=[0, 1, 2, 3, 5, 4]), FakeOutside())["ok"]
+    assert settings.read_text().split()[1::4] == [f"train-{rank}.nodes.clusterctl.svc.cluster.local" for rank in (4, 5)]
+    assert apply(root, pushed(generation=5), FakeOutside())["ok"]
+    assert not settings.exists()
+
+
+def test_a_host_which_has_no_certificates_keeps_its_settings_of_ssh(tmp_path: Path) -> None:
+    root = born(tmp_path, host_user="ubuntu")
+    assert apply(root, pushed(ranks=[0, 2, 1, 3, 4, 5]), FakeOutside())["ok"]
+    assert not (root / "etc/ssh").exists()
+
+
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "another cluster": ({"generation": 9, "cluster_id": "000000000000"}, "cluster_id: 000000000000 was offered"),
     "a generation that is over": ({"generation": 2}, "generation: 2 was offered, 3 is here"),

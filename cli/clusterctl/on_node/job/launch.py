@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any, Mapping
 
-SUBDOMAIN = "nodes.clusterctl.svc.cluster.local"
-
 
 def member_of(spec: Mapping[str, Any], slot: int) -> int:
     """The node's rank within the job. Raises LookupError."""
@@ -107,7 +105,7 @@ def _services(spec: Mapping[str, Any], node_rank: int, hosts: str) -> dict[str, 
         "FLOW_MAIN_IP": main,
         "SATURN_JOB_RANK": node_rank,
         "SATURN_JOB_SCALE": len(members),
-        "SATURN_JOB_LEADER": "%s.%s" % (members[0]["name"], SUBDOMAIN),
+        "SATURN_JOB_LEADER": spec.get("leader", main),  # a spec of an older clusterctl does not have it
         "SKYPILOT_NODE_RANK": node_rank,
         "SKYPILOT_NODE_IPS": addresses,
         "SKYPILOT_NUM_NODES": len(members),

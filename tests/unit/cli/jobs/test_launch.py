@@ -47,6 +47,11 @@ def test_ranks_and_addresses_are_the_job_s() -> None:
     assert found["MINE"] == "kept"
 
 
+def test_a_job_that_an_older_clusterctl_started_has_its_leader_s_address() -> None:
+    assert "leader" not in spec()
+    assert launch.environment(spec(), 1, CLUSTER, "/jobs/first")["SATURN_JOB_LEADER"] == "10.0.8.1"
+
+
 def test_nothing_of_the_whole_cluster_is_left_in_a_job_s_environment() -> None:
     found = launch.environment(spec(), 1, CLUSTER, "/jobs/first")
     changed = {name for name in CLUSTER if found.get(name) != CLUSTER[name]}

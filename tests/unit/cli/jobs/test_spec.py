@@ -21,12 +21,16 @@ from clusterctl.jobs.spec import (
     refuse_owned_names,
 )
 from clusterctl.jobs.start import crowded, without_gpus
+from clusterctl.on_node.job.launch import environment
+from clusterctl_bootstrap.node.writing import names
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from tests.inventories import make_inventory
 from tests.unit.cli.jobs.job_specs import spec
 
+TOLD = {"cluster": "train", "slot": 1, "nodes": 4, "slot_cidr": "10.0.8.0/21", "ranks": [0, 3, 2, 1]}
+"""What every node was told of the cluster."""
 ONE_FOR_EACH = "--nproc auto runs one process for each GPU"
 NODES = tuple(
     InventoryNode(slot=slot, rank=rank, name=f"train-{slot}", private_ip=f"10.0.8.{slot}", host_public_key="")
@@ -70,6 +74,21 @@ def said(slot: int, **changes: Any) -> dict[str, Any]:
 def test_members_are_in_the_order_of_ranks_with_a_process_for_each_gpu() -> None:
     made = make_spec(request(), {1: said(1), 3: said(3, gpus=2)}, {})
     assert [(member["slot"], member["nproc"]) for member in made["members"]] == [(3, 2), (1, 8)]
+
+
+@pytest.mark.parametrize("slots", [(0, 1), (1, 3), (1, 2), (1,), (3,), (0, 1, 2, 3)])
+def test_saturn_s_name_of_the_leader_is_on_every_node_the_address_of_the_job_s_rank_0(slots: tuple[int, ...]) -> None:
+    """Ranks that topology has ordered: `train-1` of Saturn's names is slot 3."""
+    wanted = request(nodes=tuple(NODES[slot] for slot in slots))
+    made = make_spec(wanted, {slot: said(slot, generation=inventory().generation) for slot in slots}, {})
+    for node_rank in range(len(slots)):
+        found = environment(made, node_rank, {}, "/jobs/first")
+        assert names(TOLD)[found["SATURN_JOB_LEADER"]] == found["MASTER_ADDR"]
+
+
+def test_the_leader_is_an_address_where_the_nodes_may_know_other_ranks_than_this_computer() -> None:
+    made = make_spec(request(), {slot: said(slot, generation=inventory().generation - 1) for slot in (1, 3)}, {})
+    assert environment(made, 0, {}, "/jobs/first")["SATURN_JOB_LEADER"] == "10.0.8.3"
 
 
 @pytest.mark.parametrize(
