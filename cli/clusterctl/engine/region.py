@@ -17,6 +17,7 @@ from clusterctl_infra.errors import RehearsalError
 from clusterctl_infra.names import (
     CHECKS_SIGNATURES,
     HOME_VARIABLE,
+    IS_ENDING,
     REGION_KEYS_FILE,
     REGION_PRIVATE,
     REGION_TOKEN_FILE,
@@ -92,10 +93,11 @@ def announced_endpoint(home: Home) -> str | None:
     """The endpoint in region.json, when the process that wrote it lives and answers its owner alone."""
     try:
         row = json.loads((home.rehearsal_dir / "region.json").read_bytes())
-        endpoint, pid, is_private = str(row["endpoint"]), int(row["pid"]), bool(row.get(CHECKS_SIGNATURES))
+        endpoint, pid = str(row["endpoint"]), int(row["pid"])
+        is_usable = bool(row.get(CHECKS_SIGNATURES)) and not row.get(IS_ENDING)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    if not is_private:
+    if not is_usable:
         return None
     return endpoint if any(word.startswith(f"{MODULE}.") for word in command_line(pid)) else None
 

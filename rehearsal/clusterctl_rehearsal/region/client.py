@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any  # JSON values
 
 from clusterctl_infra.errors import UsageError
-from clusterctl_infra.names import CHECKS_SIGNATURES, HOME_VARIABLE, REGION_PRIVATE, REGION_TOKEN_HEADER
+from clusterctl_infra.names import CHECKS_SIGNATURES, HOME_VARIABLE, IS_ENDING, REGION_PRIVATE, REGION_TOKEN_HEADER
 from clusterctl_infra.private_home import make_private_folder, private_opener, secure_home
 
 from clusterctl_rehearsal.home import RehearsalHome
@@ -123,9 +123,11 @@ class RegionClient:
 
 
 def running_region(home: RehearsalHome) -> dict[str, Any] | None:
-    """What region.json says (endpoint, pid, started_at) if that process serves now."""
+    """What region.json says (endpoint, pid, started_at) if that process serves now, and is not about to end."""
     try:
         row = json.loads(home.endpoint_file.read_bytes())
+        if row.get(IS_ENDING):
+            return None
         with home.lock_file.open("r") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

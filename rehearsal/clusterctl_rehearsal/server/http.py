@@ -26,6 +26,7 @@ from clusterctl_rehearsal.machines.driver import MachineError
 from clusterctl_rehearsal.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.fault_arguments import FaultError, NoSuchNode
 from clusterctl_rehearsal.region.settings import SettingsError
+from clusterctl_rehearsal.server.activity import Activity
 from clusterctl_rehearsal.server.connections import PROOF_BYTES, GuardedReads, UnprovenConnections
 from clusterctl_rehearsal.server.private_requests import PrivateRequests
 
@@ -52,8 +53,7 @@ class RegionServer(ThreadingHTTPServer):
         self.token = token
         self.keys, self.role_keys = keys, role_keys
         self.unproven = UnprovenConnections()
-        self.busy = 0
-        self.last_request = time.monotonic()
+        self.activity = Activity()
 
     def get_request(self) -> tuple[socket.socket, Any]:
         """The next connection. Raises OSError; after a pause if that is because nothing more can be opened."""
@@ -127,12 +127,12 @@ class _Handler(BaseHTTPRequestHandler):
         if length > MAX_BODY_BYTES:
             return self._turn_away(_empty_reply(413), length)
         self.reads.prove()
-        self.server.busy += 1
+        if not self.server.activity.begin():  # whoever asks starts the next region
+            return self._turn_away(_empty_reply(503), length)
         try:
             self._serve(authorization, self.rfile.read(length))
         finally:
-            self.server.busy -= 1
-            self.server.last_request = time.monotonic()
+            self.server.activity.end()
 
     def _authorization(self) -> Authorization | None:
         """The unchecked authorization of a call of AWS; None for a private request with the token. Raises AwsError."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TextIO
 
 from clusterctl_infra.catalog.reader import load_catalog
-from clusterctl_infra.names import CHECKS_SIGNATURES
+from clusterctl_infra.names import CHECKS_SIGNATURES, IS_ENDING
 from clusterctl_infra.private_home import private_opener
 from clusterctl_infra.region_keys import KeyPair, new_keys, own_keys
 
@@ -83,6 +83,7 @@ class _Process:
     def __init__(self, home: RehearsalHome) -> None:
         self._home = home
         self._stopped = threading.Event()
+        self._started_at = time.time()
         self.store = Store(home.store)
         self._behaviour = Behaviour(home.root)
         self._catalog = load_catalog()
@@ -129,14 +130,21 @@ class _Process:
                 self._schedules.fire_due()
             except Exception:  # noqa: BLE001 — one failed round must not end the region
                 log_traceback()
-            if self._idle() or not self._is_ours():
+            if not self._is_ours() or (self._is_idle() and self._ends()):
                 break
         time.sleep(0.05)  # the answer to stop-region is on its way
         self._server.shutdown()
 
-    def _idle(self) -> bool:
-        waited_s = time.monotonic() - self._server.last_request
-        return self._server.busy == 0 and waited_s > IDLE_S and all(is_existing(row) for row in self.store.live())
+    def _is_idle(self) -> bool:
+        return self._server.activity.is_idle(IDLE_S) and all(is_existing(row) for row in self.store.live())
+
+    def _ends(self) -> bool:
+        """Says in the announcement that the region ends, and ends unless somebody has found it by the one before."""
+        self._announce(is_ending=True)
+        if self._server.activity.end_if_idle(IDLE_S):
+            return True
+        self._announce()
+        return False
 
     def _is_ours(self) -> bool:
         """Whether the home still names this process; not if it was removed, or another server has announced itself."""
@@ -159,8 +167,9 @@ class _Process:
         except (FileNotFoundError, ValueError, KeyError, OSError):
             return server(0)
 
-    def _announce(self) -> None:
-        row = {"endpoint": self._endpoint(), "pid": os.getpid(), "started_at": time.time(), CHECKS_SIGNATURES: True}
+    def _announce(self, *, is_ending: bool = False) -> None:
+        row = {"endpoint": self._endpoint(), "pid": os.getpid(), "started_at": self._started_at}
+        row |= {CHECKS_SIGNATURES: True, IS_ENDING: is_ending}
         put_in_place(self._home.endpoint_file, json.dumps(row))
 
     def _endpoint(self) -> str:

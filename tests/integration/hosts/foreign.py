@@ -98,7 +98,9 @@ class Foreign:
     def ssh(self, number: int, command: str) -> subprocess.CompletedProcess[str]:
         """A command as the owner's user, by system ssh."""
         options = ("BatchMode=yes", "StrictHostKeyChecking=yes", f"UserKnownHostsFile={self.folder}/known_hosts")
-        words = [word for option in (*options, "ConnectTimeout=5", "LogLevel=ERROR") for word in ("-o", option)]
+        # sshd refuses connections for a moment when it reads its configuration again, as an install and `down` have it.
+        patience = ("ConnectTimeout=5", "ConnectionAttempts=5", "LogLevel=ERROR")
+        words = [word for option in (*options, *patience) for word in ("-o", option)]
         argv = ["ssh", "-F", "none", "-i", str(self.key_file), *words, f"{USER}@{address(number)}", command]
         return self._inside(argv)
 

@@ -1,0 +1,44 @@
+"""Which requests are under way, and whether a server that nobody asks anything may end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+
+class Activity:
+    """Counts requests. Once it has said that the server ends, no request is taken any more."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._under_way = 0
+        self._last = clock()
+        self._is_over = False
+
+    def begin(self) -> bool:
+        """Whether a request is taken; `end` has to follow then."""
+        with self._lock:
+            self._under_way += not self._is_over
+            return not self._is_over
+
+    def end(self) -> None:
+        """A request was answered."""
+        with self._lock:
+            self._under_way -= 1
+            self._last = self._clock()
+
+    def is_idle(self, for_s: float) -> bool:
+        """Whether no request is under way, and the last one ended more than `for_s` seconds ago."""
+        with self._lock:
+            return self._idle(for_s)
+
+    def end_if_idle(self, for_s: float) -> bool:
+        """Whether the server ends: it was idle for so long, and from now on takes no request."""
+        with self._lock:
+            self._is_over = self._is_over or self._idle(for_s)
+            return self._is_over
+
+    def _idle(self, for_s: float) -> bool:
+        return self._under_way == 0 and self._clock() - self._last > for_s
