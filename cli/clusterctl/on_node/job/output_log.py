@@ -9,7 +9,7 @@ from collections import deque
 from pathlib import Path
 from typing import IO, Iterator, Optional, Tuple
 
-from clusterctl.on_node.job.redaction import redacted
+from clusterctl.on_node.job.redaction import Redactor
 from clusterctl.on_node.job.room import keep_room
 
 SEGMENT_BYTES = 16 * 1024 * 1024
@@ -18,6 +18,9 @@ ROOM_BYTES = 64 * 1024
 """How much of a segment is taken when it begins, so that a job that fills the disk can still say why it ends."""
 READ_BYTES = 256 * 1024
 LINE_BYTES = 64 * 1024
+"""The most bytes that are read at once of what a rank says; a longer line is several in the logs."""
+MARKED_BYTES = 96 * 1024
+"""The most bytes of a line with a rank's number that are read at once: more than ranks' parents write in one piece."""
 LAST_LINES = 20
 Place = Tuple[int, int]
 """Segment and offset."""
@@ -96,17 +99,34 @@ class LauncherOutput:
 
     def _copy(self, stream: IO[bytes]) -> None:
         """Copies line by line. Lines of ranks come behind their numbers; all others are the launcher's own."""
-        while True:
-            line = stream.readline(LINE_BYTES)
-            if not line:
-                return
-            rank, tab, text = line.rstrip(b"\n").partition(b"\t")
-            if tab and rank.isdigit():
-                self._log.write(rank.decode(), text)
-            else:
-                shown = redacted(line.rstrip(b"\n"), self._hidden)
+        rank, redactor, is_new = "", Redactor(()), True
+        for read, is_last in line_pieces(stream, MARKED_BYTES):
+            piece = read
+            if is_new:
+                number, tab, text = read.partition(b"\t")
+                is_of_rank = bool(tab) and number.isdigit()
+                rank, piece = (number.decode(), text) if is_of_rank else ("-", read)
+                redactor = Redactor(() if is_of_rank else self._hidden)
+            is_new = is_last
+            shown = redactor.feed(piece, is_last=is_last)
+            if shown is None:
+                continue
+            if rank == "-":
                 self._last.append(shown.decode("utf-8", "replace"))
-                self._log.write("-", shown)
+            self._log.write(rank, shown)
+
+
+def line_pieces(stream: IO[bytes], most_bytes: int) -> Iterator[Tuple[bytes, bool]]:
+    """Each line without its end, a longer one in pieces of `most_bytes`; with each, whether the line ends with it."""
+    is_new = True
+    while True:
+        read = stream.readline(most_bytes)
+        is_last = read.endswith(b"\n") or not read
+        if read or not is_new:
+            yield read.rstrip(b"\n"), is_last
+        if not read:
+            return
+        is_new = is_last
 
 
 def segment(folder: Path, number: int) -> Path:

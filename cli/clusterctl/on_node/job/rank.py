@@ -22,17 +22,17 @@ from clusterctl.on_node.job.job_environment import secret_values
 from clusterctl.on_node.job.launchers import LOCAL_RANK_BEHIND
 from clusterctl.on_node.job.layout import write_json
 from clusterctl.on_node.job.mpi_agent import rank_output
+from clusterctl.on_node.job.output_log import LINE_BYTES, line_pieces
 from clusterctl.on_node.job.processes import end_with_parent, itself
 from clusterctl.on_node.job.rank_end import MOST_BYTES as END_BYTES
 from clusterctl.on_node.job.rank_place import rank_variables
-from clusterctl.on_node.job.redaction import hidden_bytes, redacted
+from clusterctl.on_node.job.redaction import Redactor, hidden_bytes, redacted
 from clusterctl.on_node.job.room import keep_room
 
 LOG_BYTES = 16 * 1024 * 1024
 """The most bytes of a rank's log; the log before it, of the same size, is kept too."""
 ROOM_BYTES = 64 * 1024
 """How much room the log's first file takes before the rank can fill the disk."""
-LINE_BYTES = 64 * 1024
 LAST_LINES = 20
 LAST_BYTES = 4096
 TRACE = re.compile(rb"(?:\[rank\d+\]: *)?(?:frame #\d+: |Exception raised from )")
@@ -127,19 +127,11 @@ class RankOutput:
 
     def copy(self, stream: IO[bytes]) -> None:
         """Copies the rank's output to its end."""
-        while True:
-            line = stream.readline(LINE_BYTES)
-            if not line:
-                return
-            line = redacted(line.rstrip(b"\n"), self._hidden)
-            if line.strip() and not TRACE.match(line):
-                self._last.append(line)
-            self._keep(line + b"\n")
-            try:
-                self._stream.write(self._mark + line + b"\n")
-                self._stream.flush()
-            except OSError:
-                pass  # the supervisor is gone, and we shall be soon
+        redactor = Redactor(self._hidden)
+        for piece, is_last in line_pieces(stream, LINE_BYTES):
+            line = redactor.feed(piece, is_last=is_last)
+            if line is not None:
+                self._pass_on(line)
 
     def close(self) -> None:
         """Lets go of its log."""
@@ -149,6 +141,16 @@ class RankOutput:
         """The end of what the rank said, at most `LAST_BYTES`, without empty lines and C++ stack traces."""
         text = b"\n".join(list(self._last))[-LAST_BYTES:]
         return text.decode("utf-8", "replace").split("\n") if text else []
+
+    def _pass_on(self, line: bytes) -> None:
+        if line.strip() and not TRACE.match(line):
+            self._last.append(line)
+        self._keep(line + b"\n")
+        try:
+            self._stream.write(self._mark + line + b"\n")
+            self._stream.flush()
+        except OSError:
+            pass  # the supervisor is gone, and we shall be soon
 
     def _keep(self, line: bytes) -> None:
         try:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Iterable, Tuple
+from typing import Iterable, Iterator, List, Optional, Tuple
 
 SHORTEST = 4
 """A shorter value, as `1`, is in too many lines that have nothing to do with it."""
 HIDDEN = b"***"
+Span = Tuple[int, int]
+"""Begin and end."""
 
 
 def hidden_bytes(values: Iterable[str]) -> Tuple[bytes, ...]:
@@ -16,7 +18,67 @@ def hidden_bytes(values: Iterable[str]) -> Tuple[bytes, ...]:
 
 
 def redacted(content: bytes, hidden: Iterable[bytes]) -> bytes:
-    """The content without these secrets."""
-    for secret in hidden:
-        content = content.replace(secret, HIDDEN)
-    return content
+    """The content without these secrets; those that overlap are replaced as one."""
+    return _without(content, _spans(content, hidden))
+
+
+class Redactor:
+    """Hides secrets in lines that come in pieces, also a secret that begins in one piece and ends in another.
+
+    It keeps back as many bytes of an unfinished line as the longest secret has, but one: a secret that is not there as
+    a whole begins among them.
+    """
+
+    def __init__(self, hidden: Iterable[bytes]) -> None:
+        self._hidden = tuple(hidden)
+        self._most_kept = max((len(secret) for secret in self._hidden), default=1) - 1
+        self._kept = b""
+        self._covered = 0
+        """How many of the bytes kept back, from the first on, end a secret that began before them."""
+        self._is_begun = False
+        """Whether a piece of this line was given back already."""
+
+    def feed(self, piece: bytes, *, is_last: bool) -> Optional[bytes]:
+        """What can be shown of the line by now; None: nothing more than before. `is_last`: the line ends here."""
+        held = self._kept + piece
+        cut = len(held) if is_last else max(0, len(held) - self._most_kept)
+        spans = _spans(held, self._hidden, self._covered)
+        shown = _without(held[:cut], [(begin, min(end, cut)) for begin, end in spans if begin < cut])
+        self._kept = held[cut:]
+        self._covered = next((end - cut for begin, end in spans if begin <= cut < end), 0)
+        is_more = bool(shown) or (is_last and not self._is_begun)
+        self._is_begun = not is_last and (self._is_begun or is_more)
+        return shown if is_more else None
+
+
+def _spans(content: bytes, hidden: Iterable[bytes], covered: int = 0) -> List[Span]:
+    """Where the secrets, and the first `covered` bytes, are; those that overlap are one. In their order."""
+    found = [(0, covered)] if covered else []
+    found += [span for secret in hidden for span in _occurrences(content, secret)]
+    spans: List[Span] = []
+    for begin, end in sorted(found):
+        if spans and begin < spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
+        else:
+            spans.append((begin, end))
+    return spans
+
+
+def _occurrences(content: bytes, secret: bytes) -> Iterator[Span]:
+    """Where this secret is; occurrences that overlap, as of `abab` in `ababab`, are one."""
+    size = len(secret)
+    begin = content.find(secret)
+    while begin >= 0:
+        end, later = begin, begin
+        while later >= 0:
+            end, later = later + size, content.find(secret, later + 1, later + 2 * size - 1)
+        yield begin, end
+        begin = content.find(secret, end)
+
+
+def _without(content: bytes, spans: Iterable[Span]) -> bytes:
+    parts, at = [], 0
+    for begin, end in spans:
+        parts += [content[at:begin], HIDDEN]
+        at = end
+    return b"".join([*parts, content[at:]])
