@@ -42,6 +42,9 @@ class LogFile:
         if self._file is None:
             try:
                 self._begin()
+            except FileNotFoundError:
+                self._tail = 0  # all that it has once it comes is new
+                return
             except OSError:
                 return
         yield from self._read_on()
@@ -77,13 +80,15 @@ class LogFile:
         start = max(0, size - HISTORY_BYTES)
         self._open(self._path, start)
         assert self._file is not None
-        if self._tail:
-            kept = b"".join(self._file.read(size - start).splitlines(True)[-self._tail :])
-            start = size - len(kept)
-            self._tail = 0
-        elif start:
-            start += len(self._file.readline())
+        read = self._file.read(size - start) if self._tail else b""
+        begin = begin_of_last(read, self._tail)
+        self._tail = 0
+        if begin is None and start:
+            self._file.seek(start)
+            cut = len(self._file.readline())
+            begin = cut if start + cut < size else 0  # where all is one line, its end is better than nothing
             self.is_cut = True
+        start += begin or 0
         self._offset = start
         self._file.seek(start)
 
@@ -123,6 +128,16 @@ class LogFile:
         return now.st_ino != self._inode or now.st_size < self._offset
 
 
+def begin_of_last(read: bytes, lines: int) -> int | None:
+    """Where the last so many lines begin, of which the last may be unfinished; None where there are not so many."""
+    begin = len(read) - read.endswith(b"\n")
+    for _ in range(lines):
+        begin = read.rfind(b"\n", 0, begin)
+        if begin < 0:
+            return None
+    return begin + 1 if lines else None
+
+
 class FoundFiles:
     """What the words of one source mean on this node: files, by path."""
 
@@ -131,12 +146,13 @@ class FoundFiles:
         environment = lines_of(os.path.join(root, "etc/clusterctl/env.list"))
         self._variables = dict(line.split("=", 1) for line in environment if "=" in line)
         self._shared = shared_mounts(root)
+        self._has_looked = False
         self.files: dict[str, LogFile] = {}
         self.readable = False
 
     def look(self) -> list[str]:
         """Opens the files that exist now; returns those that are missing or cannot be read."""
-        troubles, is_first = [], not self.files
+        troubles = []
         for word in self._words:
             paths, trouble = expanded(word, self._variables)
             troubles += [trouble] if trouble else []
@@ -144,9 +160,10 @@ class FoundFiles:
                 absence = absence_of_file(path)
                 troubles += [path + " " + absence] if absence else []
                 self.readable |= not absence
-                if path not in self.files:  # once there are files, a later one is read without `tail`
-                    tail = self._tail if is_first else 0
+                if path not in self.files:  # all of a file that comes later, or during an outage, is new
+                    tail = 0 if self._has_looked or self._places else self._tail
                     self.files[path] = LogFile(path, self._places.get(path, ""), tail)
+        self._has_looked = True
         return troubles
 
     def is_shared(self, path: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -16,7 +15,7 @@ from clusterctl.logs.request import LogRequest
 from clusterctl.logs.show import log_head, log_json, nothing_line
 from clusterctl.logs.source import Source, chosen_sources
 from clusterctl.logs.stream import LogLine, NodeStream, SharedFiles
-from clusterctl.on_node.log_files import FoundFiles, LogFile, absence_of_file, expanded
+from clusterctl.on_node.log_files import FoundFiles, absence_of_file, expanded
 from clusterctl.on_node.log_reader import absence_in_journal
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.keys.login_keys import LoginKeys
@@ -248,79 +247,6 @@ def test_lines_that_wait_for_older_ones_are_not_more_than_so_many() -> None:
     arrivals = iter([line(-number, str(number)) for number in range(MOST_HELD + 2)])
     told = merged(lambda timeout_s: next(arrivals), now=lambda: 0.0)
     assert next(told).text == str(MOST_HELD)
-
-
-OpenLog = Callable[[Path, str, int], LogFile]
-
-
-@pytest.fixture
-def open_log() -> Iterator[OpenLog]:
-    """Opens a log at a place, with so many last lines; closed with the test."""
-    with contextlib.ExitStack() as opened:
-
-        def open_one(path: Path, place: str, tail: int) -> LogFile:
-            return opened.enter_context(contextlib.closing(LogFile(str(path), place, tail)))
-
-        yield open_one
-
-
-def texts(file: LogFile, *, is_last: bool = False) -> list[str]:
-    return [text for _, _, text in file.lines(is_last)]
-
-
-def test_a_file_is_followed_through_rotation_and_truncation(tmp_path: Path, open_log: OpenLog) -> None:
-    path = tmp_path / "a.log"
-    path.write_text("1\n2\nhalf")
-    file = open_log(path, "", 0)
-    assert texts(file) == ["1", "2"]
-    with path.open("a") as more:
-        more.write(" done\n3\n")
-    path.rename(tmp_path / "a.log.1")
-    path.write_text("4\n")
-    assert texts(file) == ["half done", "3", "4"]
-    path.write_text("")
-    assert texts(file) == []
-    path.write_text("5\n")
-    assert texts(file) == ["5"]
-
-
-def test_a_file_is_read_on_from_a_place_even_after_a_rotation(tmp_path: Path, open_log: OpenLog) -> None:
-    path = tmp_path / "a.log"
-    path.write_text("1\n2\n3\n")
-    (_, (place, _, _), _) = list(open_log(path, "", 0).lines(False))
-    assert texts(open_log(path, place, 10)) == ["3"]
-    path.rename(tmp_path / "a.log.1")
-    path.write_text("4\n")
-    assert texts(open_log(path, place, 10)) == ["3", "4"]
-
-
-def test_a_file_that_is_not_the_one_of_the_place_is_read_from_its_beginning(tmp_path: Path, open_log: OpenLog) -> None:
-    path = tmp_path / "a.log"
-    path.write_text("new 1\nnew 2\n")
-    assert texts(open_log(path, "1:4", 1)) == ["new 1", "new 2"]
-
-
-def test_following_begins_with_the_last_lines(tmp_path: Path, open_log: OpenLog) -> None:
-    path = tmp_path / "a.log"
-    path.write_text("".join(f"{n}\n" for n in range(100)))
-    assert texts(open_log(path, "", 3)) == ["97", "98", "99"]
-
-
-def test_of_a_long_file_the_end_is_read_and_its_last_unfinished_line(tmp_path: Path, open_log: OpenLog) -> None:
-    path = tmp_path / "a.log"
-    path.write_text("".join(f"{n:0>99}\n" for n in range(20000)) + "end")
-    file = open_log(path, "", 0)
-    read = texts(file, is_last=True)
-    assert file.is_cut
-    assert 10000 < len(read) < 10600
-    assert read[-2:] == ["19999".zfill(99), "end"]
-
-
-def test_a_file_may_come_later(tmp_path: Path, open_log: OpenLog) -> None:
-    file = open_log(tmp_path / "late.log", "", 10)
-    assert texts(file) == []
-    (tmp_path / "late.log").write_text("here\n")
-    assert texts(file) == ["here"]
 
 
 @pytest.mark.parametrize(
