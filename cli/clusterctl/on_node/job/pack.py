@@ -33,7 +33,11 @@ def pack(layout: Layout, job: str, what: str, path: str, most_bytes: int, stream
     become_user(pwd.getpwnam(str(spec["user"])))
     if what == WORK:
         refuse_more_than(most_bytes, work_rows(own_folder(layout, spec), path))
-    rows = work_rows(own_folder(layout, spec), path) if what == WORK else log_rows(layout, job)
+    write_rows(work_rows(own_folder(layout, spec), path) if what == WORK else log_rows(layout, job), stream)
+
+
+def write_rows(rows: Iterable[Tuple[Path, str]], stream: IO[bytes]) -> None:
+    """Writes a compressed archive of these files, each under its name. Raises OSError, tarfile.TarError."""
     with gzip.GzipFile(  # noqa: SIM117 one statement for both wants Python 3.10
         fileobj=stream, mode="wb", compresslevel=1
     ) as zipped:
@@ -53,7 +57,8 @@ def work_rows(folder: Path, path: str) -> Iterator[Tuple[Path, str]]:
         begin = place if place == folder else place.parent
         for base, folders, files in os.walk(place):
             folders.sort()
-            for name in sorted(files):
+            links = [name for name in folders if (Path(base) / name).is_symlink()]  # os.walk takes them for folders
+            for name in sorted([*files, *links]):
                 file = Path(base) / name
                 yield file, str(file.relative_to(begin))
     else:
