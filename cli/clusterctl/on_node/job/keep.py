@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 from clusterctl.on_node.job import job_containers, judge, lease, task_names
 from clusterctl.on_node.job.events import note_event
@@ -21,37 +21,50 @@ KILLED_WITHIN_S = 10.0
 UNIT = "clusterctl-job-%s"
 RELOAD_LOGIND = ("systemctl", "kill", "--kill-who=main", "--signal=HUP", "systemd-logind.service")
 """logind then reads its files again (systemd-logind, since 239), and knows its sessions as before."""
+COMMAND_S = 30.0
 STARTED_WITHIN_S = 40.0
 POLL_S = 0.05
 HIDDEN = ("/etc/clusterctl/ssh_key", "/etc/clusterctl/barrier", "/run/user")
 """What opens other nodes, and what sessions of the login user have open: its agent, its own systemd, its keyring."""
 LOGIND_FILE = "run/systemd/logind.conf.d/50-clusterctl-job.conf"
+Run = Callable[..., subprocess.CompletedProcess[bytes]]
 
 
 def start_keeper(layout: Layout, job: str, program: Path) -> str:
     """Starts the keeper apart from this session; gives an empty text, or why the keeper is not there."""
     argv = [*with_own_tmp(layout, job), sys.executable, "-I", str(program), "keep", job]
     if Path("/run/systemd/system").is_dir():
-        if keep_shared_memory(layout.root):
-            subprocess.run(RELOAD_LOGIND, stdin=subprocess.DEVNULL, capture_output=True, timeout=30)
-        spec = read_json(layout.spec(job))
-        done = subprocess.run(
-            [*service_argv(job, program, is_sudo=bool(spec["is_sudo"]), has_image=bool(spec.get("image_id"))), *argv],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            timeout=30,
-        )
-        if done.returncode:
-            return "systemd-run: " + done.stderr.decode(errors="replace").strip()[-500:]
+        why = start_service(layout, job, program, argv)
+        if why:
+            return why
     else:
         _detached(argv, layout.folder(job) / "supervisor.log")
     until = time.monotonic() + STARTED_WITHIN_S
     while not lease.is_kept(layout, job):
         if time.monotonic() > until:
-            return "its supervisor did not start within %g s" % STARTED_WITHIN_S
+            return "its keeper did not start within %g s" % STARTED_WITHIN_S
         time.sleep(POLL_S)
     return ""
+
+
+def start_service(layout: Layout, job: str, program: Path, argv: list[str], *, run: Run = subprocess.run) -> str:
+    """Starts `argv` as the job's own service; gives an empty text, or why it did not start. `run`: subprocess.run."""
+    keep_shared_memory(layout.root)
+    # By each job: the one that wrote the file may have been killed before, and logind may not have answered it.
+    _failure(RELOAD_LOGIND, run)
+    spec = read_json(layout.spec(job))
+    service = service_argv(job, program, is_sudo=bool(spec["is_sudo"]), has_image=bool(spec.get("image_id")))
+    return _failure([*service, *argv], run)
+
+
+def _failure(argv: Sequence[str], run: Run) -> str:
+    """Runs a command; gives an empty text, or why it failed."""
+    try:
+        done = run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=COMMAND_S)
+    except subprocess.TimeoutExpired:
+        return "%s: no answer within %g s" % (argv[0], COMMAND_S)
+    said = done.stderr.decode(errors="replace").strip()[-500:]
+    return "%s: %s" % (argv[0], said) if done.returncode else ""
 
 
 def with_own_tmp(layout: Layout, job: str) -> list[str]:
@@ -67,20 +80,16 @@ def with_own_tmp(layout: Layout, job: str) -> list[str]:
     return ["unshare", *rights, "--mount", "--propagation", "private", "sh", "-c", mount, str(folder)]
 
 
-def keep_shared_memory(root: Path) -> bool:
-    """Has logind keep shared memory from its next reload on; True if that reload is due.
-
-    Otherwise logind removes all shared memory of a user whose last session ends.
+def keep_shared_memory(root: Path) -> None:
+    """Has logind keep shared memory from its next reload on; else it removes that of users whose last session ends.
 
     RemoveIPC=yes is its default (logind.conf(5)), and what belongs to the ranks of a job in /dev/shm is the login
     user's, who has no session while nobody is logged in.
     """
-    path = root / LOGIND_FILE
-    if path.exists():
-        return False
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("[Login]\nRemoveIPC=no\n")
-    return True
+    path, text = root / LOGIND_FILE, "[Login]\nRemoveIPC=no\n"
+    if not path.exists() or path.read_text() != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
 
 
 def service_argv(job: str, program: Path, *, is_sudo: bool, has_image: bool = False) -> list[str]:

@@ -90,7 +90,7 @@ def hold(layout: Layout, job: str) -> bool:
             return False
         row = {
             "job": job,
-            "by": "its supervisor",
+            "by": "its keeper",
             "gpus": _indices(found),
             "ports": found.get("ports"),
             "keeper": itself(),

@@ -81,7 +81,7 @@ def job_here(root: Path, state: str) -> Layout:
     write_json(layout.state("first"), row)
     if state != "preparing":
         layout.lease.mkdir(exist_ok=True)
-        write_json(layout.lease / "first.json", {"job": "first", "by": "its supervisor", "keeper": itself()})
+        write_json(layout.lease / "first.json", {"job": "first", "by": "its keeper", "keeper": itself()})
     return layout
 
 

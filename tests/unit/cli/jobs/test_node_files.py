@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from clusterctl.on_node.job import lease
 from clusterctl.on_node.job.job_environment import read_environment
-from clusterctl.on_node.job.keep import keep_shared_memory, present_state, service_argv
+from clusterctl.on_node.job.keep import present_state, service_argv
 from clusterctl.on_node.job.layout import Layout, read_state, write_json, write_state
 from clusterctl.on_node.job.out_of_memory import OutOfMemory, out_of_memory_kills
 from clusterctl.on_node.job.output_log import ROOM_BYTES, SEGMENTS, LauncherOutput, OutputLog, read_from
@@ -50,7 +50,7 @@ def test_a_lease_whose_preparation_was_given_up_is_taken_over(layout: Layout) ->
 @pytest.mark.parametrize(("start", "is_held"), [("this process", True), ("another process of its number", False)])
 def test_a_lease_lives_as_long_as_its_keeper(layout: Layout, start: str, is_held: bool) -> None:
     keeper = itself() if start == "this process" else [os.getpid(), 1]
-    set_holder(layout, job="kept-first", by="its supervisor", keeper=keeper)
+    set_holder(layout, job="kept-first", by="its keeper", keeper=keeper)
     assert lease.is_kept(layout, "kept-first") is is_held
     assert in_the_way(layout, "second", "bob") == (["kept-first"] if is_held else [])
 
@@ -85,7 +85,7 @@ def test_a_node_is_free_once_its_job_ended_whatever_that_made_among_its_secrets(
 
 
 def test_a_stale_lease_is_taken_over_whatever_its_job_made_among_its_secrets(layout: Layout) -> None:
-    set_holder(layout, job="first", by="its supervisor", keeper=[os.getpid(), 1])
+    set_holder(layout, job="first", by="its keeper", keeper=[os.getpid(), 1])
     (layout.secrets("first") / "folder").mkdir(parents=True)
     assert in_the_way(layout, "second", "bob") == []
     assert not layout.secrets("first").exists()
@@ -239,12 +239,6 @@ def test_a_job_has_no_way_to_more_rights_unless_asked_for(is_sudo: bool, is_safe
     ):
         assert (word in argv) is is_safe
     assert "KillMode=control-group" in argv
-
-
-def test_logind_is_told_once_to_leave_shared_memory_alone(tmp_path: Path) -> None:
-    assert keep_shared_memory(tmp_path)
-    assert not keep_shared_memory(tmp_path)
-    assert "RemoveIPC=no" in (tmp_path / "run/systemd/logind.conf.d/50-clusterctl-job.conf").read_text()
 
 
 def test_the_containers_of_a_killed_keepers_job_are_ended_by_a_service_of_their_own() -> None:
