@@ -100,6 +100,25 @@ def test_a_snapshot_writes_nothing_outside_its_folder(layout: Layout, tmp_path: 
     assert left_of(layout) == []
 
 
+@pytest.mark.parametrize("target", ["/nowhere/data", "../../../data", "train.py"])
+def test_a_link_is_put_as_it_is_wherever_it_leads_and_whichever_python_the_node_has(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    """Python 3.14 refuses links that lead out of a folder unless it is told otherwise (PEP 706, read 2026-11-26)."""
+
+    def refuse(member: tarfile.TarInfo, path: str) -> None:
+        raise tarfile.TarError(f"{member.name} is refused")
+
+    monkeypatch.setattr(tarfile.TarFile, "extraction_filter", staticmethod(refuse), raising=False)
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+        link = tarfile.TarInfo("data")
+        link.type, link.linkname = tarfile.SYMTYPE, target
+        tar.addfile(link)
+    receive(layout, JOB, header(len(packed.getvalue())), io.BytesIO(packed.getvalue()), Path("p.pyz"))
+    assert os.readlink(layout.code(JOB) / "data") == target
+
+
 def test_a_preparation_that_breaks_off_leaves_nothing(layout: Layout) -> None:
     packed = snapshot()
     with pytest.raises(ValueError, match="too early"):
