@@ -7,11 +7,12 @@ import shutil
 from pathlib import Path
 from typing import Any, List, Mapping
 
-from clusterctl.on_node.workflow.bucket_versions import keep_version
-from clusterctl.on_node.workflow.inputs import versions
+from clusterctl.on_node.workflow.bucket_versions import NUMBER, keep_version
 from clusterctl.on_node.workflow.upload import FileFilter, NotUploaded, entries, file_filter, files_in_words, upload
 
 MOST_TRIES = 1000
+TAKEN = ".taken-"
+"""Begins the name of the folder by which a task takes a version's number."""
 MOST_SHOWN = 10
 WHOLE = "{{output}}"
 
@@ -71,9 +72,32 @@ def keep(source: Path, dataset: Path, wanted: FileFilter) -> Path:
             beside.mkdir()
             if wanted(source.name):
                 shutil.copy2(source, beside / source.name)
-        return _numbered(beside, dataset)
+        return numbered(beside, dataset)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
+
+
+def numbered(beside: Path, dataset: Path) -> Path:
+    """Renames the folder to the next number that nobody else takes meanwhile; gives its new path. Raises NotKept.
+
+    A number is taken by making a folder that is no version: mkdir(2) gives it to only one of two tasks, and a task that
+    is killed leaves no empty version, but only a number that no version has.
+    """
+    for _ in range(MOST_TRIES):
+        names = [path.name.removeprefix(TAKEN) for path in dataset.iterdir()]
+        number = str(1 + max((int(name) for name in names if NUMBER.fullmatch(name)), default=0))
+        version, taken = dataset / number, dataset / (TAKEN + number)
+        try:
+            taken.mkdir()
+        except FileExistsError:
+            continue
+        try:
+            if not version.exists():  # else its task was done between our two looks; rename(2) may replace a folder
+                os.rename(beside, version)
+                return version
+        finally:
+            taken.rmdir()
+    raise NotKept("%s: no number for a new version was free" % dataset)
 
 
 def _keep_dataset(folder: Path, output: Mapping[str, Any], words: Mapping[str, Any], wanted: FileFilter) -> str:
@@ -82,20 +106,6 @@ def _keep_dataset(folder: Path, output: Mapping[str, Any], words: Mapping[str, A
         return str(keep(source, Path(output["dataset"]), wanted))
     count, left_out = keep_version(source, Path(output["bucket"]), output["version"], words, wanted)
     return "%s of %s: %s%s" % (output["version"], output["bucket"], files_in_words(count), _without(left_out))
-
-
-def _numbered(beside: Path, dataset: Path) -> Path:
-    """Renames the folder to the next number that nobody else takes meanwhile; gives its new path. Raises NotKept."""
-    for _ in range(MOST_TRIES):
-        version = dataset / str(1 + max(versions(dataset), default=0))
-        try:
-            # rename(2) may replace an empty folder, and mkdir(2) gives a number to only one of two tasks.
-            version.mkdir()
-        except FileExistsError:
-            continue
-        os.rename(beside, version)
-        return version
-    raise NotKept("%s: no number for a new version was free" % dataset)
 
 
 def _remove_empty_folders(top: Path) -> None:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
 
 import pytest
 from clusterctl.on_node.workflow import barrier
 from clusterctl.on_node.workflow.inputs import NoInput, link_inputs, version_of
-from clusterctl.on_node.workflow.outputs import NotKept, keep
+from clusterctl.on_node.workflow.outputs import NotKept, keep, numbered
 from clusterctl.on_node.workflow.task import TaskFailed, put_files, refuse_missing
 from clusterctl.on_node.workflow.upload import file_filter
 
@@ -20,6 +22,59 @@ def test_each_upload_is_a_new_version_and_nothing_half_made_is_left(tmp_path: Pa
         assert keep(source, tmp_path / "data", EVERY) == tmp_path / "data" / str(number)
     assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["1", "2"]
     assert (tmp_path / "data" / "1" / "model").read_text() == "1"
+
+
+def test_a_task_that_is_killed_while_it_takes_a_number_leaves_no_empty_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "model").write_text("m")
+    data = tmp_path / "data"
+    keep(tmp_path / "model", data, EVERY)
+
+    class Killed(BaseException):
+        """In place of SIGKILL: nothing is done after it."""
+
+    def killed(*arguments: object, **more: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        for name in ("rename", "rmdir"):
+            patched.setattr(os, name, killed)
+        with pytest.raises(Killed):
+            keep(tmp_path / "model", data, EVERY)
+    assert version_of(data, "").name == "1"
+    monkeypatch.setenv("CLUSTERCTL_JOB", "the-next-one")
+    kept = keep(tmp_path / "model", data, EVERY)
+    assert version_of(data, "") == kept
+    assert (kept / "model").read_text() == "m"
+
+
+def test_a_version_without_files_is_not_replaced_by_the_next(tmp_path: Path) -> None:
+    (tmp_path / "model").write_text("m")
+    nothing = keep(tmp_path / "model", tmp_path / "data", file_filter("other"))
+    assert keep(tmp_path / "model", tmp_path / "data", EVERY) != nothing
+    assert list(nothing.iterdir()) == []
+
+
+def test_tasks_that_keep_an_output_at_once_get_a_version_each(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    versions: list[str] = []
+
+    def keep_own(number: int) -> None:
+        made = tmp_path / "data" / f".new-{number}"
+        made.mkdir()
+        if number % 2:  # the others keep an output without files
+            (made / "made-by").write_text(str(number))
+        versions.append(numbered(made, tmp_path / "data").name)
+
+    tasks = [threading.Thread(target=keep_own, args=(number,)) for number in range(8)]
+    for task in tasks:
+        task.start()
+    for task in tasks:
+        task.join()
+    assert sorted(versions) == [str(number) for number in range(1, 9)]
+    assert sorted(path.read_text() for path in (tmp_path / "data").glob("*/made-by")) == ["1", "3", "5", "7"]
+    assert {path.name for path in (tmp_path / "data").iterdir()} == set(versions)
 
 
 def test_a_single_file_is_kept_in_a_folder(tmp_path: Path) -> None:
