@@ -130,9 +130,9 @@ def _completed(data: dict[str, Any], name: str) -> dict[str, Any]:
         facts = {
             "slot": slot,
             "rank": slot,
-            "private_ip": row.get("address", row.get("private_ip", row["name"])),
-            "host_public_key": row.get("host_key", ""),
             **row,
+            "private_ip": row.get("address") or row.get("private_ip", row["name"]),
+            "host_public_key": row.get("host_key") or row.get("host_public_key", ""),
         }
         nodes.append(facts)
     whole = {"name": name, "cluster": name, **_NOT_MADE, **data}

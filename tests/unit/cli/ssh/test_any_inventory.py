@@ -33,6 +33,14 @@ def test_a_name_an_address_and_a_host_key_are_enough(tmp_path: Path) -> None:
     assert (target.user, target.place, target.host_key) == ("me", "10.0.0.1:2222", "AAAA")
 
 
+def test_the_short_names_of_a_file_win_over_an_inventory_s_own(tmp_path: Path) -> None:
+    """Somebody has added them to an inventory that clusterctl wrote: from here the node has another address."""
+    both = {**NODE, "private_ip": "192.168.0.9", "host_public_key": "ssh-ed25519 BBBB"}
+    inventory = read(written(tmp_path, {"nodes": [both]}))
+    target = target_of(inventory, inventory.nodes[0])
+    assert (target.host, target.host_key) == ("10.0.0.1", "AAAA")
+
+
 def test_a_whole_inventory_is_read_as_it_is(tmp_path: Path, make_inventory: MakeInventory) -> None:
     inventory = make_inventory()
     assert read(written(tmp_path, inventory_to_json(inventory))) == inventory
