@@ -30,7 +30,7 @@ LINE_BYTES = 4096
 MOST_SHOWN = 20
 MOST_WHY_CHARACTERS = 300
 MALFORMED = (ValueError, LookupError, TypeError, OverflowError, RecursionError)
-"""What reading a message may raise that is none of ours: anybody may connect."""
+"""What reading a message may raise if a stranger sent it: everybody can connect."""
 
 
 class Failed(Exception):
@@ -38,7 +38,7 @@ class Failed(Exception):
 
 
 def wait(num_nodes: int, rank: int, connect: str, port: int, timeout_s: float, key: str, names: Sequence[str]) -> None:
-    """Returns once all ranks are there. Raises Failed. `names`: the ranks' tasks; empty where nobody knows them."""
+    """Waits until all ranks are there. Raises Failed. `names`: the names of the ranks' tasks; empty if unknown."""
     if rank == 0:
         _lead(num_nodes, port, timeout_s, key, names)
     else:
@@ -86,7 +86,10 @@ def _lead(num_nodes: int, port: int, timeout_s: float, key: str, names: Sequence
 
 
 def _listener(port: int) -> socket.socket:
-    """Listens by IPv4, and by IPv6 where the node has it: a name does not say by which of them guests will come."""
+    """A socket that listens for IPv4, and for IPv6 where the node has it. Raises Failed.
+
+    The other ranks know only rank 0's name, and may connect by either.
+    """
     has_both = socket.has_dualstack_ipv6()
     family = socket.AF_INET6 if has_both else socket.AF_INET
     try:
@@ -130,7 +133,10 @@ def _accept(listener: socket.socket, guests: List[_Guest], most: int) -> None:
 
 
 def _hear(guest: _Guest, is_ready: bool, num_nodes: int, key: str, present: Dict[int, _Guest]) -> bool:
-    """Reads what has come from a guest; returns whether its connection is kept."""
+    """Reads what a guest has sent, and enters its rank in `present` once it has proved that it belongs to the group.
+
+    Returns whether to keep the connection.
+    """
     if not is_ready:
         return guest.rank is not None or time.monotonic() - guest.since_s < SAY_WITHIN_S
     try:
@@ -179,7 +185,10 @@ def _join(num_nodes: int, rank: int, connect: str, port: int, timeout_s: float, 
 
 
 def _ask(connection: socket.socket, num_nodes: int, rank: int, key: str) -> None:
-    """Returns once rank 0 lets this rank go. Raises Failed if rank 0 refuses, with a proof; else OSError, MALFORMED."""
+    """Says to rank 0 that this rank is there, and waits until rank 0 lets it go.
+
+    Raises Failed if rank 0 refuses and proves that it is rank 0, else OSError or one of MALFORMED.
+    """
     with connection.makefile("rb") as stream:
         its_nonce, nonce = str(json.loads(stream.readline(LINE_BYTES))["nonce"]), secrets.token_hex(16)
         proof = _proof(key, "join %d" % rank, its_nonce, nonce)
@@ -202,7 +211,7 @@ def _proof(key: str, *words: str) -> str:
 
 
 def _refuse(guest: _Guest, told: str, key: str) -> None:
-    """Tells a guest why it is not let go, with a proof: whoever else listens there cannot end anybody's wait."""
+    """Tells a guest why the barrier failed, with a proof: else any program at rank 0's address could end its wait."""
     proof = _proof(key, "failed " + told, guest.its_nonce, guest.nonce)
     _send(guest, {"failed": told, "proof": proof})
 
@@ -215,7 +224,7 @@ def _send(guest: _Guest, words: Dict[str, str]) -> None:
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
-    """The exit code."""
+    """Waits at the barrier that the arguments describe; returns the exit code."""
     parser = argparse.ArgumentParser(description="Wait until all tasks of a group are there.")
     parser.add_argument("--num_nodes", type=int, required=True)
     parser.add_argument("--rank", type=int, required=True)
