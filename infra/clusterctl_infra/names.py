@@ -68,6 +68,16 @@ GUARD_PREFIX = "clusterctl-"
 _OURS = re.compile(rf"{GUARD_PREFIX}([0-9a-f]{{12}})(-[a-z0-9-]+)?")
 
 
+def plain_name(cluster: str) -> str:
+    """`train` for `train`, `train@rehearsal` and `train@hosts`: what the names of its nodes begin with."""
+    return cluster.removesuffix(REHEARSAL_SUFFIX).removesuffix(HOSTS_SUFFIX)
+
+
+def clusters_called(name: str) -> tuple[str, str, str]:
+    """The clusters that a person may mean by `name`, the likeliest first."""
+    return name, name + REHEARSAL_SUFFIX, name + HOSTS_SUFFIX
+
+
 def guard_name(cluster_id: str) -> str:
     """The name of the role, state machine and schedule that end a cluster at its deadline; schedules carry no tags."""
     return f"{GUARD_PREFIX}{cluster_id}-deadline"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from clusterctl_infra.names import REHEARSAL_SUFFIX
+from clusterctl_infra.names import clusters_called
 from clusterctl_infra.private_home import make_private_folder
 
 from clusterctl.home import Home
@@ -34,6 +34,6 @@ def cluster_of_job(job: str, home: Home) -> str | None:
         return None
     known = home.cluster_names
     base, _, number = job.rpartition("-")
-    if number.isdecimal() and {base, base + REHEARSAL_SUFFIX} & {*known}:
+    if number.isdecimal() and {*clusters_called(base)} & {*known}:
         return None
     return cluster if cluster in known else None

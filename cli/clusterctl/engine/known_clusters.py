@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterctl_infra.errors import ClusterctlError, NothingMatched
-from clusterctl_infra.names import HOSTS_SUFFIX, REHEARSAL_SUFFIX
+from clusterctl_infra.names import REHEARSAL_SUFFIX, clusters_called, plain_name
 from clusterctl_infra.nearest import did_you_mean
 from clusterctl_infra.outputs import Inventory, InventoryUnreadable, read_inventory
 
@@ -77,12 +77,12 @@ def matching_cluster(wanted: str, known: Sequence[str], *, source: str) -> str:
 
     Raises NothingMatched.
     """
-    for candidate in (wanted, wanted + REHEARSAL_SUFFIX, wanted + HOSTS_SUFFIX):
+    for candidate in clusters_called(wanted):
         if candidate in known:
             return candidate
     if not known:
         raise NothingMatched(f"{source} {wanted}: no cluster is known on this computer", hint=make_one(Path()))
-    names = [*known, *(name.partition("@")[0] for name in known)]
+    names = [*known, *map(plain_name, known)]
     raise NothingMatched(
         f"{source} {wanted}: no such cluster{did_you_mean(wanted, names)}; known here: {', '.join(known)}",
         hint=f"export {VARIABLE}={known[0]}" if source.startswith("$") else f"clusterctl status --cluster {known[0]}",

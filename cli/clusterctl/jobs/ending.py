@@ -6,12 +6,14 @@ A failure here never keeps a node running: the node costs money.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.home import Home
+from clusterctl.jobs.fetching import Fetched
 from clusterctl.jobs.job_state import JobState, job_states
-from clusterctl.jobs.kept_logs import keep_job, kept_job
+from clusterctl.jobs.kept_logs import KeptJob, keep_job, kept_job
 from clusterctl.jobs.known import members_of
 from clusterctl.jobs.node_answers import JobNodes
 from clusterctl.ssh.deadlines import Deadlines
@@ -40,16 +42,30 @@ def keep_all(inventory: Inventory, home: Home) -> list[str]:
             there = [node for node in members_of(job, inventory) if node.slot in job.by_slot]
             is_late = left_s < 1.0
             fetched = [] if is_late else keep_job(job, nodes, there, home, timeout_s=left_s)
-            (left if is_late or any(each.error is not None for each in fetched) else kept).append(job.name)
+            (kept if came_whole(job, fetched, inventory, home) else left).append(job.name)
     except Exception as e:  # noqa: BLE001 the cluster is ended next, whatever its nodes have made of this
         return [f"their output is not kept here: {e}"]
     told = [f"the output of {count(len(kept), 'job')} is kept here: clusterctl job logs {kept[0]}"] if kept else []
-    return told + ([f"not all output came in time: {', '.join(left)}"] if left else [])
+    return told + ([f"not all of the output is kept here: {', '.join(left)}"] if left else [])
 
 
 def is_here(job: JobState, inventory: Inventory, home: Home) -> bool:
-    """Whether the job has ended, its files were kept after that, and each of its nodes has a folder here."""
-    here = kept_job(home, inventory.cluster, job.name)
-    if here is None or here.state.spec.get("cluster_id") != inventory.cluster_id or not job.is_over:
+    """Whether the job has ended, and all files of each of its nodes came here after that."""
+    here = _kept(job, inventory, home)
+    if here is None or not job.is_over:
         return False
-    return here.kept_s > job.since_s and all(here.node_folder(slot).is_dir() for slot in job.slots)
+    ended = {slot: float(words["since_s"]) for slot, words in job.by_slot.items() if here.node_folder(slot).is_dir()}
+    return all(slot in ended and here.whole.get(slot) == ended[slot] for slot in job.slots)
+
+
+def came_whole(job: JobState, fetched: Sequence[Fetched], inventory: Inventory, home: Home) -> bool:
+    """Whether this fetch brought something and did not fail, and no node of the job is missing here after it."""
+    here = _kept(job, inventory, home)
+    is_fetched = bool(fetched) and all(each.error is None for each in fetched)
+    return is_fetched and here is not None and not here.short_slots
+
+
+def _kept(job: JobState, inventory: Inventory, home: Home) -> KeptJob | None:
+    """What is kept of the job; None if there is only a job of the same name on an earlier cluster."""
+    here = kept_job(home, inventory.cluster, job.name)
+    return here if here is not None and here.state.spec.get("cluster_id") == inventory.cluster_id else None

@@ -8,7 +8,6 @@ from __future__ import annotations
 import heapq
 import json
 import os
-import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any  # JSON
 
-from clusterctl_infra.names import REHEARSAL_SUFFIX
+from clusterctl_infra.names import clusters_called
 from clusterctl_infra.outputs import InventoryNode
 from clusterctl_infra.put_in_place import put_in_place
 
@@ -35,7 +34,6 @@ MOST_JOBS = 100
 NODE_BYTES = 1024 * 1024 * 1024
 """The most to take from one node: its output has 64 MiB at most, and each rank's own log 32."""
 FETCH_S = 120.0
-NODE = re.compile(r"node-(\d{1,5})")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +43,13 @@ class KeptJob:
     state: JobState
     folder: Path
     kept_s: float
+    whole: Mapping[int, float]
+    """Slot → `since_s` of the node's state when all of its files came; without nodes that sent a part or nothing."""
+
+    @property
+    def short_slots(self) -> tuple[int, ...]:
+        """The slots whose nodes did not send all of their files."""
+        return tuple(slot for slot in self.state.slots if slot not in self.whole)
 
     def node_folder(self, slot: int) -> Path:
         """The folder that holds what the node in this slot sent."""
@@ -69,17 +74,35 @@ def keep_job(
         timeout_s=timeout_s,
         most_bytes=NODE_BYTES,
     )
-    for each in fetched:
-        fresh, place = folder / f"node-{each.node.slot}.new", folder / f"node-{each.node.slot}"
-        if each.error is not None and place.exists():
-            shutil.rmtree(fresh, ignore_errors=True)  # an earlier copy is there, and this one is not whole
-        elif fresh.exists():
-            shutil.rmtree(place, ignore_errors=True)
-            fresh.rename(place)
-    row = {"spec": job.spec, "states": {str(slot): words for slot, words in job.by_slot.items()}, "kept_s": time.time()}
-    put_in_place(folder / "job.json", json.dumps(row))
+    put_fetched(job, fetched, folder, now_s=time.time())
     _remove_oldest(folder.parent)
     return fetched
+
+
+def put_fetched(job: JobState, fetched: Sequence[Fetched], folder: Path, *, now_s: float) -> None:
+    """Puts what came from each node, `node-1.new`, in its place below the job's folder, and writes `job.json`.
+
+    What came in part replaces nothing, and does not count as whole. Raises OSError.
+    """
+    earlier = _read(folder)
+    whole = {} if earlier is None else dict(earlier.whole)
+    for each in fetched:
+        slot = each.node.slot
+        fresh, place = folder / f"node-{slot}.new", folder / f"node-{slot}"
+        if each.error is None:
+            # Not this computer's time: the node's clock may differ, and the state changes once more when the job ends.
+            whole[slot] = float(job.by_slot.get(slot, {}).get("since_s", 0.0))
+        elif place.exists():
+            shutil.rmtree(fresh, ignore_errors=True)
+            continue
+        else:
+            whole.pop(slot, None)
+        if fresh.exists():
+            shutil.rmtree(place, ignore_errors=True)
+            fresh.rename(place)
+    states = {str(slot): words for slot, words in job.by_slot.items()}
+    row = {"spec": job.spec, "states": states, "kept_s": now_s, "whole": whole}
+    put_in_place(folder / "job.json", json.dumps(row))
 
 
 def kept_job(home: Home, cluster: str | None, name: str) -> KeptJob | None:
@@ -89,7 +112,7 @@ def kept_job(home: Home, cluster: str | None, name: str) -> KeptJob | None:
     if cluster is None:
         places = sorted(home.jobs_dir.glob("*"))
     else:
-        places = [kept_folder(home, each) for each in (cluster, cluster + REHEARSAL_SUFFIX)]
+        places = [kept_folder(home, each) for each in clusters_called(cluster)]
     found = [kept for place in places if (kept := _read(place / name)) is not None]
     return max(found, key=lambda kept: kept.kept_s, default=None)
 
@@ -118,7 +141,8 @@ def _read(folder: Path) -> KeptJob | None:
         row = json.loads((folder / "job.json").read_bytes())
         states: Mapping[int, Mapping[str, Any]] = {int(slot): words for slot, words in row["states"].items()}
         state = merged(row["spec"], {slot: _ended(words) for slot, words in states.items()})
-        return KeptJob(state=state, folder=folder, kept_s=float(row["kept_s"]))
+        whole = {int(slot): float(since_s) for slot, since_s in row.get("whole", {}).items()}
+        return KeptJob(state=state, folder=folder, kept_s=float(row["kept_s"]), whole=whole)
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
 

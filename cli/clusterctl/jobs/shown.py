@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any  # JSON
 
-from clusterctl_infra.names import REHEARSAL_SUFFIX
+from clusterctl_infra.names import plain_name
 
 from clusterctl.jobs.following import OutputLine
 from clusterctl.jobs.job_state import JobState
@@ -26,8 +26,8 @@ def line_text(line: OutputLine, *, has_ranks: bool, cluster: str | None = None) 
 
 
 def node_called(slot: int, cluster: str | None) -> str:
-    """`Node 0`, or `train-0` if `cluster` is `train` or `train@rehearsal`."""
-    return f"Node {slot}" if cluster is None else f"{cluster.removesuffix(REHEARSAL_SUFFIX)}-{slot}"
+    """`Node 0`, or `train-0` if `cluster` is `train`, `train@rehearsal` or `train@hosts`."""
+    return f"Node {slot}" if cluster is None else f"{plain_name(cluster)}-{slot}"
 
 
 def line_json(line: OutputLine) -> dict[str, object]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clusterctl_infra.errors import NothingMatched
-from clusterctl_infra.names import REHEARSAL_SUFFIX
+from clusterctl_infra.names import plain_name
 
 from clusterctl.jobs.attached import has_ranks
 from clusterctl.jobs.events import HEADER, JobEvent, event_json, event_row, merged_events
@@ -63,7 +63,7 @@ def show_kept(kept: KeptJob, verb: str, output: Output, wanted: LinesWanted, *, 
     Raises NothingMatched, also after showing the rest if a node's files were never kept, and UsageError.
     """
     job = kept.state
-    cluster = str(job.spec["cluster"]).removesuffix(REHEARSAL_SUFFIX)
+    cluster = plain_name(str(job.spec["cluster"]))
     again = f"clusterctl job show {job.name}"
     slots = parse_node_set(wanted.node or ALL, cluster=cluster, slots=job.slots, look=again)
     if verb == "show":
@@ -76,6 +76,8 @@ def show_kept(kept: KeptJob, verb: str, output: Output, wanted: LinesWanted, *, 
             if wanted.rank in (None, rank_of(line)):
                 show_line(line, job, output, as_json=as_json, has_names=wanted.has_names)
     missing = [slot for slot in slots if not kept.node_folder(slot).is_dir()]
+    for slot in sorted({*slots} & {*kept.short_slots} - {*missing}):
+        output.note(f"{job.name}: Node {slot}: what is kept here is not all of its files")
     if missing:
         raise NothingMatched(f"{job.name}: Node {missing[0]} was gone before its output was copied here", hint=again)
     return 0

@@ -13,7 +13,7 @@ from pathlib import Path
 import yaml
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import ConfigError, UsageError
-from clusterctl_infra.names import REHEARSAL_SUFFIX, USUAL_STACK_NAME
+from clusterctl_infra.names import USUAL_STACK_NAME, plain_name
 from clusterctl_infra.plan.model import ClusterPlan
 from clusterctl_infra.put_in_place import put_in_place
 
@@ -78,7 +78,7 @@ def write_new_stack(asked: NewStack, *, home: Home, now: datetime) -> None:
     folder = asked.folder.expanduser()
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise UsageError(f"{asked.folder} exists and is not an empty folder: nothing was written; take another name")
-    known = next((name for name in home.cluster_names if name.removesuffix(REHEARSAL_SUFFIX) == asked.name), None)
+    known = next((name for name in home.cluster_names if plain_name(name) == asked.name), None)
     if known is not None:
         raise UsageError(
             f"a cluster called {known} is known on this computer: nothing was written; give this one another name",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from clusterctl_infra.errors import UsageError
-from clusterctl_infra.names import REHEARSAL_SUFFIX
+from clusterctl_infra.names import plain_name
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.engine.known_clusters import VARIABLE
@@ -98,7 +98,7 @@ def _cluster_called(base: str, named: str | None, caller: Caller) -> str | None:
     """The cluster whose nodes are called `base-0` and so on, of those that may be meant; None when there is none."""
     known = caller.home.cluster_names
     named_here = named or caller.environ.get(VARIABLE)
-    called_so = [name for name in known if name.removesuffix(REHEARSAL_SUFFIX) == base]
+    called_so = [name for name in known if plain_name(name) == base]
     if named_here is not None:
         meant = [name for name in called_so if named_here in (name, base)]
         called_so = meant if meant or named is not None else called_so

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from clusterctl_infra.names import REHEARSAL_SUFFIX
+from clusterctl_infra.names import clusters_called
 
 _EXTRA = re.compile(r"got unexpected extra argument \((?P<word>\S+)\)\.?", re.IGNORECASE)
 """click's sentence (8.5)."""
@@ -49,7 +49,7 @@ def cluster_word(word: str, known: Sequence[str], *, typed: str, flags: Collecti
 
 
 def _called(name: str, known: Sequence[str]) -> str | None:
-    return next((each for each in (name, name + REHEARSAL_SUFFIX) if each in known), None)
+    return next((each for each in clusters_called(name) if each in known), None)
 
 
 def _with_flags(kind: str, words: Sequence[str], flags: Collection[str]) -> ClusterWord | None:

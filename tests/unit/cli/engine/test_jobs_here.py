@@ -18,13 +18,15 @@ def home_with(tmp_path: Path, *clusters: str) -> Home:
 
 
 def test_a_job_stands_for_its_cluster_while_that_is_known(tmp_path: Path) -> None:
-    home = home_with(tmp_path, "train@rehearsal")
+    home = home_with(tmp_path, "train@rehearsal", "lab@hosts")
     note_job("first", "train@rehearsal", home)
     note_job("gone", "other", home)
     note_job("train-2", "train@rehearsal", home)
+    note_job("lab-2", "lab@hosts", home)
     assert cluster_of_job("first", home) == "train@rehearsal"
     assert cluster_of_job("gone", home) is None
     assert cluster_of_job("train-2", home) is None, "a node is called so"
+    assert cluster_of_job("lab-2", home) is None, "a node is called so"
     for word in ("", ".", "..", "../inventory/train", "x" * 300, "nothing"):
         assert cluster_of_job(word, home) is None
 

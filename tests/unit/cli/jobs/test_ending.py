@@ -9,10 +9,12 @@ from typing import Any  # JSON
 
 import pytest
 from clusterctl.home import Home
-from clusterctl.jobs.ending import is_here, keep_all
-from clusterctl.jobs.job_state import merged
-from clusterctl.jobs.kept_logs import kept_folder
+from clusterctl.jobs.ending import came_whole, is_here, keep_all
+from clusterctl.jobs.fetching import Fetched
+from clusterctl.jobs.job_state import JobState, merged
+from clusterctl.jobs.kept_logs import keep_job, kept_folder, put_fetched
 from clusterctl.on_node.job import judge
+from clusterctl_infra.outputs import Inventory
 
 from tests.unit.cli.conftest import MakeInventory
 from tests.unit.cli.jobs.job_specs import spec
@@ -28,12 +30,16 @@ def test_whatever_goes_wrong_with_a_jobs_output_is_told_and_no_more(
 
 ENDED = {"state": judge.SUCCEEDED, "since_s": 100.0, "outcome": judge.outcome(judge.SUCCEEDED, "", ())}
 RUNS = {"state": judge.RUNNING, "since_s": 100.0}
+WHOLE = {"1": 100.0, "3": 100.0}
 KEPT: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
     "all of it": (ENDED, {}, True),
     "it runs on": (RUNS, {}, False),
-    "nothing yet": (ENDED, {"folders": ()}, False),
-    "of one of its nodes": (ENDED, {"folders": (1,)}, False),
-    "from before its end": (ENDED, {"kept_s": 90.0}, False),
+    "nothing yet": (ENDED, {"folders": (), "whole": {}}, False),
+    "of one of its nodes": (ENDED, {"folders": (1,), "whole": {"1": 100.0}}, False),
+    "of a node whose folder was removed since": (ENDED, {"folders": (1,)}, False),
+    "a part of what one of its nodes has": (ENDED, {"whole": {"1": 100.0}}, False),
+    "from before its end on one of its nodes": (ENDED, {"whole": {"1": 100.0, "3": 90.0}}, False),
+    "by a program that did not say what came": (ENDED, {"whole": None}, False),
     "of a cluster of this name that ended": (ENDED, {"cluster_id": "ba9876543210"}, False),
 }
 
@@ -43,13 +49,93 @@ def test_output_that_came_after_the_end_from_all_nodes_need_not_come_again(
     tmp_path: Path, make_inventory: MakeInventory, state: dict[str, Any], kept: dict[str, Any], is_all: bool
 ) -> None:
     inventory, home = make_inventory(), Home(path=tmp_path)
-    found = {"folders": (1, 3), "kept_s": 110.0, "cluster_id": inventory.cluster_id, **kept}
+    found = {"folders": (1, 3), "whole": WHOLE, "cluster_id": inventory.cluster_id, **kept}
     folder = kept_folder(home, inventory.cluster) / "first"
     folder.mkdir(parents=True)
-    told = {"spec": spec(cluster_id=found["cluster_id"]), "states": {"1": ENDED}, "kept_s": found["kept_s"]}
-    if found["folders"]:
-        (folder / "job.json").write_text(json.dumps(told))
+    told = {"spec": spec(cluster_id=found["cluster_id"]), "states": {"1": ENDED}, "kept_s": 110.0}
+    if found["whole"] is not None:
+        told["whole"] = found["whole"]
+    (folder / "job.json").write_text(json.dumps(told))
     for slot in found["folders"]:
         (folder / f"node-{slot}").mkdir()
     job = merged(spec(cluster_id=inventory.cluster_id), {1: state, 3: state})
     assert is_here(job, inventory, home) is is_all
+
+
+def test_output_of_a_node_that_does_not_answer_now_may_be_older_than_its_end(
+    tmp_path: Path, make_inventory: MakeInventory
+) -> None:
+    inventory, home = make_inventory(), Home(path=tmp_path)
+    folder = kept_folder(home, inventory.cluster) / "first"
+    arrived(folder, 1, 3)
+    put_fetched(job_of(inventory, ENDED), (from_node(inventory, 1), from_node(inventory, 3)), folder, now_s=110.0)
+    heard = merged(spec(cluster_id=inventory.cluster_id), {1: ENDED})
+    assert not is_here(heard, inventory, home)
+
+
+def test_a_fetch_that_failed_leaves_the_earlier_copy_and_does_not_make_it_the_last_one(
+    tmp_path: Path, make_inventory: MakeInventory
+) -> None:
+    inventory, home = make_inventory(), Home(path=tmp_path)
+    folder = kept_folder(home, inventory.cluster) / "first"
+    arrived(folder, 1, 3, text="while it ran")
+    ran = (from_node(inventory, 1), from_node(inventory, 3))
+    put_fetched(job_of(inventory, {**RUNS, "since_s": 90.0}), ran, folder, now_s=95.0)
+    arrived(folder, 1, 3, text="after its end")
+    job, fetched = job_of(inventory, ENDED), (from_node(inventory, 1), from_node(inventory, 3, error="it broke off"))
+    put_fetched(job, fetched, folder, now_s=110.0)
+    assert [(folder / f"node-{slot}/output").read_text() for slot in (1, 3)] == ["after its end", "while it ran"]
+    assert not is_here(job, inventory, home)
+    assert not came_whole(job, fetched, inventory, home)
+
+
+def test_a_part_is_kept_where_nothing_was_and_comes_again(tmp_path: Path, make_inventory: MakeInventory) -> None:
+    inventory, home = make_inventory(), Home(path=tmp_path)
+    folder = kept_folder(home, inventory.cluster) / "first"
+    arrived(folder, 1, 3)
+    job, fetched = job_of(inventory, ENDED), (from_node(inventory, 1), from_node(inventory, 3, error="it broke off"))
+    put_fetched(job, fetched, folder, now_s=110.0)
+    assert (folder / "node-3/output").exists()
+    assert not is_here(job, inventory, home)
+    arrived(folder, 3)
+    again = (from_node(inventory, 3),)
+    put_fetched(job, again, folder, now_s=120.0)
+    assert is_here(job, inventory, home)
+    assert came_whole(job, again, inventory, home)
+
+
+def test_a_whole_copy_stays_one_when_a_later_fetch_fails(tmp_path: Path, make_inventory: MakeInventory) -> None:
+    inventory, home = make_inventory(), Home(path=tmp_path)
+    folder = kept_folder(home, inventory.cluster) / "first"
+    arrived(folder, 1, 3)
+    job = job_of(inventory, ENDED)
+    put_fetched(job, (from_node(inventory, 1), from_node(inventory, 3)), folder, now_s=110.0)
+    put_fetched(job, (from_node(inventory, 1, error="not reached"),), folder, now_s=120.0)
+    assert is_here(job, inventory, home)
+
+
+@pytest.mark.parametrize("name", ["../first", "First"])
+def test_a_job_whose_name_no_folder_may_have_does_not_count_as_kept(
+    tmp_path: Path, make_inventory: MakeInventory, name: str
+) -> None:
+    inventory, home = make_inventory(), Home(path=tmp_path)
+    nodes: Any = None  # nothing is asked of them
+    job = merged(spec(job=name, cluster_id=inventory.cluster_id), {1: ENDED, 3: ENDED})
+    fetched = keep_job(job, nodes, inventory.nodes, home)
+    assert not came_whole(job, fetched, inventory, home)
+    assert not any(tmp_path.iterdir())
+
+
+def job_of(inventory: Inventory, state: dict[str, Any]) -> JobState:
+    return merged(spec(cluster_id=inventory.cluster_id), {1: state, 3: state})
+
+
+def from_node(inventory: Inventory, slot: int, *, error: str | None = None) -> Fetched:
+    return Fetched(node=inventory.nodes[slot], error=error)
+
+
+def arrived(folder: Path, *slots: int, text: str = "") -> None:
+    """Puts a fresh copy where a fetch has these nodes' files unpacked."""
+    for slot in slots:
+        (folder / f"node-{slot}.new").mkdir(parents=True)
+        (folder / f"node-{slot}.new/output").write_text(text)

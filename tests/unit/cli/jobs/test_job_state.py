@@ -108,5 +108,6 @@ def test_a_line_says_its_rank_where_a_node_has_several() -> None:
     line = OutputLine(slot=1, at_s=0.5, rank="3", text="loss 1")
     assert line_text(line, has_ranks=False) == "[Node 1] [00:00:00] loss 1"
     assert line_text(line, has_ranks=True) == "[Node 1] [00:00:00] [rank 3] loss 1"
-    assert line_text(line, has_ranks=True, cluster="train@rehearsal") == "[train-1] [00:00:00] [rank 3] loss 1"
+    for cluster in ("train", "train@rehearsal", "train@hosts"):
+        assert line_text(line, has_ranks=True, cluster=cluster) == "[train-1] [00:00:00] [rank 3] loss 1"
     assert line_json(line)["rank"] == 3

@@ -72,10 +72,11 @@ def test_the_kept_output_of_one_attempt_is_shown_alone(tmp_path: Path) -> None:
         show_kept(kept, "logs", output, LinesWanted(node="1", rank=None, attempt=3), as_json=False)
 
 
-def test_a_kept_job_of_a_rehearsal_has_nodes_by_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize("cluster", ["train@rehearsal", "train@hosts"])
+def test_a_kept_job_of_a_rehearsal_or_of_hosts_has_nodes_by_name(tmp_path: Path, cluster: str) -> None:
     home = Home(path=tmp_path)
-    folder = keep(home, "train@rehearsal", {})
-    job = {"spec": {**spec(), "cluster": "train@rehearsal"}, "states": {}, "kept_s": 10.0}
+    folder = keep(home, cluster, {})
+    job = {"spec": {**spec(), "cluster": cluster}, "states": {}, "kept_s": 10.0}
     (folder / "job.json").write_text(json.dumps(job))
     (folder / "node-1/attempt-1").mkdir(parents=True)
     (folder / "node-1/attempt-1/output.000001").write_text("1.0 0 up\n")
@@ -84,6 +85,20 @@ def test_a_kept_job_of_a_rehearsal_has_nodes_by_name(tmp_path: Path) -> None:
     wanted = LinesWanted(node="train-1", rank=None, attempt=None, has_names=True)
     show_kept(kept, "logs", Output(stdout=stdout, stderr=io.BytesIO()), wanted, as_json=False)
     assert stdout.getvalue().startswith(b"[train-1] [00:00:01] ")
+
+
+def test_output_that_came_in_part_is_shown_as_a_part(tmp_path: Path) -> None:
+    home = Home(path=tmp_path)
+    folder = keep(home, "train", {})
+    row = {"spec": spec(), "states": {}, "kept_s": 10.0, "whole": {"3": 5.0}}
+    (folder / "job.json").write_text(json.dumps(row))
+    for slot in (1, 3):
+        (folder / f"node-{slot}/attempt-1").mkdir(parents=True)
+    kept, stderr = kept_job(home, "train", "first"), io.BytesIO()
+    assert kept is not None
+    wanted = LinesWanted(node=None, rank=None, attempt=None)
+    assert show_kept(kept, "logs", Output(stdout=io.BytesIO(), stderr=stderr), wanted, as_json=False) == 0
+    assert stderr.getvalue() == b"first: Node 1: what is kept here is not all of its files\n"
 
 
 def test_a_job_that_ran_when_it_was_kept_is_lost_with_its_cluster(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from clusterctl_infra.outputs import inventory_to_json
 if TYPE_CHECKING:
     from tests.unit.cli.conftest import MakeInventory
 
-KNOWN = ("hu-one@rehearsal", "train")
+KNOWN = ("hu-one@rehearsal", "lab@hosts", "train")
 
 
 @pytest.fixture
@@ -46,6 +46,8 @@ def asked(home: Home, *argv: str, variable: str = "") -> SshRequest:
         (("--cluster", "train", "train-1"), "train", "train-1", None),
         (("--cluster", "train", "hu-one-1"), "train", None, "hu-one-1"),
         (("--cluster", "hu-one", "hu-one-1"), "hu-one@rehearsal", "hu-one-1", None),
+        (("lab-1", "id"), "lab@hosts", "lab-1", "id"),
+        (("--cluster", "lab", "lab-1"), "lab@hosts", "lab-1", None),
         (("train-12", "id"), "train", "train-12", "id"),
         (("--", "train-2"), None, None, "train-2"),
         (("--node", "1", "train-2"), None, "1", "train-2"),
