@@ -238,10 +238,14 @@ def shared_folder(request: JobRequest, said: Mapping[int, Mapping[str, Any]]) ->
 
 def refuse_owned_names(spec: Mapping[str, Any]) -> None:
     """Raises UsageError for a variable that the job sets itself, or that torchrun would read as an option (PET_…)."""
-    owned = owned_names(spec)
     for name in (*spec["environment"], *spec["secrets"]):
-        if name in owned or name.startswith("PET_"):
+        if is_owned(name, spec):
             raise UsageError(f"{name}: the job sets it itself, and another value would break it", hint=HINT)
+
+
+def is_owned(name: str, spec: Mapping[str, Any]) -> bool:
+    """Whether the job sets this variable itself, or torchrun would read it as an option (PET_…)."""
+    return name.startswith("PET_") or name in owned_names(spec)
 
 
 def free_ports(job: str, in_use: Sequence[int], *, count: int) -> tuple[int, ...]:

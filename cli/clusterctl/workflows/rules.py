@@ -9,7 +9,8 @@ from typing import NamedTuple
 from clusterctl_infra.config.document import Path
 from clusterctl_infra.nearest import did_you_mean
 
-from clusterctl.on_node.job.launch import owned_names
+from clusterctl.jobs.spec import is_owned
+from clusterctl.on_node.workflow.barrier import KEY_VARIABLE
 from clusterctl.workflows import tokens
 from clusterctl.workflows.buckets import NOT_BUILT, url_problem
 from clusterctl.workflows.model import DEFAULT, CheckpointSpec, Group, Input, Output, Resources, Task, Workflow
@@ -20,6 +21,7 @@ ROOT: Path = ("workflow",)
 FILE_ROOT = "/tmp/"
 """A task's files go below this: each task has a /tmp of its own, and shares the rest of the node."""
 REGEX_OF_DATASET = "write it below dataset"
+SET_BY_JOB = "the task's job sets it itself, and another value would break it"
 ANY_JOB = {
     **dict.fromkeys(("job", "cluster", "cluster_id", "user", "launcher"), ""),
     **dict.fromkeys(("attempt", "generation", "master_port", "channel_port", "jax_port"), 0),
@@ -28,7 +30,7 @@ ANY_JOB = {
     "environment": {},
     "secrets": [],
 }
-"""As much of a job's spec as `owned_names` needs to say which variables jobs set themselves."""
+"""As much of a job's spec as `is_owned` needs to say which variables jobs set themselves."""
 
 
 class Fault(NamedTuple):
@@ -127,17 +129,22 @@ def _file_faults(path: Path, task: Task) -> Iterator[Fault]:
 
 
 def _variable_faults(path: Path, task: Task) -> Iterator[Fault]:
-    owned = owned_names(ANY_JOB)
     for name in task.environment:
-        if name in owned or name.startswith("PET_"):
-            yield Fault((*path, "environment", name), "the task's job sets it itself")
+        if _is_owned(name):
+            yield Fault((*path, "environment", name), SET_BY_JOB)
     for name, held in task.credentials.items():
         if isinstance(held, str):
             yield Fault((*path, "credentials", name), f"a credential as a file is {NOT_BUILT}: write VARIABLE: key")
             continue
         for variable in held:
-            if variable in owned or variable in task.environment:
+            if _is_owned(variable):
+                yield Fault((*path, "credentials", name, variable), SET_BY_JOB)
+            elif variable in task.environment:
                 yield Fault((*path, "credentials", name, variable), "set twice for the task")
+
+
+def _is_owned(variable: str) -> bool:
+    return variable == KEY_VARIABLE or is_owned(variable, ANY_JOB)
 
 
 def _input_faults(path: Path, each: Input, group: Group, names: set[str]) -> Iterator[Fault]:

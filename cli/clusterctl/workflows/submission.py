@@ -149,21 +149,22 @@ class Submission:
     def _again(self, plan: GroupPlan, step: Step, going_on: Sequence[str]) -> None:
         """Starts tasks again. If some of them still go on, only stops those; a later call starts all of them."""
         if running := [task for task in going_on if task in step.again]:
-            # Kept until then, because the tasks that are stopped now would be taken for failed ones.
+            # Kept until they have started, because the tasks that are stopped now would be taken for failed ones.
             self._restarts[plan.name] = step
             self._stop(running)
             return
-        self._restarts.pop(plan.name, None)
         group = self._group(plan)
         try:
             if len(step.again) == len(plan.tasks):
                 avoided = {self.placed[task].node.slot for task in step.again} if step.is_elsewhere else set()
                 same = tuple(self.placed[task.name] for task in group.tasks)
                 self._begin(group, self._place(group, avoided) if step.is_elsewhere else same)
+                self._restarts.pop(plan.name, None)
                 return
             together = tuple(self.placed[task.name] for task in group.tasks)
             for task in step.again:
                 self._begin_task(group, together, self.placed[task], None)
+            self._waits_no_more(group.name)
         except (NoRoom, NodesInUse) as e:
             self._wait_or_raise(plan, e)
 
@@ -241,6 +242,12 @@ class Submission:
         except BaseException:
             self._stop(begun)
             raise
+        self._waits_no_more(group.name)
+
+    def _waits_no_more(self, group: str) -> None:
+        """A later wait of the group, as when it is started on other nodes, is told anew and has its own patience."""
+        self._waits_since_s.pop(group, None)
+        self._told.pop(group, None)
 
     def _fetch_images(self, placed: Sequence[Placed]) -> None:
         """Fetches the tasks' images, one after the other, each on all its nodes at the same time.

@@ -99,7 +99,7 @@ def submit(loaded: LoadedWorkflow, inventory: Inventory, flags: SubmitFlags, out
         tell=output.note,
     )
     output.note(f"{run.id}: this command starts its groups, so it has to stay until the end")
-    code = _watched(submission, output)
+    code = watched(submission, output)
     if flags.as_json:
         output.json(workflow_json(known_workflow(known_jobs(nodes), run.id, inventory.cluster)))
     return code
@@ -129,8 +129,11 @@ def node_storage(nodes: JobNodes, *, has_containers: bool) -> NodeStorage:
     return NodeStorage(share=said["shared"], buckets=bucket_mounts(said.get("mounts") or ()))
 
 
-def _watched(submission: Submission, output: Output) -> int:
-    """Drives the workflow until it has ended, and returns the exit code; Ctrl-C asks whether to cancel it."""
+def watched(submission: Submission, output: Output) -> int:
+    """Drives the workflow until it has ended, and returns the exit code; Ctrl-C asks whether to cancel it.
+
+    Returns 0 when the person leaves and the tasks that run go on, and 129 after SIGHUP.
+    """
     name = submission.run.id
     with signals_as_exceptions(is_at_terminal=output.can_ask):
         while True:
@@ -141,8 +144,7 @@ def _watched(submission: Submission, output: Output) -> int:
             except HungUp:
                 return HUNG_UP
             except KeyboardInterrupt:
-                question = f"\n{name}: cancel it? No leaves its running tasks alone, but starts nothing more of it."
-                if output.can_ask and not output.confirm(question):
+                if output.can_ask and not _is_to_cancel(name, output):
                     output.note(f"{name}: running tasks go on\n  next: clusterctl workflow show {name}")
                     return 0
                 output.note(f"{name}: cancelling")
@@ -150,6 +152,14 @@ def _watched(submission: Submission, output: Output) -> int:
             except ClusterctlError:
                 submission.cancel()
                 raise
+
+
+def _is_to_cancel(name: str, output: Output) -> bool:
+    """Asks; a second Ctrl-C means no."""
+    try:
+        return output.confirm(f"\n{name}: cancel it? No leaves its running tasks alone, but starts nothing more of it.")
+    except KeyboardInterrupt:
+        return False
 
 
 def _say_where(loaded: LoadedWorkflow, flags: SubmitFlags, output: Output) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any  # JSON
@@ -7,9 +8,11 @@ from typing import IO, Any  # JSON
 import pytest
 from clusterctl.jobs.node_answers import Answer
 from clusterctl.on_node.job import judge
+from clusterctl.output import Output
 from clusterctl.workflows.course import COMPLETED, plans_json, plans_of
 from clusterctl.workflows.placement import rooms_of
 from clusterctl.workflows.submission import Submission
+from clusterctl.workflows.submit import watched
 from clusterctl.workflows.task_job import Run
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.outputs import InventoryNode
@@ -248,6 +251,41 @@ def test_nodes_that_others_have_are_waited_for_as_long_as_the_file_says() -> Non
     assert 29 <= nodes.now_s - before_s <= 32
 
 
+@pytest.mark.parametrize("ignores", ["true", "false"])
+def test_a_group_that_is_moved_waits_anew_for_as_long_as_the_file_says(ignores: str) -> None:
+    """It waits 20 s for its first start, runs, and 20 s again for the start on other nodes; the file allows 30 s."""
+    nodes = FakeNodes(2, lambda job, age_s: 76 if job in ("w-0", "w-1") and age_s >= 2 else 0 if age_s >= 6 else None)
+    own = submission(nodes, f"ignores={ignores}", "queue={queue_timeout: 30s}")
+    began_s = nodes.now_s
+    nodes.held = {0, 1}
+
+    def sleep(seconds: float) -> None:
+        nodes.sleep(seconds)
+        if nodes.now_s - began_s in (20.0, 50.0):
+            nodes.held = set()
+        elif nodes.started() == ["w-0", "w-1"] and nodes.now_s - began_s < 50.0:
+            nodes.held = {0, 1}
+
+    own.sleep = sleep
+    assert own.watch() == 0
+    assert nodes.now_s - began_s > 50
+    assert nodes.started() == ["w-0", "w-1", "w-0-r2", "w-1-r2", "w-2"]
+
+
+def test_a_group_whose_stopped_tasks_find_no_room_yet_is_not_taken_for_a_failed_one() -> None:
+    nodes = FakeNodes(2, lambda job, age_s: 76 if job == "w-1" and age_s >= 2 else 0 if age_s >= 6 else None)
+    own = submission(nodes, "ignores=false", "queue={queue_timeout: 30s}")
+    began_s = nodes.now_s
+
+    def sleep(seconds: float) -> None:
+        nodes.sleep(seconds)
+        nodes.held = {0, 1} if nodes.now_s - began_s < 15 else set()
+
+    own.sleep = sleep
+    assert own.watch() == 0
+    assert nodes.started() == ["w-0", "w-1", "w-0-r2", "w-1-r2", "w-2"]
+
+
 def test_what_is_cancelled_ends_with_130_and_starts_nothing_more() -> None:
     nodes = FakeNodes(2, lambda job, age_s: None)
     own = submission(nodes)
@@ -260,6 +298,31 @@ def test_what_is_cancelled_ends_with_130_and_starts_nothing_more() -> None:
     assert own.watch() == 130
     assert nodes.started() == ["w-0", "w-1"]
     assert own.state == "cancelled"
+
+
+class Terminal(io.StringIO):
+    """Somebody at a terminal, who presses Ctrl-C at a question."""
+
+    def isatty(self) -> bool:
+        return True
+
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]  # as that of StringIO
+        raise KeyboardInterrupt
+
+
+def test_a_second_interrupt_leaves_and_tells_how_to_look_at_what_goes_on() -> None:
+    nodes = FakeNodes(2, lambda job, age_s: None)
+    own = submission(nodes)
+
+    def interrupt(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    own.sleep = interrupt
+    stderr = io.BytesIO()
+    output = Output(stdout=io.BytesIO(), stderr=stderr, stderr_is_terminal=True, stdin=Terminal())
+    assert watched(own, output) == 0
+    assert stderr.getvalue().decode().endswith("w: running tasks go on\n  next: clusterctl workflow show w\n")
+    assert "cancel" not in [verb for verb, _ in nodes.asked]
 
 
 def test_a_task_whose_node_no_longer_knows_it_is_lost() -> None:

@@ -156,6 +156,26 @@ def test_all_problems_are_told_at_once_with_their_lines_and_what_a_loop_repeats_
         ),
         (
             "[echo]",
+            "[echo]\n    environment: {CLUSTERCTL_GROUP_KEY: '1'}",
+            "line 7 workflow.tasks[0].environment.CLUSTERCTL_GROUP_KEY: the task's job sets it",
+        ),
+        (
+            "[echo]",
+            "[echo]\n    credentials: {hub: {PET_NNODES: nodes}}",
+            "line 7 workflow.tasks[0].credentials.hub.PET_NNODES: the task's job sets it itself",
+        ),
+        (
+            "[echo]",
+            "[echo]\n    credentials: {hub: {RANK: rank}}",
+            "line 7 workflow.tasks[0].credentials.hub.RANK: the task's job sets it itself",
+        ),
+        (
+            "[echo]",
+            "[echo]\n    environment: {HF_TOKEN: a}\n    credentials: {hub: {HF_TOKEN: token}}",
+            "line 8 workflow.tasks[0].credentials.hub.HF_TOKEN: set twice for the task",
+        ),
+        (
+            "[echo]",
             "[echo]\n    credentials: {hub: /root/key}",
             "line 7 workflow.tasks[0].credentials.hub: a credential as a file",
         ),
