@@ -21,13 +21,15 @@ def read_env_file(path: Path | None) -> tuple[dict[str, str], dict[str, str]]:
         return {}, {}
     try:
         with path.open("rb") as file:
-            text = file.read(MOST_BYTES + 1).decode()
+            content = file.read(MOST_BYTES + 1)
     except OSError as e:
         raise UsageError(f"--env-file {path}: {e.strerror}", hint=HINT) from e
+    if len(content) > MOST_BYTES:
+        raise UsageError(f"--env-file {path}: larger than {MOST_BYTES // 1024} KiB", hint=HINT)
+    try:
+        text = content.decode()
     except UnicodeDecodeError as e:
         raise UsageError(f"--env-file {path}: not UTF-8 text", hint=HINT) from e
-    if len(text) > MOST_BYTES:
-        raise UsageError(f"--env-file {path}: larger than {MOST_BYTES // 1024} KiB", hint=HINT)
     found, problems = parse_env_file(text)
     if problems:
         raise ConfigError(f"{path}: nothing was started", problems=problems, hint=HINT)

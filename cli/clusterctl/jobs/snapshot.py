@@ -56,7 +56,7 @@ def take_snapshot(folder: Path, *, including: Collection[str]) -> Snapshot:
     if not folder.is_dir():
         raise UsageError(f"--workdir {folder}: no such folder", hint=HINT)
     listed = _by_git(folder)
-    tracked, untracked = ((), _walked(folder)) if listed is None else listed
+    tracked, untracked = ((), walked(folder)) if listed is None else listed
     secret = sorted(name for name in untracked if looks_secret(name) and name not in including)
     if secret:
         named = ", ".join(secret[:5]) + (f" and {len(secret) - 5} more" if len(secret) > 5 else "")
@@ -129,7 +129,7 @@ def _matches(name: str, patterns: Iterable[str]) -> bool:
 
 
 def _by_git(folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """(tracked files, untracked files); None if the folder is in no repository, or git is not installed.
+    """(tracked files, untracked files); None if the folder is in no repository.
 
     Raises UsageError if git cannot list the files of a repository: without the list, ignored files would be sent too.
     """
@@ -139,12 +139,11 @@ def _by_git(folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
         try:
             done = subprocess.run(argv, capture_output=True, timeout=GIT_S, stdin=subprocess.DEVNULL)
         except FileNotFoundError:
+            refuse_without_git(folder)
             return None
         except subprocess.TimeoutExpired as e:
             raise UsageError(f"{folder}: git did not list its files within {GIT_S} s", hint="git status") from e
-        if done.returncode and any(
-            (place / ".git").exists() for place in (folder.resolve(), *folder.resolve().parents)
-        ):
+        if done.returncode and _repository_of(folder) is not None:
             said = os.fsdecode(done.stderr).strip()[-300:]
             raise UsageError(f"{folder}: git does not list its files: {said}", hint="git status")
         if done.returncode:
@@ -153,13 +152,31 @@ def _by_git(folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
     return found[0], found[1]
 
 
-def _walked(folder: Path) -> tuple[str, ...]:
+def refuse_without_git(folder: Path) -> None:
+    """Raises UsageError if the folder is in a repository: only git knows which files are ignored."""
+    repository = _repository_of(folder)
+    if repository is not None:
+        raise UsageError(
+            f"{folder.absolute()} is in the git repository {repository}, and git is not installed here: what git "
+            "ignores would be sent too",
+            hint="install git, or clusterctl run --workdir FOLDER  (FOLDER: one that is in no repository)",
+        )
+
+
+def _repository_of(folder: Path) -> Path | None:
+    places = (folder.resolve(), *folder.resolve().parents)
+    return next((place for place in places if (place / ".git").exists()), None)
+
+
+def walked(folder: Path) -> tuple[str, ...]:
+    """The files and links below a folder in no repository, but for those that are never sent or that it ignores."""
     patterns = [*IGNORED, *_own_patterns(folder)]
     found = []
     for base, folders, files in os.walk(folder):
         above = Path(base).relative_to(folder)
         folders[:] = [name for name in folders if not is_ignored((above / name).as_posix(), patterns)]
-        found += [(above / name).as_posix() for name in files]
+        links = [name for name in folders if (Path(base) / name).is_symlink()]  # os.walk takes them for folders
+        found += [(above / name).as_posix() for name in (*files, *links)]
     return tuple(name for name in found if not is_ignored(name, patterns))
 
 

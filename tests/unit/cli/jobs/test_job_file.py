@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any  # pip's report
 
 import pytest
-from clusterctl.jobs.env_file import parse_env_file, read_env_file
+from clusterctl.jobs.env_file import MOST_BYTES, parse_env_file, read_env_file
 from clusterctl.jobs.job_file import job_schema, parse_job_file, read_job_file
 from clusterctl.on_node.job.own_python import last_of, locked
 from clusterctl_infra.errors import ConfigError, UsageError
@@ -94,6 +94,20 @@ def test_variables_are_read_line_by_line_and_secrets_are_kept_apart(tmp_path: Pa
     assert read_env_file(None) == ({}, {})
     with pytest.raises(UsageError, match="No such file"):
         read_env_file(tmp_path / "none")
+
+
+@pytest.mark.parametrize(("letter", "count"), [("x", MOST_BYTES - 1), ("é", MOST_BYTES // 2)])
+def test_a_file_of_variables_that_is_too_large_is_refused_whole(tmp_path: Path, letter: str, count: int) -> None:
+    path = tmp_path / "vars.env"
+    path.write_text(f"A={letter * count}", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"vars\.env: larger than 256 KiB"):
+        read_env_file(path)
+
+
+def test_a_file_of_variables_may_be_as_large_as_the_limit(tmp_path: Path) -> None:
+    path = tmp_path / "vars.env"
+    path.write_text(f"A={'é' * (MOST_BYTES // 2 - 1)}", encoding="utf-8")
+    assert len(read_env_file(path)[0]["A"]) == MOST_BYTES // 2 - 1
 
 
 def test_lines_that_are_no_variables_are_told_without_what_may_be_secret(tmp_path: Path) -> None:

@@ -141,7 +141,8 @@ def test_what_a_job_keeps_is_packed_from_its_folder_alone(tmp_path: Path) -> Non
     (tmp_path / "work/runs/a").mkdir(parents=True)
     (tmp_path / "work/runs/a/x").write_text("x")
     work = tmp_path / "work"
-    assert [name for _, name in work_rows(work, ".")] == ["runs/a/x"]
+    (work / "last").symlink_to("runs/a")
+    assert [name for _, name in work_rows(work, ".")] == ["last", "runs/a/x"]
     assert [name for _, name in work_rows(work, "runs/a")] == ["a/x"]
     assert [name for _, name in work_rows(work, "runs/a/x")] == ["x"]
     for wrong in ("../work", "/etc", "runs/../../work", "none"):

@@ -9,7 +9,15 @@ from pathlib import Path
 
 import pytest
 from clusterctl.jobs.run_request import refuse_missing_script
-from clusterctl.jobs.snapshot import Snapshot, is_ignored, looks_secret, sent_files, write_archive
+from clusterctl.jobs.snapshot import (
+    Snapshot,
+    is_ignored,
+    looks_secret,
+    refuse_without_git,
+    sent_files,
+    walked,
+    write_archive,
+)
 from clusterctl_infra.errors import UsageError
 
 
@@ -83,6 +91,26 @@ def test_what_lies_behind_a_link_is_not_sent(tmp_path: Path) -> None:
     names = ("data/sub/id.txt", "data", "train.py")
     (tmp_path / "code" / "train.py").write_text("")
     assert sent_files(tmp_path / "code", names) == ("data", "train.py")
+
+
+def test_links_of_a_folder_without_git_are_sent_whatever_they_lead_to(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "x.txt").touch()
+    code = tmp_path / "code"
+    (code / "sub").mkdir(parents=True)
+    (code / "train.py").touch()
+    (code / ".clusterctlignore").write_text("scratch\n")
+    for name, target in (("sub/data", "../../elsewhere"), ("x", "train.py"), ("gone", "none"), ("scratch", "sub")):
+        (code / name).symlink_to(target)
+    assert sorted(walked(code)) == [".clusterctlignore", "gone", "sub/data", "train.py", "x"]
+
+
+def test_a_repository_is_not_sent_where_no_git_says_what_it_ignores(tmp_path: Path) -> None:
+    (tmp_path / "code" / "sub").mkdir(parents=True)
+    refuse_without_git(tmp_path / "code" / "sub")
+    (tmp_path / "code" / ".git").mkdir()
+    with pytest.raises(UsageError, match="code, and git is not installed here: what git ignores would be sent too"):
+        refuse_without_git(tmp_path / "code" / "sub")
 
 
 def test_another_content_is_another_hash(tmp_path: Path) -> None:
