@@ -6,6 +6,7 @@ import io
 import json
 import os
 import platform
+import shlex
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any  # JSON
 
-from clusterctl_infra.errors import ClusterctlError, NothingMatched, SomeNodesFailed
+from clusterctl_infra.errors import ClusterctlError, NothingMatched, SomeNodesFailed, UsageError
 from clusterctl_infra.outputs import Inventory, inventory_to_json
 from clusterctl_infra.version import VERSION
 
@@ -83,8 +84,11 @@ class Collected:
 def carry_out(request: BundleRequest, output: Output, health: Callable[[Inventory], Any]) -> int:
     """Writes the archive, prints its path, and returns 0, or 4 if anything is missing in it.
 
-    `health` runs a sweep and gives its JSON. Raises ClusterctlError if nothing is known, and OSError.
+    `health` runs a sweep and gives its JSON. Raises ClusterctlError if nothing is known, UsageError for a target
+    that no file can be, and OSError.
     """
+    if request.target is not None:
+        refuse_target(request.target)
     found = _collected(request, health)
     target = request.target or Path(f"bundle-{found.cluster}-{datetime.now(UTC):%m%d-%H%M%S}.tar.gz")
     if found.kept is not None:
@@ -99,6 +103,19 @@ def carry_out(request: BundleRequest, output: Output, health: Callable[[Inventor
     output.note(f"{thousands(size)} bytes, {files}")
     output.data(str(target))
     return SomeNodesFailed.exit_code if found.errors else 0
+
+
+def refuse_target(target: Path) -> None:
+    """Raises UsageError if no file can be at this path: said before anything is collected, which takes a while."""
+    if target.is_dir():
+        inside = shlex.quote(str(target / "bundle.tar.gz"))
+        raise UsageError(
+            f"--output {target} is a folder: write a file's name", hint=f"clusterctl bundle --output {inside}"
+        )
+    if not target.parent.is_dir():
+        raise UsageError(
+            f"--output {target}: there is no folder {target.parent}", hint=f"mkdir -p {shlex.quote(str(target.parent))}"
+        )
 
 
 def _collected(request: BundleRequest, health: Callable[[Inventory], Any]) -> Collected:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any  # JSON
 
 from clusterctl.jobs.env_file import SECRET
@@ -44,8 +45,9 @@ def secret_values(spec: Mapping[str, Any]) -> list[str]:
     environment: Mapping[str, str] = spec.get("environment") or {}
     found = [str(value) for name, value in environment.items() if SECRET.search(name)]
     words: Sequence[str] = [str(word) for word in (*spec.get("launcher_options", ()), *spec.get("command", ()))]
-    for word, behind in zip(words, [*words[1:], ""], strict=True):
+    for word, behind in pairwise((*words, "")):
         flag, equals, value = word.partition("=")
         if word.startswith("-") and SECRET.search(flag.lstrip("-").replace("-", "_")):
-            found.append(value if equals else behind)
-    return [value for value in found if value and not value.startswith("-")]
+            # A word behind a flag that begins with - is the next flag.
+            found.append(value if equals else "" if behind.startswith("-") else behind)
+    return [value for value in found if value]

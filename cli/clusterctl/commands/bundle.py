@@ -22,7 +22,13 @@ SWEEP_S = 60.0
 
 @click.command("bundle")
 @cluster_option
-@click.option("--output", "target", metavar="FILE", type=click.Path(path_type=Path), help="Where.  [./bundle-….tar.gz]")
+@click.option(
+    "--output",
+    "target",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write the archive here.  [./bundle-….tar.gz]",
+)
 @size_option("--limit", default="1GiB", help="The most of the job's files, before they are compressed.")
 @connect_timeout_option(default="10s")
 @click.argument("job", metavar="[JOB]", required=False)

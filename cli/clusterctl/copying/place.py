@@ -128,7 +128,8 @@ def refuse_one_name_twice(sources: Sequence[str]) -> None:
     """Raises UsageError for two sources with the same file name: all sources of a command go to one target."""
     named: dict[str, str] = {}
     for source in sources:
-        name = posixpath.basename(source)
+        before, colon, path = source.partition(":")
+        name = posixpath.basename(path if colon and before and "/" not in before else source)
         if name in named:
             told = f"{named[name]} and {source} would be one file at the target: copy them one after the other"
             raise UsageError(told, hint=HINT)

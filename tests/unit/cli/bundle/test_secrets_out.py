@@ -39,6 +39,15 @@ def test_names_of_variables_and_flags_say_what_is_secret() -> None:
     assert sorted(found) == ["abcdef", "ghijkl", "mnopqr"]
 
 
+def test_a_secret_may_begin_with_a_dash() -> None:
+    found = secret_values(spec(command=["train.py", "--token=-ghijkl"], environment={"MY_KEY": "-abcdef"}))
+    assert sorted(found) == ["-abcdef", "-ghijkl"]
+
+
+def test_a_job_without_a_command_has_the_secrets_of_its_variables() -> None:
+    assert secret_values(spec(command=[], launcher_options=[], environment={"MY_KEY": "abcdef"})) == ["abcdef"]
+
+
 def test_a_secret_is_found_as_json_writes_it() -> None:
     secret = 'a"b\\c-\u00fc'
     for text in (json.dumps({"x": secret}), json.dumps({"x": secret}, ensure_ascii=False), f'{{"x": "{secret}"}}'):

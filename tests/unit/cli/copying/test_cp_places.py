@@ -138,10 +138,24 @@ def test_large_files_for_several_nodes_go_from_node_to_node(
     assert [[transfer.node.name for transfer in group] for group in direct] == directly
 
 
-@pytest.mark.parametrize("words", [["a/w.bin", "b/w.bin", "0:/x/"], ["0:/a/w.bin", "0:/b/w.bin", "here/"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["a/w.bin", "b/w.bin", "0:/x/"],
+        ["0:/a/w.bin", "0:/b/w.bin", "here/"],
+        ["2:w.bin", "3:w.bin", "here/"],
+        ["2:w.bin", "3:w.bin", "0:"],
+        ["2:~/w.bin", "train-3:w.bin", "here/"],
+        ["w.bin", "2:w.bin", "0:"],
+    ],
+)
 def test_two_files_of_one_name_are_not_made_one(words: list[str], make_inventory: MakeInventory) -> None:
     with pytest.raises(UsageError, match=r"w.bin would be one file at the target"):
         transfers(words, make_inventory())
+
+
+def test_a_colon_within_a_name_does_not_make_two_files_one(make_inventory: MakeInventory) -> None:
+    assert len(transfers(["./a:w.bin", "./b:w.bin", "0:/x/"], make_inventory())) == 2
 
 
 def test_a_name_that_is_no_text_is_refused_in_words_that_can_be_shown(make_inventory: MakeInventory) -> None:

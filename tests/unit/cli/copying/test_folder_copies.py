@@ -57,6 +57,7 @@ def test_each_folder_comes_into_the_target_under_its_own_name(
         ("src/.. 1:train", "is no folder with a name of its own"),
         ("1:/ back", "is no folder with a name of its own"),
         ("0:a/run 1:b/run back", "would be one file at the target"),
+        ("0:run 1:run back", "0:run and 1:run would be one file at the target"),
         ("gone 1:train", "there is no such folder here"),
     ],
 )
