@@ -21,7 +21,7 @@ from clusterctl.text.instant import utc_now
 @click.command("capacity")
 @click.argument("what", metavar="blocks", type=click.Choice(["blocks"]))
 @click.argument("wanted", metavar="TYPE")
-@click.option("--region", metavar="REGION", required=True, help="Where.")
+@click.option("--region", metavar="REGION", required=True, help="The AWS region.")
 @click.option("--nodes", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="How many.")
 @click.option("--hours", metavar="N", type=click.IntRange(min=1), default=24, show_default=True, help="How long.")
 @click.option("--start", metavar="TIME", help="Not before this, such as 2026-12-01T08:00Z; else from now on.")

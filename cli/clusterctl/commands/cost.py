@@ -28,8 +28,8 @@ def command(output: Output, cluster: str | None, watch: bool, as_json: bool) -> 
 
     It is an estimate: from the times that AWS told, else (~) from what this computer recorded, and from dated list
     prices. A slot that is reserved and empty bills like a full one, and is named. Spot machines are counted at their
-    maximum price, the most that AWS bills; below stands what they cost by the spot prices of their time, as AWS tells
-    them. In a rehearsal all money is simulated.
+    maximum price, the most that AWS bills; what they cost by the spot prices of their time, as AWS tells them, is shown
+    below. In a rehearsal all money is simulated.
 
     \b
     Examples:

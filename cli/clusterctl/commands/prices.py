@@ -31,7 +31,7 @@ def command(output: Output, words: tuple[str, ...], region: str | None, spot: bo
 
     The prices were shipped with clusterctl. `prices refresh --region REGION` asks AWS for today's and keeps them on
     this computer, where plan, up and cost use them from then on. A price that is not known is `unknown`, never 0, and
-    no cap or budget is taken for it.
+    caps and budgets are refused then.
 
     \b
     Examples:

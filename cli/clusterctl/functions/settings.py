@@ -249,7 +249,7 @@ def _environment(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables. Raises UsageError for an invalid name, and for a value that no variable can hold."""
     for name, value in environment.items():
         if VARIABLE.fullmatch(name) is None:
-            raise UsageError(f"environment has {name!r}, which is no name of a variable", hint=HINT)
+            raise UsageError(f"environment has {name!r}, which is not a valid variable name", hint=HINT)
         if not isinstance(value, str):
             raise UsageError(f"environment[{name!r}] is {value!r}: write it as text", hint=HINT)
         if "\0" in value:

@@ -256,7 +256,7 @@ def get_task(name: str, *, cluster: str | None = None) -> Task:
     nodes = job_nodes(inventory, connect_timeout_s=CONNECT_S)
     job = known_job(nodes, name)
     if len(members_of(job, inventory)) != len(job.slots):
-        raise UsageError(f"{name} ran on nodes that {inventory.cluster} has no more", hint="clusterctl jobs")
+        raise UsageError(f"{name} ran on nodes that {inventory.cluster} no longer has", hint="clusterctl jobs")
     return Task(nodes, job.spec)
 
 

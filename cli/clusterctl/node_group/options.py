@@ -87,7 +87,7 @@ def _refuse_what_a_group_lacks(name: str, value: object, verb: Verb) -> None:
 def _environment(env: Mapping[str, Any]) -> dict[str, str]:
     wrong = [name for name in env if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)]
     if wrong:
-        raise UsageError(f"env has {wrong[0]!r}, which is no name of a variable")
+        raise UsageError(f"env has {wrong[0]!r}, which is not a valid variable name")
     return {name: str(value) for name, value in env.items()}
 
 

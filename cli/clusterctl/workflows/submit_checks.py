@@ -139,7 +139,7 @@ def refuse_odd_images(loaded: LoadedWorkflow) -> None:
     odd = [task for task in loaded.workflow.all_tasks() if IMAGE.fullmatch(task.image) is None]
     if odd:
         raise ConfigError(
-            f"{loaded.source}: these are no names of images; nothing was started",
+            f"{loaded.source}: these are not image names; nothing was started",
             problems=[f"  task {task.name}: {task.image!r}" for task in odd],
             hint=ON_HOST_HINT,
         )

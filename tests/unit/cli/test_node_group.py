@@ -117,7 +117,7 @@ def test_a_node_without_an_address_says_so_when_it_is_opened(make_inventory: Mak
         ("run", {"shell": "/bin/zsh"}, "the login user's shell on the node runs the command"),
         ("run", {"replace_env": False}, "never gets the variables of this program"),
         ("run", {"fallback": False}, "no terminal to fall back from"),
-        ("run", {"env": {"A B": "x"}}, "env has 'A B', which is no name of a variable"),
+        ("run", {"env": {"A B": "x"}}, "env has 'A B', which is not a valid variable name"),
         ("run", {"timeout": 0}, "timeout=0: a time in seconds is more than nothing"),
         ("sudo", {"user": "postgres"}, "sudo(user='postgres') on a group of nodes: a group's sudo is for root"),
         ("sudo", {"password": "secret"}, "sudo on the nodes asks for no password"),

@@ -59,7 +59,7 @@ def test_an_argument_that_nobody_knows_is_a_type_error_with_the_nearest_one() ->
         ({"distributed_mode": "off"}, "distributed_mode='off'"),
         ({"max_run_time_hours": 0}, "max_run_time_hours=0"),
         ({"environment": {"A": "b\0c"}}, "environment['A'] has a NUL"),
-        ({"environment": {"A-B": "c"}}, "'A-B', which is no name"),
+        ({"environment": {"A-B": "c"}}, "'A-B', which is not a valid variable name"),
         ({"environment": {"A": 1}}, "environment['A'] is 1"),
     ],
 )
