@@ -65,7 +65,8 @@ def test_hosts_become_nodes_run_a_job_and_are_as_before_after_down(net: Foreign,
     )
     assert net.ssh(1, KEEPS_SHARED_MEMORY).stdout == "b true\n", "logind is as before, and has read that"
     assert net.clusterctl("nodes").returncode == 3
-    assert "outlives its node" in net.ok("job", "logs", "told"), "the output is kept here"
+    kept = net.ok("job", "logs", "told", "--cluster", "lab", "--node", "lab-0")
+    assert "outlives its node" in kept, "the output is kept here"
 
 
 KEEPS_SHARED_MEMORY = (
