@@ -58,7 +58,9 @@ def test_hosts_become_nodes_run_a_job_and_are_as_before_after_down(net: Foreign,
     assert net.ssh(1, "rm -r synced").returncode == net.ssh(2, "rm -r synced").returncode == 0
     net.ok("check")
     net.ok("top")
-    net.ok("down", "--cluster", "lab@hosts", "--yes")
+    done = net.clusterctl("down", "--cluster", "lab@hosts", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert "kept here" not in done.stderr, "attached commands have brought all of it"
     assert [net.snapshot(number) for number in (1, 2)] == before
     assert (
         net.ssh(1, "systemctl list-unit-files 'clusterctl*' --no-legend; systemctl is-active ssh").stdout == "active\n"

@@ -214,7 +214,7 @@ def test_a_job_outlives_the_command_that_started_it_unless_that_is_told_to_end(c
 
 def test_a_command_inside_a_job_has_its_rank_s_place_and_ends_with_it(cluster: Rehearsed, work: Path) -> None:
     name = start_long(cluster, work, "--node", "1,3", "--env", "MINE=1", ranks=2)
-    look = "echo $RANK $WORLD_SIZE $MINE $(pwd) $(id -un); echo kept > $CLUSTERCTL_JOB_DIR/note"
+    look = "echo $RANK $WORLD_SIZE $MINE $(pwd) $(id -un); cd $CLUSTERCTL_JOB_DIR; echo kept > note; ln -s . latest"
     done = cluster.run("job", "exec", name, "--rank", "1", "--", "sh", "-c", look + "; exit 5")
     assert (done.exit_code, done.stdout) == (5, f"1 2 1 /var/lib/clusterctl/jobs/{name}/code ubuntu\n")
     everywhere = cluster.ok("job", "exec", name, "--node", "all", "--", "sh", "-c", 'echo "rank $RANK"')
@@ -231,6 +231,7 @@ def test_a_command_inside_a_job_has_its_rank_s_place_and_ends_with_it(cluster: R
     target = work.parent / "kept"
     cluster.ok("job", "cp", name, "--node", "3", str(target))
     assert (target / "note").read_text() == "kept\n"
+    assert (target / "latest").readlink() == Path(), "a link to a folder comes as what it is"
     events = [row["event"] for row in json.loads(cluster.ok("job", "events", name, "--node", "3", "--json"))]
     assert events == ["preparing", "starting", "running", "stopping", "cancelled"]
     kept = cluster.home / "jobs" / f"{cluster.name}@rehearsal" / name / "node-3" / "attempt-1" / "output.000001"
