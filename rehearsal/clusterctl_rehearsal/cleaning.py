@@ -8,7 +8,7 @@ from pathlib import Path
 
 from clusterctl_infra.names import NAME_TAG
 
-from clusterctl_rehearsal.home import RehearsalHome
+from clusterctl_rehearsal.home import RehearsalHome, cache_folder
 from clusterctl_rehearsal.machines.driver import MachineDriver, MachineError
 from clusterctl_rehearsal.machines.nspawn import NspawnDriver
 from clusterctl_rehearsal.machines.owners import processes_of, root_elsewhere
@@ -17,7 +17,6 @@ from clusterctl_rehearsal.machines.processes import owner_id, send, wait_until_g
 from clusterctl_rehearsal.region.journal import BILL_FILE
 from clusterctl_rehearsal.region.shares import Shares
 from clusterctl_rehearsal.region.store import Store
-from clusterctl_rehearsal.server.process import cache_folder
 
 
 def clean(home: RehearsalHome, *, cluster: str | None) -> list[str]:

@@ -85,3 +85,9 @@ def clean_command(cluster: str, folder: Path | None) -> str:
 def current_home() -> RehearsalHome:
     """The home of this process's environment."""
     return rehearsal_home(os.environ)
+
+
+def cache_folder() -> Path:
+    """Where things that all rehearsals share are kept, such as the base image."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(os.environ.get("CLUSTERCTL_CACHE") or f"{base}/clusterctl")

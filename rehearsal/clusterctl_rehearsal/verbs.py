@@ -18,7 +18,7 @@ from clusterctl_infra.region_keys import read_keys
 
 from clusterctl_rehearsal.cleaning import clean, elsewhere
 from clusterctl_rehearsal.full_disk import cannot_keep
-from clusterctl_rehearsal.home import RehearsalHome, clean_command, current_home
+from clusterctl_rehearsal.home import RehearsalHome, cache_folder, clean_command, current_home
 from clusterctl_rehearsal.listing import bill_json, bill_text, exports, listed
 from clusterctl_rehearsal.machines.driver import MachineError
 from clusterctl_rehearsal.machines.nspawn import NspawnDriver
@@ -30,7 +30,6 @@ from clusterctl_rehearsal.region.ending import end_region
 from clusterctl_rehearsal.region.fault_arguments import FaultError
 from clusterctl_rehearsal.region.faults import FAULTS, known_fault
 from clusterctl_rehearsal.region.store import Store
-from clusterctl_rehearsal.server.process import cache_folder
 
 PROGRAM = "clusterctl rehearse"
 USUAL_REGION = "us-west-2"

@@ -17,14 +17,13 @@ from typing import Any
 
 import pytest
 from clusterctl_rehearsal.cleaning import clean
-from clusterctl_rehearsal.home import RehearsalHome, rehearsal_home
+from clusterctl_rehearsal.home import RehearsalHome, cache_folder, rehearsal_home
 from clusterctl_rehearsal.machines.nspawn import NspawnDriver
 from clusterctl_rehearsal.machines.owners import processes_of
 from clusterctl_rehearsal.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.client import RegionClient, ensure_region, running_region
 from clusterctl_rehearsal.region.launch import LAUNCH_TEMPLATE
 from clusterctl_rehearsal.region.types import network
-from clusterctl_rehearsal.server.process import cache_folder
 
 ASK_METADATA = """
 import sys, urllib.request

@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import TextIO
 
 from clusterctl_infra.catalog.reader import load_catalog
@@ -25,7 +24,7 @@ from clusterctl_rehearsal.api.front import Api
 from clusterctl_rehearsal.api.node_calls import NodeCalls
 from clusterctl_rehearsal.full_disk import log_traceback
 from clusterctl_rehearsal.gpu.files import machine_files
-from clusterctl_rehearsal.home import RehearsalHome, current_home
+from clusterctl_rehearsal.home import RehearsalHome, cache_folder, current_home
 from clusterctl_rehearsal.machines.auto import choose
 from clusterctl_rehearsal.machines.driver import MachineFile
 from clusterctl_rehearsal.packages.files import package_files
@@ -211,12 +210,6 @@ def simulated_efa(record: Record) -> dict[str, MachineFile]:
     """
     count = sum(card["kind"] != "interface" for card in record.facts["interfaces"])
     return {"/var/lib/clusterctl/simulated-efa": MachineFile(content=f"{count}\n".encode())} if count else {}
-
-
-def cache_folder() -> Path:
-    """Where things that all rehearsals share are kept, such as the base image."""
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(os.environ.get("CLUSTERCTL_CACHE") or f"{base}/clusterctl")
 
 
 def calls_of_ec2(endpoint_url: str, region: str, keys: KeyPair) -> Call:
