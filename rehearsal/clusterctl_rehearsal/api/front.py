@@ -12,7 +12,7 @@ from typing import Any  # parameters and answers are JSON-like
 from urllib.parse import parse_qs, parse_qsl
 
 from clusterctl_rehearsal.api.call import Call, Handler
-from clusterctl_rehearsal.api.cloudwatch import cloudwatch
+from clusterctl_rehearsal.api.cloudwatch import CLOUDWATCH
 from clusterctl_rehearsal.api.ec2 import EC2
 from clusterctl_rehearsal.api.file_systems import FSX, efs_route
 from clusterctl_rehearsal.api.filters import check_page_size
@@ -33,6 +33,7 @@ _SCOPE = re.compile(r"Credential=[^/]+/\d+/([a-z0-9-]+)/([a-z0-9-]+)/aws4_reques
 _QUERY_SERVICES: Mapping[str, Mapping[str, Handler]] = {"ec2": EC2, "iam": {**IAM, **MAKE_IDENTITIES}, "sts": STS}
 _JSON_SERVICES: Mapping[str, Mapping[str, Handler]] = {
     "fsx": FSX,
+    "monitoring": CLOUDWATCH,
     "servicequotas": SERVICE_QUOTAS,
     "ssm": SSM,
     "tagging": TAGGING,
@@ -69,11 +70,7 @@ class Api:
         """`before`: is called before each request, and may refuse it. `buckets`: holds one folder for each bucket."""
         self._region = region
         self._before = before
-        self._json_services = {
-            **_JSON_SERVICES,
-            "monitoring": cloudwatch(executions),
-            "states": step_functions(executions),
-        }
+        self._json_services = {**_JSON_SERVICES, "states": step_functions(executions)}
         self._buckets = Buckets(buckets, lambda: region.settings().buckets)
         self._models = {service: ServiceModel(service) for service in _QUERY_SERVICES}
 
