@@ -104,8 +104,7 @@ class Api:
 
     def refusal(self, headers: Mapping[str, str], error: AwsError) -> Reply:
         """The error as a reply, in the protocol of the service that the request was for."""
-        scope = _SCOPE.search(headers.get("Authorization", ""))
-        service = scope[2] if scope else "sts"
+        service = _service(headers)
         if service == "s3":
             return _s3_reply(refusal_of(error, str(uuid.uuid4())))
         if service in _REST_SERVICES:
@@ -113,6 +112,13 @@ class Api:
         if service in self._json_services:
             return _json_refusal(error)
         return self._query_refusal(service if service in self._models else "ec2", error, str(uuid.uuid4()))
+
+    def too_large(self, headers: Mapping[str, str]) -> Reply:
+        """The refusal of a body that is larger than what is read. S3's is its own for an object beyond its limit."""
+        if _service(headers) != "s3":
+            return Reply(status=413, body=b"{}", content_type=_REST_TYPE)
+        told = "Your proposed upload exceeds the maximum allowed object size."
+        return self.refusal(headers, AwsError("EntityTooLarge", told))
 
     def _query(self, spoken: str, service: str, region_name: str, body: bytes) -> Reply:
         model, request_id = self._models[spoken], str(uuid.uuid4())
@@ -178,6 +184,12 @@ class Api:
                 return handler(call)
         except StandInRefusal as e:
             raise AwsError("UnsupportedOperation", str(e)) from e
+
+
+def _service(headers: Mapping[str, str]) -> str:
+    """The service that a request is signed for."""
+    scope = _SCOPE.search(headers.get("Authorization", ""))
+    return scope[2] if scope else "sts"
 
 
 class _Asked(dict[str, Any]):
