@@ -171,10 +171,10 @@ def test_the_region_of_an_older_clusterctl_is_refused_with_what_ends_it_and_that
     row = ensure_region(home)
     older = {key: value for key, value in row.items() if key != "checks_signatures"}
     home.endpoint_file.write_text(json.dumps(older))
-    with pytest.raises(RegionUnreachable, match="an older clusterctl started the region") as refused:
+    with pytest.raises(RegionUnreachable, match="the running region was started by an older clusterctl") as refused:
         ensure_region(home)
     assert refused.value.hint == "clusterctl rehearse clean --all"
-    with pytest.raises(RehearsalError, match="an older clusterctl started the region") as told:
+    with pytest.raises(RehearsalError, match="the running region was started by an older clusterctl") as told:
         region_access(Home(path=own_home), dict(os.environ))
     assert told.value.hint == "clusterctl rehearse clean --all"
     assert main(["clean", "--all"]) == 0

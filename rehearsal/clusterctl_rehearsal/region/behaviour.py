@@ -50,7 +50,7 @@ class Behaviour:
         return dict(self._faults)
 
     def check_credentials(self) -> None:
-        """Raises AwsError if the person's credentials have ended (EC2 and IAM, common errors: ExpiredToken)."""
+        """Raises AwsError if the person's credentials have expired (EC2 and IAM, common errors: ExpiredToken)."""
         if self._faults.get(CREDENTIALS_ENDED):
             raise AwsError("ExpiredToken", "The security token included in the request is expired", status=403)
 
