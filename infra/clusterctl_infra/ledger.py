@@ -61,7 +61,7 @@ def ledger_to_json(ledger: Ledger) -> list[dict[str, object]]:
 def ledger_from_json(rows: object) -> Ledger:
     """The ledger that `ledger_to_json` wrote; raises NotAsExpected, a ValueError, on other shapes."""
     if not isinstance(rows, list | tuple):
-        raise NotAsExpected(f"the ledger is {shortened(rows)}, no list")
+        raise NotAsExpected(f"the ledger is {shortened(rows)}, not a list")
     listed = tuple(Fields({"ledger": rows}).objects("ledger", most=MOST_ROWS))
     return Ledger(
         spans=tuple(_span(row) for row in listed if not row.has("kind")),

@@ -140,7 +140,7 @@ def inventory_from_json(data: dict[str, Any], *, source: str) -> Inventory:
         nodes = tuple(InventoryNode(**_known(InventoryNode, node)) for node in row.objects("nodes", most=MOST_NODES))
         for name, port in (("ssh.port", ssh.port), *((f"nodes[{node.slot}].port", node.port) for node in nodes)):
             if port is not None and not 1 <= port <= HIGHEST_PORT:
-                raise NotAsExpected(f"{name} is {port}, no port")
+                raise NotAsExpected(f"{name} is {port}, not a port")
         inventory = Inventory(**{**_known(Inventory, row, but=("ssh", "nodes")), "ssh": ssh, "nodes": nodes})
         for text in (inventory.started_at, inventory.deadline):
             if text:  # a person's own file has neither

@@ -97,7 +97,7 @@ class Fields:
         """A text without NUL."""
         value = self._there(key)
         if not isinstance(value, str):
-            self._refuse(key, "no text")
+            self._refuse(key, "not a text")
         if len(value) > most:
             self._refuse(key, f"longer than {most} characters")
         if "\0" in value:
@@ -114,14 +114,14 @@ class Fields:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            self._refuse(key, f"no whole number from {low} to {high}")
+            self._refuse(key, f"not a whole number from {low} to {high}")
         return value
 
     def number(self, key: str, *, low: float = -LARGEST_NUMBER, high: float = LARGEST_NUMBER) -> float:
         """A number from `low` to `high`; true, false, Infinity and NaN are not numbers."""
         value = self._there(key)
         if not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high:
-            self._refuse(key, f"no number from {low:g} to {high:g}")
+            self._refuse(key, f"not a number from {low:g} to {high:g}")
         return float(value)
 
     def flag(self, key: str) -> bool:
@@ -180,7 +180,7 @@ class Fields:
         if value is None:
             return []
         if not isinstance(value, list | tuple):
-            self._refuse(key, "no list")
+            self._refuse(key, "not a list")
         if len(value) > most:
             self._refuse(key, f"a list of {len(value)}, more than {most}")
         return list(value)

@@ -48,6 +48,7 @@ def clean(home: RehearsalHome, *, cluster: str | None) -> list[str]:
     if cluster is None:
         (home.root / "faults.json").unlink(missing_ok=True)
         (home.root / BILL_FILE).unlink(missing_ok=True)
+        home.executions_file.unlink(missing_ok=True)
     return removed
 
 

@@ -56,6 +56,11 @@ class RehearsalHome:
         return self.root / "machines"
 
     @property
+    def executions_file(self) -> Path:
+        """The executions of state machines that have ended, one a line."""
+        return self.root / "executions.jsonl"
+
+    @property
     def shares(self) -> Path:
         """What stands for file systems: one folder for each, named by its id."""
         return self.root / "shares"

@@ -176,10 +176,10 @@ def _clean(asked: argparse.Namespace, home: RehearsalHome) -> int:
         _show(line)
     other = None if asked.all else root_elsewhere(home.machines, asked.cluster)
     if not removed and other is not None:
-        sentence = f"{asked.cluster} is not of this home: its machines are of {other.parent.parent}"
+        sentence = f"{asked.cluster} belongs to another home, {other.parent.parent}"
         return _failed(sentence, clean_command(asked.cluster, other), code=3)
     if not removed and not asked.all:
-        return _failed(f"nothing of {asked.cluster} here", f"{PROGRAM} list", code=3)
+        return _failed(f"this home has nothing of {asked.cluster}", f"{PROGRAM} list", code=3)
     return 0 if removed else _said("nothing to clean")
 
 

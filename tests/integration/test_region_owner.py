@@ -23,6 +23,7 @@ from clusterctl_infra.region_keys import KeyPair, RegionAccess
 from clusterctl_rehearsal.home import RehearsalHome, rehearsal_home
 from clusterctl_rehearsal.region.client import RegionClient, RegionUnreachable, ensure_region, running_region
 from clusterctl_rehearsal.server.connections import LIMIT
+from clusterctl_rehearsal.server.http import MAX_BODY_BYTES
 from clusterctl_rehearsal.verbs import main
 
 from tests.integration.region_access import access_of
@@ -125,6 +126,24 @@ def test_what_is_no_request_of_the_owner_is_refused_and_the_log_stays_empty(
     assert home.log_file.read_text() == ""
 
 
+def test_an_object_that_is_too_large_is_refused_before_it_is_sent(home: RehearsalHome) -> None:
+    access = access_of(home)
+    client = boto3.client(
+        "s3",
+        region_name="us-west-2",
+        endpoint_url=access.endpoint_url,
+        aws_access_key_id=access.keys.access_key_id,
+        aws_secret_access_key=access.keys.secret_access_key,
+        config=Config(retries={"total_max_attempts": 1}, s3={"addressing_style": "path"}),
+    )
+    with contextlib.closing(client):
+        client.create_bucket(Bucket="data", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
+        client.put_object(Bucket="data", Key="fits", Body=bytes(MAX_BODY_BYTES))
+        with pytest.raises(ClientError, match="EntityTooLarge"):
+            client.put_object(Bucket="data", Key="shard", Body=bytes(8 * MAX_BODY_BYTES))
+        assert [row["Key"] for row in client.list_objects_v2(Bucket="data")["Contents"]] == ["fits"]
+
+
 def test_a_flood_of_idle_connections_neither_fills_the_server_nor_stops_its_owner(home: RehearsalHome) -> None:
     pid = ensure_region(home)["pid"]
     with contextlib.ExitStack() as flood:
@@ -152,10 +171,10 @@ def test_the_region_of_an_older_clusterctl_is_refused_with_what_ends_it_and_that
     row = ensure_region(home)
     older = {key: value for key, value in row.items() if key != "checks_signatures"}
     home.endpoint_file.write_text(json.dumps(older))
-    with pytest.raises(RegionUnreachable, match="an older clusterctl started the region") as refused:
+    with pytest.raises(RegionUnreachable, match="the running region was started by an older clusterctl") as refused:
         ensure_region(home)
     assert refused.value.hint == "clusterctl rehearse clean --all"
-    with pytest.raises(RehearsalError, match="an older clusterctl started the region") as told:
+    with pytest.raises(RehearsalError, match="the running region was started by an older clusterctl") as told:
         region_access(Home(path=own_home), dict(os.environ))
     assert told.value.hint == "clusterctl rehearse clean --all"
     assert main(["clean", "--all"]) == 0

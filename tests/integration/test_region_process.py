@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 from clusterctl.cloud.clients import AwsClients
 from clusterctl.engine.region import region_endpoint, start_beside
@@ -23,6 +25,7 @@ from clusterctl_rehearsal.home import RehearsalHome, rehearsal_home
 from clusterctl_rehearsal.region.client import RegionClient, ensure_region, running_region
 from clusterctl_rehearsal.region.types.network import VPC
 from clusterctl_rehearsal.server.process import IDLE_S
+from clusterctl_rehearsal.states.ended_executions import read_ended
 
 from tests.integration.region_access import access_of
 from tests.integration.rehearsed import wait_until
@@ -145,6 +148,58 @@ def test_settings_and_faults_outlive_it(home: RehearsalHome, client: RegionClien
     _wait_until_gone(home, 5)
     assert client.ask("list", {})["faults"] == {"quotas": {"vpcs": 1}}
     assert json.loads((home.root / "faults.json").read_text()) == {"quotas": {"vpcs": 1}}
+
+
+def test_an_execution_that_breaks_has_failed_and_its_alarm_outlives_the_region(home: RehearsalHome) -> None:
+    machine = _breaking_machine(home)
+    clients = AwsClients.at(access_of(home), region="us-west-2")
+    run = clients.sfn.start_execution(stateMachineArn=machine, input='{"S": "soon"}')["executionArn"]
+    wait_until(
+        lambda: clients.sfn.describe_execution(executionArn=run)["status"] == "FAILED", what="it fails", timeout_s=20
+    )
+    wait_until(lambda: _alarms(home) == ["ALARM"], what="its alarm is on", timeout_s=20)
+    wait_until(lambda: bool(read_ended(home.executions_file)), what="it is written down", timeout_s=20)
+    os.kill(ensure_region(home)["pid"], signal.SIGKILL)
+    _wait_until_gone(home, 5)
+    assert _alarms(home) == ["ALARM"]
+    row = clients.sfn.describe_execution(executionArn=run)
+    assert (row["status"], row["error"]) == ("FAILED", "States.Runtime")
+    assert "ValueError: could not convert" in row["cause"]
+
+
+def _breaking_machine(home: RehearsalHome) -> str:
+    """A state machine that cannot wait for what is no number, and an alarm on its failures; gives its ARN."""
+    access = access_of(home)
+    trust = {"Statement": [{"Effect": "Allow", "Principal": {"Service": "states.amazonaws.com"}}]}
+    client = boto3.client(
+        "iam",
+        region_name="us-west-2",
+        endpoint_url=access.endpoint_url,
+        aws_access_key_id=access.keys.access_key_id,
+        aws_secret_access_key=access.keys.secret_access_key,
+    )
+    with contextlib.closing(client) as iam:
+        role = iam.create_role(RoleName="states", AssumeRolePolicyDocument=json.dumps(trust))["Role"]["Arn"]
+    wait = {"Type": "Wait", "SecondsPath": "$.S", "End": True}
+    definition = json.dumps({"StartAt": "Wait", "States": {"Wait": wait}})
+    clients = AwsClients.at(access, region="us-west-2")
+    machine = clients.sfn.create_state_machine(name="breaks", definition=definition, roleArn=role)["stateMachineArn"]
+    clients.cloudwatch.put_metric_alarm(
+        AlarmName="breaks-failed",
+        Namespace="AWS/States",
+        MetricName="ExecutionsFailed",
+        Dimensions=[{"Name": "StateMachineArn", "Value": machine}],
+        TreatMissingData="ignore",
+        ComparisonOperator="GreaterThanThreshold",
+        EvaluationPeriods=1,
+        Threshold=0,
+    )
+    return str(machine)
+
+
+def _alarms(home: RehearsalHome) -> list[str]:
+    clients = AwsClients.at(access_of(home), region="us-west-2")
+    return [row["StateValue"] for row in clients.cloudwatch.describe_alarms()["MetricAlarms"]]
 
 
 def test_where_no_process_can_be_made_who_asks_for_the_region_is_told_and_nobody_else(

@@ -14,9 +14,9 @@ class SpotReading:
     """AWS's notice to a spot machine; both fields are None if there is none, as on a machine that is not spot."""
 
     notice: str | None
-    """`interruption`, or `rebalance` where AWS only recommends to leave the machine."""
+    """`interruption`, or `rebalance` where AWS only recommends leaving the machine."""
     time: str | None
-    """When AWS takes it back, or since when it recommends to leave it; ISO, in UTC."""
+    """When AWS takes it back, or since when it recommends leaving it; ISO, in UTC."""
 
 
 def parse_spot(text: str) -> SpotReading:

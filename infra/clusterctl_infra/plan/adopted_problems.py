@@ -17,7 +17,7 @@ def adopted_type_is_the_nodes_own(case: Case) -> Iterator[Problem]:
     if found is not None and found.instance_type != case.plan.instance_type:
         yield error(
             _capacity_key(case),
-            f"{found.reservation_id} holds {found.instance_type}, and the nodes are {case.plan.instance_type}: write "
+            f"{found.reservation_id} holds {found.instance_type}, but the nodes are {case.plan.instance_type}: write "
             f"instance_type: {found.instance_type}",
         )
 

@@ -14,6 +14,7 @@ from clusterctl_rehearsal.api.ec2_views import tagged
 from clusterctl_rehearsal.api.filters import page
 from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
+from clusterctl_rehearsal.region.journal import UPFRONT_USD
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Properties, Record
 from clusterctl_rehearsal.region.types.row import random_hex
 from clusterctl_rehearsal.region.types.tags import check_tags
@@ -50,7 +51,9 @@ def describe_block_offerings(call: Call) -> dict[str, Any]:
 
 
 def purchase_block(call: Call) -> dict[str, Any]:
-    """The answer to PurchaseCapacityBlock, which records the block. No upfront fee is charged here."""
+    """The answer to PurchaseCapacityBlock, which records the block with its price: AWS bills that at once, and nothing
+    for the block later (EC2 User Guide, "Capacity Blocks pricing and billing"; 2026-11-26).
+    """
     asked = call.parameters
     if asked.get("DryRun"):
         raise AwsError("DryRunOperation", "Request would have succeeded, but DryRun flag is set.", status=412)
@@ -63,7 +66,9 @@ def purchase_block(call: Call) -> dict[str, Any]:
             )
     tags = {tag["Key"]: tag["Value"] for row in specifications for tag in row.get("Tags", [])}
     check_tags("ec2", tags)
-    record = block_record(offer, tags=tags, region=call.region_name, now=time.time())
+    price = call.region.catalog.price_usd_per_hour(offer.instance_type, call.region_name)
+    fee = _upfront_usd(offer, price or 0.0)
+    record = block_record(offer, tags=tags, region=call.region_name, now=time.time(), upfront_usd=fee)
     call.region.store.put(record)
     view = tagged(call, record, compute.capacity_reservation(call, record))
     return {"CapacityReservation": view, "CapacityReservations": [view]}
@@ -105,7 +110,11 @@ def _offer_id(call: Call, offer: Offer) -> str:
     return f"cb-{digits}{sum(int(digit, 16) for digit in digits) % 16:x}"
 
 
-def block_record(offer: Offer, *, tags: Properties, region: str, now: float) -> Record:
+def _upfront_usd(offer: Offer, price_usd_per_hour: float) -> float:
+    return price_usd_per_hour * offer.count * offer.hours
+
+
+def block_record(offer: Offer, *, tags: Properties, region: str, now: float, upfront_usd: float) -> Record:
     """The record of a block that was bought; only its tags say whose it is."""
     id = f"cr-{random_hex(17)}"
     ends_at = offer.starts_at + timedelta(hours=offer.hours)
@@ -128,7 +137,12 @@ def block_record(offer: Offer, *, tags: Properties, region: str, now: float) -> 
         region=region,
         inputs=inputs,
         outputs={**inputs, "arn": arn, "tagsAll": tags, "region": region},
-        facts={"state": "scheduled" if begins > now else "active", "starts_at": begins, "is_block": True},
+        facts={
+            "state": "scheduled" if begins > now else "active",
+            "starts_at": begins,
+            "is_block": True,
+            UPFRONT_USD: upfront_usd,
+        },
         created_at=now,
     )
 
@@ -155,7 +169,7 @@ def _view(call: Call, name: str, count: int, hours: int, day: int, letter: str, 
         "StartDate": _text(start),
         "EndDate": _text(start + timedelta(hours=hours)),
         "CapacityBlockDurationHours": hours,
-        "UpfrontFee": f"{price * count * hours:.4f}",
+        "UpfrontFee": f"{_upfront_usd(offer, price):.4f}",
         "CurrencyCode": "USD",
         "Tenancy": "default",
     }

@@ -7,30 +7,9 @@ from typing import Any  # parameters and answers are JSON-like
 from clusterctl_rehearsal.api.call import Call, Handler, tag_list
 from clusterctl_rehearsal.api.making import made, named_tags, retag
 from clusterctl_rehearsal.refusal import AwsError
+from clusterctl_rehearsal.region.failure_alarms import on_since
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.types.deadline import ALARM
-from clusterctl_rehearsal.states.executions import ExecutionRow, Executions
-
-_STATUS = {"ExecutionsFailed": "FAILED", "ExecutionsTimedOut": "TIMED_OUT"}
-
-
-def cloudwatch(executions: Executions) -> dict[str, Handler]:
-    """The handlers by operation."""
-
-    def describe(call: Call) -> dict[str, Any]:
-        prefix, names = call.parameters.get("AlarmNamePrefix", ""), call.parameters.get("AlarmNames")
-        rows = [row for row in call.records(ALARM) if str(row.inputs["name"]).startswith(prefix)]
-        rows = [row for row in rows if names is None or row.inputs["name"] in names]
-        return {"MetricAlarms": [_alarm(row, executions) for row in rows], "CompositeAlarms": []}
-
-    return {
-        "PutMetricAlarm": _put,
-        "DescribeAlarms": describe,
-        "DeleteAlarms": _delete,
-        "ListTagsForResource": _tags,
-        "TagResource": _tag,
-        "UntagResource": _untag,
-    }
 
 
 def _put(call: Call) -> dict[str, Any]:
@@ -78,24 +57,32 @@ def _delete(call: Call) -> dict[str, Any]:
     return {}
 
 
-def _alarm(row: Record, executions: Executions) -> dict[str, Any]:
-    """The alarm as DescribeAlarms shows it. Without data it keeps its state: after one failure it stays in ALARM for as
-    long as the failed execution is remembered.
-    """
-    wanted = _STATUS[str(row.inputs["metricName"])]
-    machine = row.inputs["dimensions"]["StateMachineArn"]
-    failed = [execution for execution in executions.of_machine(machine) if execution.status == wanted]
+def _describe(call: Call) -> dict[str, Any]:
+    prefix, names = call.parameters.get("AlarmNamePrefix", ""), call.parameters.get("AlarmNames")
+    rows = [row for row in call.records(ALARM) if str(row.inputs["name"]).startswith(prefix)]
+    rows = [row for row in rows if names is None or row.inputs["name"] in names]
+    return {"MetricAlarms": [_alarm(row) for row in rows], "CompositeAlarms": []}
+
+
+def _alarm(row: Record) -> dict[str, Any]:
+    """The alarm as DescribeAlarms shows it."""
+    since = on_since(row)
     return {
         "AlarmName": row.inputs["name"],
         "AlarmArn": row.outputs["arn"],
         "AlarmDescription": row.inputs.get("alarmDescription"),
         "Namespace": row.inputs["namespace"],
         "MetricName": row.inputs["metricName"],
-        **_state(row, failed),
+        "StateValue": "INSUFFICIENT_DATA" if since is None else "ALARM",
+        "StateUpdatedTimestamp": row.created_at if since is None else since,
     }
 
 
-def _state(row: Record, failed: list[ExecutionRow]) -> dict[str, Any]:
-    if not failed:
-        return {"StateValue": "INSUFFICIENT_DATA", "StateUpdatedTimestamp": row.created_at}
-    return {"StateValue": "ALARM", "StateUpdatedTimestamp": failed[-1].ended_at or failed[-1].started_at}
+CLOUDWATCH: dict[str, Handler] = {
+    "PutMetricAlarm": _put,
+    "DescribeAlarms": _describe,
+    "DeleteAlarms": _delete,
+    "ListTagsForResource": _tags,
+    "TagResource": _tag,
+    "UntagResource": _untag,
+}

@@ -40,6 +40,8 @@ _INSTANCE_INPUTS: Mapping[str, str] = {
 }
 
 
+AWS_S_OWN = "aws:"
+"""What the keys of tags begin with that AWS itself makes."""
 FEWER = ("InsufficientInstanceCapacity", "VcpuLimitExceeded", "InsufficientFreeAddressesInSubnet")
 """Error codes after which a request for several machines gets those already made, if they reach its minimum."""
 
@@ -116,15 +118,14 @@ def _create_tags(call: Call) -> dict[str, Any]:
 
 
 def _delete_tags(call: Call) -> dict[str, Any]:
-    """Removes the tags that the request names, or all if it names none (AWS would keep its own, `aws:…`)."""
+    """Removes the tags that the request names; if it names none, all but AWS's own, `aws:…`."""
     refuse_dry_run(call)
     gone = {tag["Key"]: tag.get("Value") for tag in call.parameters.get("Tags") or []}
-    _retag_all(
-        call,
-        lambda tags: {
-            key: value for key, value in tags.items() if gone and (key not in gone or gone[key] not in (None, value))
-        },
-    )
+
+    def stays(key: str, value: str) -> bool:
+        return key not in gone or gone[key] not in (None, value) if gone else key.startswith(AWS_S_OWN)
+
+    _retag_all(call, lambda tags: {key: value for key, value in tags.items() if stays(key, value)})
     return {}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any  # parameters and answers are JSON-like
 
@@ -10,7 +11,7 @@ from clusterctl_rehearsal.api.call import Call, Handler
 from clusterctl_rehearsal.api.ec2_views import tagged
 from clusterctl_rehearsal.api.interfaces import change_card
 from clusterctl_rehearsal.api.launch_templates import create_version, named_template
-from clusterctl_rehearsal.api.making import refuse_dry_run
+from clusterctl_rehearsal.api.making import living, refuse_dry_run
 from clusterctl_rehearsal.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
 from clusterctl_rehearsal.region.record import Properties, Record
@@ -18,14 +19,6 @@ from clusterctl_rehearsal.region.types import network, security
 from clusterctl_rehearsal.region.types.table import TYPES
 
 Answer = dict[str, Any]
-
-
-def living(call: Call, token: str, id: str) -> Record:
-    """The living resource in the call's region. Raises AWS's error if there is none."""
-    found = call.region.store.get(token, id)
-    if found is None or not found.is_live or found.region != call.region_name:
-        raise AwsError(TYPES[token].not_found, f"The {TYPES[token].kind} ID '{id}' does not exist")
-    return found
 
 
 def _changed(call: Call, row: Record, changes: Mapping[str, Any]) -> Record:
@@ -66,16 +59,11 @@ def _replace_association(call: Call) -> Answer:
     refuse_dry_run(call)
     old = living(call, network.ROUTE_TABLE_ASSOCIATION, call.parameters["AssociationId"])
     table = living(call, network.ROUTE_TABLE, call.parameters["RouteTableId"])
-    call.region.delete(old.token, old.id)
-    made = call.region.create(
-        old.token,
-        {**old.inputs, "routeTableId": table.id},
-        region=call.region_name,
-        request="",
-        machines="none",
-        progress=lambda _: None,
-    )
-    return {"NewAssociationId": made.id, "AssociationState": {"State": "associated"}}
+    changed = _changed(call, old, {"routeTableId": table.id})
+    new = dataclasses.replace(changed, id=TYPES[old.token].new_id(changed.inputs, changed.region))
+    call.region.store.put(new)
+    call.region.store.forget(changed)
+    return {"NewAssociationId": new.id, "AssociationState": {"State": "associated"}}
 
 
 def _modify_endpoint(call: Call) -> Answer:

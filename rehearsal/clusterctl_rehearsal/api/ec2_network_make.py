@@ -9,11 +9,9 @@ from typing import Any  # parameters and answers are JSON-like
 
 from clusterctl_rehearsal.api import ec2_views as views
 from clusterctl_rehearsal.api.call import Call, Handler
-from clusterctl_rehearsal.api.making import made, refuse_dry_run
+from clusterctl_rehearsal.api.making import living, made, refuse_dry_run
 from clusterctl_rehearsal.refusal import AwsError
-from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.types import addresses, network, security
-from clusterctl_rehearsal.region.types.table import TYPES
 
 Answer = dict[str, Any]
 
@@ -132,18 +130,11 @@ def _described(source: Mapping[str, Any]) -> dict[str, Any]:
 
 def _attach_internet_gateway(call: Call) -> Answer:
     refuse_dry_run(call)
-    row = _live(call, network.INTERNET_GATEWAY, call.parameters["InternetGatewayId"])
+    row = living(call, network.INTERNET_GATEWAY, call.parameters["InternetGatewayId"])
     if row.inputs.get("vpcId"):
         raise AwsError("Resource.AlreadyAssociated", f"resource {row.id} is already attached to network")
     call.region.update(row.token, row.id, {**row.inputs, "vpcId": call.parameters["VpcId"]})
     return {}
-
-
-def _live(call: Call, token: str, id: str) -> Record:
-    found = call.region.store.get(token, id)
-    if found is None or not found.is_live:
-        raise AwsError(TYPES[token].not_found, f"The {TYPES[token].kind} ID '{id}' does not exist")
-    return found
 
 
 def _create_route(call: Call) -> Answer:

@@ -12,7 +12,7 @@ from typing import Any  # parameters and answers are JSON-like
 from urllib.parse import parse_qs, parse_qsl
 
 from clusterctl_rehearsal.api.call import Call, Handler
-from clusterctl_rehearsal.api.cloudwatch import cloudwatch
+from clusterctl_rehearsal.api.cloudwatch import CLOUDWATCH
 from clusterctl_rehearsal.api.ec2 import EC2
 from clusterctl_rehearsal.api.file_systems import FSX, efs_route
 from clusterctl_rehearsal.api.filters import check_page_size
@@ -33,6 +33,7 @@ _SCOPE = re.compile(r"Credential=[^/]+/\d+/([a-z0-9-]+)/([a-z0-9-]+)/aws4_reques
 _QUERY_SERVICES: Mapping[str, Mapping[str, Handler]] = {"ec2": EC2, "iam": {**IAM, **MAKE_IDENTITIES}, "sts": STS}
 _JSON_SERVICES: Mapping[str, Mapping[str, Handler]] = {
     "fsx": FSX,
+    "monitoring": CLOUDWATCH,
     "servicequotas": SERVICE_QUOTAS,
     "ssm": SSM,
     "tagging": TAGGING,
@@ -69,11 +70,7 @@ class Api:
         """`before`: is called before each request, and may refuse it. `buckets`: holds one folder for each bucket."""
         self._region = region
         self._before = before
-        self._json_services = {
-            **_JSON_SERVICES,
-            "monitoring": cloudwatch(executions),
-            "states": step_functions(executions),
-        }
+        self._json_services = {**_JSON_SERVICES, "states": step_functions(executions)}
         self._buckets = Buckets(buckets, lambda: region.settings().buckets)
         self._models = {service: ServiceModel(service) for service in _QUERY_SERVICES}
 
@@ -107,8 +104,7 @@ class Api:
 
     def refusal(self, headers: Mapping[str, str], error: AwsError) -> Reply:
         """The error as a reply, in the protocol of the service that the request was for."""
-        scope = _SCOPE.search(headers.get("Authorization", ""))
-        service = scope[2] if scope else "sts"
+        service = _service(headers)
         if service == "s3":
             return _s3_reply(refusal_of(error, str(uuid.uuid4())))
         if service in _REST_SERVICES:
@@ -116,6 +112,13 @@ class Api:
         if service in self._json_services:
             return _json_refusal(error)
         return self._query_refusal(service if service in self._models else "ec2", error, str(uuid.uuid4()))
+
+    def too_large(self, headers: Mapping[str, str]) -> Reply:
+        """The refusal of a body that is larger than what is read. S3's is its own for an object beyond its limit."""
+        if _service(headers) != "s3":
+            return Reply(status=413, body=b"{}", content_type=_REST_TYPE)
+        told = "Your proposed upload exceeds the maximum allowed object size."
+        return self.refusal(headers, AwsError("EntityTooLarge", told))
 
     def _query(self, spoken: str, service: str, region_name: str, body: bytes) -> Reply:
         model, request_id = self._models[spoken], str(uuid.uuid4())
@@ -181,6 +184,12 @@ class Api:
                 return handler(call)
         except StandInRefusal as e:
             raise AwsError("UnsupportedOperation", str(e)) from e
+
+
+def _service(headers: Mapping[str, str]) -> str:
+    """The service that a request is signed for."""
+    scope = _SCOPE.search(headers.get("Authorization", ""))
+    return scope[2] if scope else "sts"
 
 
 class _Asked(dict[str, Any]):

@@ -1,4 +1,4 @@
-"""What all calls that make or tag resources share: dry runs, client tokens, and tags."""
+"""What calls that make, change or tag resources share: dry runs, client tokens, tags, and finding a resource."""
 
 from __future__ import annotations
 
@@ -10,12 +10,21 @@ from typing import Any  # parameters and answers are JSON-like
 from clusterctl_rehearsal.api.call import Call
 from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.record import Properties, Record
+from clusterctl_rehearsal.region.types.table import TYPES
 
 
 def refuse_dry_run(call: Call) -> None:
     """Raises AWS's answer to a dry run that would have succeeded."""
     if call.parameters.get("DryRun"):
         raise AwsError("DryRunOperation", "Request would have succeeded, but DryRun flag is set.", status=412)
+
+
+def living(call: Call, token: str, id: str) -> Record:
+    """The living resource in the call's region. Raises AWS's error if there is none."""
+    found = call.region.store.get(token, id)
+    if found is None or not found.is_live or found.region != call.region_name:
+        raise AwsError(TYPES[token].not_found, f"The {TYPES[token].kind} ID '{id}' does not exist")
+    return found
 
 
 def made(

@@ -92,8 +92,9 @@ class Buckets:
         return file
 
     def _all(self, request: S3Request) -> S3Reply:
-        names = sorted(path.name for path in self._folder.iterdir()) if self._folder.is_dir() else []
-        rows = "".join(f"<Bucket><Name>{escape(name)}</Name></Bucket>" for name in {*names, *self._known()})
+        made = [path.name for path in self._folder.iterdir()] if self._folder.is_dir() else []
+        names = sorted({*made, *self._known()})
+        rows = "".join(f"<Bucket><Name>{escape(name)}</Name></Bucket>" for name in names)
         owner = f"<Owner><ID>{ACCOUNT_ID}</ID></Owner>"
         return _xml(f"<ListAllMyBucketsResult {SPACE}>{owner}<Buckets>{rows}</Buckets></ListAllMyBucketsResult>")
 

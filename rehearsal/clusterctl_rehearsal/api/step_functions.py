@@ -10,7 +10,8 @@ from clusterctl_rehearsal.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.types.deadline import STATE_MACHINE
 from clusterctl_rehearsal.states.definition import check_definition
-from clusterctl_rehearsal.states.executions import ExecutionRow, Executions
+from clusterctl_rehearsal.states.ended_executions import ExecutionRow
+from clusterctl_rehearsal.states.executions import Executions
 
 
 def step_functions(executions: Executions) -> dict[str, Handler]:

@@ -137,7 +137,7 @@ class ProcessMachine:
             assert self.process is not None
             code = self.process.wait()
             if code != REBOOT_EXIT_CODE or self.is_stopping:
-                return _ENDS.get(code, f"killed by signal {abs(code) % _SIGNAL_EXIT_CODE}")
+                return how_it_ended(code)
             self.start()
 
     def _send(self, number: signal.Signals) -> None:
@@ -156,6 +156,17 @@ class ProcessMachine:
             f"addr add {launch.address}/{launch.prefix_length} dev {MACHINE_INTERFACE}",
             f"link set {MACHINE_INTERFACE} up",
         )
+
+
+def how_it_ended(code: int) -> str:
+    """A machine's end in words, from the exit code of bwrap: 128 and the signal where its first process was killed;
+    negative where bwrap itself was.
+    """
+    if code in _ENDS:
+        return _ENDS[code]
+    if code < 0 or code > _SIGNAL_EXIT_CODE:
+        return f"killed by signal {abs(code) % _SIGNAL_EXIT_CODE}"
+    return f"ended with exit code {code}"
 
 
 def _run(argv: list[str], text: str = "", *inherited: int) -> None:

@@ -20,7 +20,7 @@ def what_is_missing(
     if platform != "linux":
         return f"{kind} machines need Linux, this is {platform}"
     if user_id != 0:
-        return f'{kind} machines need root: the same with sudo -E "$(command -v clusterctl)" for clusterctl'
+        return f'{kind} machines need root: run the same command with sudo -E "$(command -v clusterctl)" for clusterctl'
     packages = [package for tool, package in tools.items() if find(tool) is None]
     if packages:
         return f"tools are missing: apt-get install -y --no-install-recommends {' '.join(packages)}"

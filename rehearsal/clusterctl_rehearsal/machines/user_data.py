@@ -17,6 +17,8 @@ from clusterctl_rehearsal.machines.driver import MachineError, MachineFile
 
 CLOUD_CONFIG = "text/cloud-config"
 _GZIP_MAGIC = b"\x1f\x8b"
+_NOT_GZIP = (OSError, EOFError, zlib.error)
+"""What `gzip.decompress` raises: of what is no gzip, of what ends too soon, and of what is broken inside."""
 _GZIP_ENCODINGS = ("gz", "gzip", "gz+base64", "gzip+base64", "gz+b64", "gzip+b64")
 _BASE64_ENCODINGS = ("b64", "base64", "gz+base64", "gzip+base64", "gz+b64", "gzip+b64")
 
@@ -47,7 +49,7 @@ def unpack(user_data: bytes) -> Unpacked:
 
 
 def parts(user_data: bytes) -> Iterator[tuple[str, bytes]]:
-    """Content type and content of each part; a single document counts as one part."""
+    """Content type and content of each part; a single document counts as one part. Raises MachineError."""
     plain = _gunzip(user_data)
     if not plain.lstrip().lower().startswith((b"content-type:", b"mime-version:")):
         kind = CLOUD_CONFIG if plain.startswith(b"#cloud-config") else "text/x-shellscript"
@@ -68,7 +70,7 @@ def written_file(entry: Mapping[str, Any]) -> MachineFile:
             data = base64.b64decode(data)
         if encoding in _GZIP_ENCODINGS:
             data = gzip.decompress(data)
-    except (binascii.Error, OSError, zlib.error) as error:
+    except (binascii.Error, *_NOT_GZIP) as error:
         raise MachineError(f"write_files {entry.get('path')}: not {encoding}: {error}") from error
     return MachineFile(content=data, mode=_mode(entry.get("permissions", "0644")))
 
@@ -96,4 +98,7 @@ def _authorized_keys(config: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _gunzip(data: bytes) -> bytes:
-    return gzip.decompress(data) if data.startswith(_GZIP_MAGIC) else data
+    try:
+        return gzip.decompress(data) if data.startswith(_GZIP_MAGIC) else data
+    except _NOT_GZIP as error:
+        raise MachineError(f"the gzip in user-data cannot be read: {error}") from error

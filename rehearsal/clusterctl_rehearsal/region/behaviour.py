@@ -50,20 +50,27 @@ class Behaviour:
         return dict(self._faults)
 
     def check_credentials(self) -> None:
-        """Raises AwsError if the person's credentials have ended (EC2 and IAM, common errors: ExpiredToken)."""
+        """Raises AwsError if the person's credentials have expired (EC2 and IAM, common errors: ExpiredToken)."""
         if self._faults.get(CREDENTIALS_ENDED):
             raise AwsError("ExpiredToken", "The security token included in the request is expired", status=403)
 
     def set_fault(self, key: str, value: Any) -> None:
         """Lays a value over the settings; None takes it away again."""
         with self._lock:
-            self._faults = {name: kept for name, kept in {**self._faults, key: value}.items() if kept is not None}
-            put_in_place(self._faults_file, json.dumps(self._faults))
+            self._set(key, value)
 
     def set_fault_entry(self, key: str, name: str, value: Any) -> None:
         """Lays a value over one entry of a mapping, such as the capacity of one type."""
-        entries = {**self._faults.get(key, {}), name: value}
-        self.set_fault(key, {name: kept for name, kept in entries.items() if kept is not None} or None)
+        with self._lock:
+            self._set(key, _without_none({**self._faults.get(key, {}), name: value}) or None)
+
+    def _set(self, key: str, value: Any) -> None:
+        self._faults = _without_none({**self._faults, key: value})
+        put_in_place(self._faults_file, json.dumps(self._faults))
+
+
+def _without_none(entries: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: kept for name, kept in entries.items() if kept is not None}
 
 
 def _laid_over(settings: Mapping[str, int], faults: Mapping[str, int] | None) -> dict[str, int]:

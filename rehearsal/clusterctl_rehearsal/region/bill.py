@@ -1,10 +1,11 @@
 """The simulated bill: what AWS would charge for everything that was ever made here, by list price and the second. Pure.
 
 Counted from what the region did, and from nothing that clusterctl wrote down. As on AWS, an instance in a reservation
-bills as an instance, and the empty places of the reservation bill as if they were full. A spot machine bills the
-region's spot price, which does not move here. Seconds are whole ones, as AWS shows and bills them. Left out are AWS's
-minimum of a minute for each launch, traffic, what file systems and buckets hold, and that AWS takes nothing for a spot
-machine that it interrupts in its first hour (EC2 User Guide, "Billing for interrupted Spot Instances"; 2026-11-22).
+bills as an instance, and the empty places of the reservation bill as if they were full. A capacity block bills its
+price once, when it is bought, and its instances bill nothing but their disks. A spot machine bills the region's spot
+price, which does not move here. Seconds are whole ones, as AWS shows and bills them. Left out are AWS's minimum of a
+minute for each launch, traffic, what file systems and buckets hold, and that AWS takes nothing for a spot machine that
+it interrupts in its first hour (EC2 User Guide, "Billing for interrupted Spot Instances"; 2026-11-22).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 
 from clusterctl_infra.catalog.reader import Catalog
 
+from clusterctl_rehearsal.region.capacity import CAPACITY_BLOCK
 from clusterctl_rehearsal.region.journal import ADDRESS, INSTANCE, RESERVATION, billed_facts, bills
 from clusterctl_rehearsal.region.record import Properties, Record
 from clusterctl_rehearsal.region.spot import SPOT
@@ -39,11 +41,13 @@ class Billed:
     instance_type: str | None
     reservation: str | None
     market: str | None = None
-    """Of an instance: `spot`, another market, or none."""
+    """Of an instance: `spot`, `capacity-block`, or none."""
     counts: tuple[tuple[float, int], ...] = field(default=())
     """Of a reservation: (instant, how many places it had from then on)."""
     disk_gib: int = 0
     """Of an instance: the size of its root disk (gp3), which bills beside the instance and ends with it."""
+    upfront_usd: float | None = None
+    """Of a capacity block: its price, paid when it was bought. None: it bills by the hour."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,10 +77,6 @@ def bill(resources: Sequence[Billed], catalog: Catalog, *, until: float) -> tupl
     machines = [resource for resource in resources if resource.token == INSTANCE]
     rows = []
     for resource in resources:
-        hours = (
-            _empty_s(resource, machines, until) if resource.token == RESERVATION else _lived_s(resource, until)
-        ) / HOUR_S
-        each = _usd_per_hour(resource, catalog)
         rows.append(
             BillRow(
                 id=resource.id,
@@ -84,10 +84,18 @@ def bill(resources: Sequence[Billed], catalog: Catalog, *, until: float) -> tupl
                 cluster_id=resource.cluster_id,
                 began_at=resource.began_at,
                 ended_at=resource.ended_at,
-                usd=None if each is None else each * hours,
+                usd=_usd(resource, machines, catalog, until),
             )
         )
     return (*rows, *(_disk_row(resource, catalog, until) for resource in machines if resource.disk_gib))
+
+
+def _usd(resource: Billed, machines: Sequence[Billed], catalog: Catalog, until: float) -> float | None:
+    if resource.upfront_usd is not None:
+        return resource.upfront_usd if resource.began_at <= until else 0.0
+    seconds = _empty_s(resource, machines, until) if resource.token == RESERVATION else _lived_s(resource, until)
+    each = _usd_per_hour(resource, catalog)
+    return None if each is None else each * seconds / HOUR_S
 
 
 def _disk_row(resource: Billed, catalog: Catalog, until: float) -> BillRow:
@@ -105,6 +113,8 @@ def _disk_row(resource: Billed, catalog: Catalog, until: float) -> BillRow:
 
 
 def _usd_per_hour(resource: Billed, catalog: Catalog) -> float | None:
+    if resource.market == CAPACITY_BLOCK:
+        return 0.0
     if resource.market == SPOT:
         return catalog.spot_price_usd_per_hour(resource.instance_type or "", resource.region)
     if resource.token in (INSTANCE, RESERVATION):
@@ -162,6 +172,7 @@ def _billed(facts: Properties, rows: Sequence[Properties], *, ended_at: float | 
         market=facts.get("market"),
         counts=((began_at, first), *changes),
         disk_gib=int(facts.get("disk_gib", 0)),
+        upfront_usd=facts.get("upfront_usd"),
     )
 
 

@@ -156,7 +156,10 @@ def ensure_region(home: RehearsalHome) -> dict[str, Any]:
 
 def _of_this_version(found: dict[str, Any]) -> dict[str, Any]:
     if not found.get(CHECKS_SIGNATURES):
-        told = f"an older clusterctl started the region that runs (process {found['pid']}): it answers every user here"
+        told = (
+            f"the running region was started by an older clusterctl (process {found['pid']}), and answers every user "
+            "of this computer"
+        )
         raise RegionUnreachable(told, hint="clusterctl rehearse clean --all")
     return found
 
@@ -220,4 +223,4 @@ def _log_end(path: Path, start: int) -> str:
     with path.open("rb") as file:
         file.seek(start)
         lines = file.read().decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else f"it says nothing in {path}"
+    return lines[-1] if lines else f"its log {path} is empty"

@@ -187,7 +187,7 @@ def _new_images(faults: Faults, args: Sequence[str]) -> str:
 def _expire_credentials(faults: Faults, args: Sequence[str]) -> str:
     off = parse_off(args, faults.catalog)
     faults.behaviour.set_fault(CREDENTIALS_ENDED, None if off else True)
-    return "your credentials are good again" if off else "your credentials have ended: AWS refuses what you ask"
+    return "your credentials are valid again" if off else "your credentials have expired: AWS refuses what you ask"
 
 
 def _stop(faults: Faults, args: Sequence[str]) -> str:
@@ -237,7 +237,7 @@ FAULTS = {
     ),
     "rebalance": Fault(
         usage="NODE",
-        meaning="AWS recommends to leave a spot machine, which lives on",
+        meaning="AWS recommends leaving a spot machine, which lives on",
         do=_rebalance,
         arguments=(1, 1),
     ),

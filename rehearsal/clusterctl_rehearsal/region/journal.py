@@ -16,11 +16,13 @@ INSTANCE = "aws:ec2/instance:Instance"
 RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
 ADDRESS = "aws:ec2/eip:Eip"
 BILLING = (INSTANCE, RESERVATION, ADDRESS, "aws:ec2/natGateway:NatGateway")
-"""Types with an hourly price that does not depend on their content."""
+"""Types whose price does not depend on their content: one by the hour, or a capacity block's, paid at once."""
 IMAGE_DISK_GIB = 100
 """The root disk of every image here, where a machine asks for no other."""
 ENDING_AT = "ending_at"
 """The fact that says since when an instance has been shutting down."""
+UPFRONT_USD = "upfront_usd"
+"""The fact that says what a capacity block cost when it was bought; it costs nothing later."""
 
 
 class Journal:
@@ -75,6 +77,7 @@ def billed_facts(record: Record) -> Properties:
         "market": record.facts.get("market"),
         "first_count": count_of(record),
         "disk_gib": root_disk_gib(record),
+        "upfront_usd": record.facts.get(UPFRONT_USD),
     }
 
 

@@ -138,9 +138,9 @@ class MachineRoom:
         if others:
             raise another_home(network, others, root_elsewhere(self._folder, network))
         if (folder := root_elsewhere(self._folder, network)) is not None:  # of another kind, or another user's
-            raise another_home(network, ["its machines"], folder)
+            raise another_home(network, [], folder)
         if (folder := network_elsewhere(self._folder, network)) is not None:
-            raise another_home(network, ["no machine, its network"], folder)
+            raise another_home(network, ["its network only"], folder)
 
     def _spec(self, record: Record, driver: str) -> MachineSpec:
         facts, subnet = record.facts, self._subnet(record)
@@ -167,10 +167,10 @@ class MachineRoom:
 
 def another_home(network: str, nodes: Sequence[str], folder: Path | None) -> MachineError:
     """The refusal that names the home whose machines these are, as far as it is known."""
-    whose = "" if folder is None else f" in the home {folder.parent.parent}"
+    known = [*nodes, *([] if folder is None else [f"in the home {folder.parent.parent}"])]
     told = (
-        f"another rehearsal of the name {network} lives on this computer{whose} ({', '.join(nodes)}): choose another "
-        "name in cluster.yaml, or end that one"
+        f"machines of another home already use the name {network} on this computer ({', '.join(known)}): choose "
+        "another name in cluster.yaml, or end those"
     )
     return MachineError(told, clean_command(network, folder))
 

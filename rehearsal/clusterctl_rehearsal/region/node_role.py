@@ -12,11 +12,12 @@ from clusterctl_rehearsal.region.types.identity import INSTANCE_PROFILE, ROLE, R
 
 
 def role_of(store: Store, instance: Record) -> Record | None:
-    """The role in the instance's profile; None without a profile."""
+    """The role in the instance's profile; None without a profile, or if its profile has none."""
     profile = instance.facts["profile"]
     rows = (row for row in store.live(INSTANCE_PROFILE) if profile in (row.id, row.outputs["arn"]))
     found = next(rows, None)
-    return None if found is None else store.get(ROLE, str(found.inputs["role"]))
+    role = None if found is None else found.inputs.get("role")
+    return None if role is None else store.get(ROLE, str(role))
 
 
 def allows(store: Store, role: Record, action: str, resource: str) -> bool:

@@ -9,8 +9,8 @@ from clusterctl_rehearsal.states.executions import Executions
 
 
 class Schedules:
-    """Fires schedules. One has fired only when what it started is over: the next region repeats what a killed one left
-    undone.
+    """Fires schedules. One has fired only when what it started is over and that is written down: the next region
+    repeats what a killed one left undone. A failed execution is not started again: as on AWS, alarms tell of it.
     """
 
     def __init__(self, *, region: Region, executions: Executions) -> None:

@@ -1,4 +1,4 @@
-"""The faults of spot machines: AWS takes one back, or recommends to leave it."""
+"""The faults of spot machines: AWS takes one back, or recommends leaving it."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from clusterctl_rehearsal.region.record import Record
 NOTICE_S = 120
 """From the notice to the end (EC2 user guide, "Spot Instance interruption notices")."""
 TAKEN_BACK_AT, REBALANCE_AT = "taken_back_at", "rebalance_at"
-"""Facts of an instance, in seconds since 1970: when AWS takes it back, and since when AWS recommends to leave it."""
+"""Facts of an instance, in seconds since 1970: when AWS takes it back, and since when AWS recommends leaving it."""
 
 
 def taken_back_at(record: Record) -> float | None:

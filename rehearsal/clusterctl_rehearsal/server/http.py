@@ -107,6 +107,11 @@ class _Handler(BaseHTTPRequestHandler):
     def do_DELETE(self) -> None:
         self._answer()
 
+    def handle_expect_100(self) -> bool:
+        """Tells a client that waits for it to send the body, unless that is too large: the client gets the refusal."""
+        length = content_length(self.headers.get("Content-Length"))
+        return True if length is None or length > MAX_BODY_BYTES else super().handle_expect_100()
+
     def date_time_string(self, timestamp: float | None = None) -> str:
         """What the header `Date` says."""
         return super().date_time_string(time.time() + self.server.api.clock_ahead_s if timestamp is None else timestamp)
@@ -125,7 +130,7 @@ class _Handler(BaseHTTPRequestHandler):
         except AwsError as e:
             return self._turn_away(self._refusal(e), length)
         if length > MAX_BODY_BYTES:
-            return self._turn_away(_empty_reply(413), length)
+            return self._turn_away(self._too_large(), length)
         self.reads.prove()
         if not self.server.activity.begin():  # whoever asks starts the next region
             return self._turn_away(_empty_reply(503), length)
@@ -160,6 +165,11 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path.startswith(REGION_PRIVATE):
             return _empty_reply(error.status)
         return self.server.api.refusal(dict(self.headers.items()), error)
+
+    def _too_large(self) -> Reply:
+        if self.path.startswith(REGION_PRIVATE):
+            return _empty_reply(413)
+        return self.server.api.too_large(dict(self.headers.items()))
 
     def _turn_away(self, reply: Reply, unread_bytes: int) -> None:
         """Answers, reads what is still coming, as the answer would be lost otherwise, and ends the connection."""
@@ -207,6 +217,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(reply.body)))
         for name, value in reply.headers:
             self.send_header(name, value)
+        if self.close_connection:
+            self.send_header("Connection", "close")
         self.end_headers()
         if self.command != "HEAD":  # whose answer has no body, whatever it says of its length
             self.wfile.write(reply.body)

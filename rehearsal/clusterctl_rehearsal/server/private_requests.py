@@ -42,7 +42,7 @@ class PrivateRequests:
         }
 
     def check_credentials(self) -> None:
-        """Raises AwsError where the person's credentials have ended."""
+        """Raises AwsError where the person's credentials have expired."""
         self._behaviour.check_credentials()
 
     def _as_person(self) -> None:

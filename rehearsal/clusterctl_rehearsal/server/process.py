@@ -31,6 +31,7 @@ from clusterctl_rehearsal.packages.files import package_files
 from clusterctl_rehearsal.put_in_place import put_in_place
 from clusterctl_rehearsal.region.behaviour import Behaviour
 from clusterctl_rehearsal.region.existing import is_existing
+from clusterctl_rehearsal.region.failure_alarms import turn_on
 from clusterctl_rehearsal.region.faults import Faults
 from clusterctl_rehearsal.region.instances import Instances
 from clusterctl_rehearsal.region.machine_room import METADATA_ADDRESS, MachineRoom
@@ -109,7 +110,11 @@ class _Process:
         )
         self._requests = PrivateRequests(region=region, behaviour=self._behaviour, faults=faults, throttle=Throttle())
         self._keys, self._role_keys = own_keys(home.keys_file), new_keys()
-        executions = Executions(calls=lambda name: calls_of_ec2(self._endpoint(), name, self._role_keys))
+        executions = Executions(
+            file=home.executions_file,
+            calls=lambda name: calls_of_ec2(self._endpoint(), name, self._role_keys),
+            after=partial(turn_on, region),
+        )
         self._schedules = Schedules(region=region, executions=executions)
         as_aws = self._requests.as_aws
         api = Api(region=region, before=as_aws, executions=executions, buckets=home.buckets)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any  # definitions are JSON
 
 from clusterctl_rehearsal.refusal import AwsError, StandInRefusal
-from clusterctl_rehearsal.states.paths import is_expression
+from clusterctl_rehearsal.states.paths import is_expression, is_place
 
 MOST_BYTES = 1_048_576
 MOST_PARALLEL = 40
@@ -66,6 +66,8 @@ def _check_state(name: str, state: States) -> None:
             raise StandInRefusal(f"the stand-in does not follow the path {path!r} yet ({name})")
         if key in REFERENCES and "[*]" in path:
             raise _invalid(f"SCHEMA_VALIDATION_FAILED: Value is not a Reference Path at /States/{name}/{key}")
+        if key == "ResultPath" and not is_place(path):
+            raise StandInRefusal(f"the stand-in puts no result at {path!r} yet ({name})")
     if kind == "Task" and SDK not in str(state.get("Resource")):
         raise StandInRefusal(f"the stand-in runs only tasks of aws-sdk:ec2 yet ({name})")
     if kind == "Choice":

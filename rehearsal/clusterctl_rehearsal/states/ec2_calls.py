@@ -9,7 +9,7 @@ from typing import Any  # EC2's answers
 
 from botocore import xform_name
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, ConnectionError, HTTPClientError
 from botocore.session import Session
 from clusterctl_infra.region_keys import KeyPair
 
@@ -44,6 +44,8 @@ def answer(ask: Callable[[], Any]) -> Any:
         said = f"(Service: Ec2, Status Code: {meta.get('HTTPStatusCode')}, Request ID: {meta.get('RequestId')})"
         # EC2's model has no exceptions of its own, so that every refusal has this name.
         raise TaskFailed("Ec2.Ec2Exception", f"{row.get('Message')} {said}") from e
+    except (ConnectionError, HTTPClientError) as e:
+        raise TaskFailed("Ec2.SdkClientException", str(e)) from e
     except BotoCoreError as e:  # a parameter that EC2 does not have
         raise ExecutionFailed(RUNTIME, str(e)) from e
     found.pop("ResponseMetadata", None)

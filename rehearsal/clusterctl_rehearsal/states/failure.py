@@ -5,6 +5,8 @@ from __future__ import annotations
 RUNTIME = "States.Runtime"
 DATA_LIMIT = "States.DataLimitExceeded"
 TIMEOUT = "States.Timeout"
+NO_CHOICE = "States.NoChoiceMatched"
+RESULT_PATH = "States.ResultPathMatchFailure"
 
 
 class StatesError(Exception):

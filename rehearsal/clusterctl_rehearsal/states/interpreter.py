@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any  # states' data are JSON
 
-from clusterctl_rehearsal.states.failure import DATA_LIMIT, TIMEOUT, ExecutionFailed, TaskFailed
+from clusterctl_rehearsal.states.failure import DATA_LIMIT, NO_CHOICE, TIMEOUT, ExecutionFailed, TaskFailed
 from clusterctl_rehearsal.states.paths import is_there, placed, rendered, value_at
 
 ANSWER_LIMIT_BYTES = 262_144
@@ -57,7 +57,7 @@ class Execution:
     def _step(self, name: str, state: States, data: Any, context: Mapping[str, Any]) -> tuple[str | None, Any]:
         kind = state["Type"]
         if kind == "Choice":
-            return next((rule["Next"] for rule in state["Choices"] if _holds(rule, data)), state["Default"]), data
+            return _chosen(name, state, data), data
         if kind == "Wait":
             self.pause(float(state["Seconds"] if "Seconds" in state else value_at(state["SecondsPath"], data, context)))
             return state.get("Next"), data
@@ -67,13 +67,13 @@ class Execution:
             raise ExecutionFailed(state.get("Error", ""), state.get("Cause", ""))
         try:
             result = state.get("Result", data) if kind == "Pass" else self._result(name, state, data, context)
+            made = placed(result, state.get("ResultPath", "$"), data)
         except TaskFailed as e:
             catcher = next((row for row in state.get("Catch", ()) if _matches(row, e)), None)
             if catcher is None:
                 raise ExecutionFailed(e.error, e.cause) from e
             caught = {"Error": e.error, "Cause": e.cause}
             return catcher["Next"], placed(caught, catcher.get("ResultPath", "$"), data)
-        made = placed(result, state.get("ResultPath", "$"), data)
         return state.get("Next"), value_at(state["OutputPath"], made, context) if "OutputPath" in state else made
 
     def _result(self, name: str, state: States, data: Any, context: Mapping[str, Any]) -> Any:
@@ -112,6 +112,14 @@ class Execution:
         self.events += events
         if self.events > EVENT_LIMIT:
             raise ExecutionFailed("States.Runtime", f"The execution reached the limit of {EVENT_LIMIT} events")
+
+
+def _chosen(name: str, state: States, data: Any) -> str:
+    """The state that a Choice leads to. Raises ExecutionFailed if no rule holds and there is no default."""
+    chosen = next((rule["Next"] for rule in state["Choices"] if _holds(rule, data)), state.get("Default"))
+    if chosen is None:
+        raise ExecutionFailed(NO_CHOICE, f"No choice rule of the state '{name}' holds, and it has no default")
+    return str(chosen)
 
 
 def _holds(rule: States, data: Any) -> bool:

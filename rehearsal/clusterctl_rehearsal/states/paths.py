@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Mapping
 from typing import Any  # states' data are JSON
 
-from clusterctl_rehearsal.states.failure import RUNTIME, ExecutionFailed
+from clusterctl_rehearsal.states.failure import RESULT_PATH, RUNTIME, ExecutionFailed, TaskFailed
 
 _PATH = re.compile(r"\$\$?(\.[A-Za-z]\w*|\[\d+\]|\[\*\])*")
+_PLACE = re.compile(r"\$(\.[A-Za-z]\w*)*")
 _STEP = re.compile(r"\.([A-Za-z]\w*)|\[(\d+|\*)\]")
 _ARRAY = re.compile(r"States\.Array\((?P<path>\$[^,()]*)\)")
 
@@ -23,6 +23,11 @@ def is_expression(text: object) -> bool:
     """Whether it is a path that the stand-in can follow, or a `States.Array` of one."""
     array = _ARRAY.fullmatch(text) if isinstance(text, str) else None
     return is_path(text) if array is None else is_path(array["path"])
+
+
+def is_place(text: object) -> bool:
+    """Whether it is a path at which the stand-in can put a result: names of keys alone."""
+    return isinstance(text, str) and _PLACE.fullmatch(text) is not None
 
 
 def is_there(path: str, data: Any) -> bool:
@@ -55,14 +60,19 @@ def rendered(template: Any, data: Any, context: Mapping[str, Any]) -> Any:
 
 
 def placed(result: Any, path: str | None, data: Any) -> Any:
-    """The state's data with the result put at `path`: in place of all data for `$`, nowhere for None."""
-    if path is None:
-        return data
-    if path == "$":
+    """The state's data with the result put at `path`: in place of all data for `$`, nowhere for None.
+
+    Objects that the path names and the data lack are made. Raises TaskFailed where something else is in their place.
+    """
+    return data if path is None else _placed(result, path.split(".")[1:], data)
+
+
+def _placed(result: Any, keys: list[str], data: Any) -> Any:
+    if not keys:
         return result
-    made = copy.copy(data)
-    made[path.removeprefix("$.")] = result
-    return made
+    if not isinstance(data, Mapping):
+        raise TaskFailed(RESULT_PATH, f"Unable to put the result at '{keys[0]}': the input has no object there")
+    return {**data, keys[0]: _placed(result, keys[1:], data.get(keys[0], {}))}
 
 
 def _evaluated(expression: str, data: Any, context: Mapping[str, Any]) -> Any:

@@ -65,7 +65,8 @@ def another_home_leaves_it_alone(cluster: Rehearsed) -> None:
     elsewhere = {**there, "PULUMI_BACKEND_URL": f"file://{own}-2"}  # where no state says whose it is
     refused = cluster.run("up", str(cluster.folder), env=elsewhere)
     assert refused.exit_code == 1, refused.text
-    assert f"another rehearsal of the name {cluster.name} lives on this computer in the home {own}" in refused.stderr
+    assert f"machines of another home already use the name {cluster.name} on this computer" in refused.stderr
+    assert f"in the home {own})" in refused.stderr
     assert f"next: {command}" in refused.stderr
     assert "network  " not in refused.stderr, "something was made before"
     assert command in cluster.run("rehearse", "list", env=there).stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, cast  # parameters and answers
 from urllib.parse import urlencode
 
@@ -47,6 +48,13 @@ class Client:
         answer = {"status_code": reply.status, "headers": HeadersDict(reply.headers), "body": reply.body}
         parsed = parsers.create_parser(model.resolved_protocol).parse(answer, cast(Shape, shape.output_shape))
         return parsed["Error"]["Code"] if reply.status >= 300 else parsed
+
+    def too_large(self, service: str) -> tuple[int, str | None]:
+        """The status and the error code of the answer to a request with too large a body."""
+        scope = f"Credential=x/20260101/{REGION}/{service}/aws4_request"
+        reply = self._api.too_large({"Authorization": f"AWS4-HMAC-SHA256 {scope}"})
+        found = re.search(r"<Code>(\w+)</Code>", reply.body.decode())
+        return reply.status, None if found is None else found[1]
 
     def ec2(self, operation: str, **parameters: Any) -> Any:
         return self.call("ec2", operation, **parameters)

@@ -12,6 +12,7 @@ from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_rehearsal.machines.auto import choose
 from clusterctl_rehearsal.region.behaviour import Behaviour
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
+from clusterctl_rehearsal.region.failure_alarms import turn_on
 from clusterctl_rehearsal.region.instances import Instances
 from clusterctl_rehearsal.region.launch import LAUNCH_TEMPLATE
 from clusterctl_rehearsal.region.machine_room import MachineRoom
@@ -39,6 +40,7 @@ class SmallRegion:
 
     def __init__(self, folder: Path, **settings: Any) -> None:
         self.now = 1_800_000_000.0
+        self.folder = folder
         self.behaviour = Behaviour(folder)
         self.buckets = folder / "buckets"
         (folder / "store").mkdir(parents=True, exist_ok=True)
@@ -68,7 +70,12 @@ class SmallRegion:
         self.ec2: Call = nobody
         """What state machines ask; a test that runs one says."""
         self.executions = Executions(
-            calls=lambda region: self.ec2, clock=lambda: self.now, pause=self._let_time_pass, begin=lambda run: run()
+            file=folder / "executions.jsonl",
+            calls=lambda region: self.ec2,
+            after=partial(turn_on, self.region),
+            clock=lambda: self.now,
+            pause=self._let_time_pass,
+            begin=lambda run: run(),
         )
 
     def _let_time_pass(self, seconds: float) -> None:

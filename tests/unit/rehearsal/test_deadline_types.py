@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from pathlib import Path
 from typing import Any  # definitions and answers
 
 import pytest
@@ -203,13 +204,14 @@ def test_an_alarm_on_anything_else_is_refused_as_the_stand_ins_own_limit(world: 
         an_alarm(world, "ExecutionsStarted", "arn:aws:states:x")
 
 
-def test_an_execution_that_takes_too_long_ends_as_timed_out(world: SmallRegion) -> None:
+def test_an_execution_that_takes_too_long_ends_as_timed_out(world: SmallRegion, tmp_path: Path) -> None:
     guarded(world)
     role = next(iter(world.store.live(ROLE))).outputs["arn"]
     definition = json.dumps({**ending_definition(TAGS["clusterctl:id"]), "TimeoutSeconds": 0})
     brief = world.make(STATE_MACHINE, name="brief", roleArn=role, definition=definition)
     seconds = itertools.count()
     executions = Executions(
+        file=tmp_path / "executions.jsonl",
         calls=lambda region: world.ec2,
         clock=lambda: float(next(seconds)),
         pause=lambda seconds: None,

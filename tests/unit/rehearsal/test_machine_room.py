@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from clusterctl_rehearsal.machines.auto import Choice, MachineKind
-from clusterctl_rehearsal.region.machine_room import MachineRoom
+from clusterctl_rehearsal.region.machine_room import MachineRoom, another_home
 from clusterctl_rehearsal.region.metadata import MetadataService
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.storage.bucket_service import BucketService
@@ -38,3 +38,17 @@ def test_after_a_restart_auto_is_still_said_to_be_the_best_that_works(room: Mach
     assert room.choice("auto").sentence == "booted machines: auto"
     assert room.choice("nspawn").sentence == "booted machines: nspawn"
     assert room.driver("auto") is adopted
+
+
+@pytest.mark.parametrize(
+    ("nodes", "folder", "where"),
+    [
+        (["train-0", "train-1"], None, "train-0, train-1"),
+        (["its network only"], Path("/home/ann/rehearsal/machines"), "its network only, in the home /home/ann"),
+        ([], Path("/home/ann/rehearsal/machines"), "in the home /home/ann"),
+    ],
+)
+def test_who_has_the_name_already_is_told(nodes: list[str], folder: Path | None, where: str) -> None:
+    refused = another_home("train", nodes, folder)
+    assert str(refused).startswith(f"machines of another home already use the name train on this computer ({where}):")
+    assert refused.hint.endswith("clusterctl rehearse clean train")

@@ -7,6 +7,7 @@ import json
 import pytest
 from clusterctl_rehearsal.api.front import Api
 from clusterctl_rehearsal.api.node_calls import START, NodeCalls
+from clusterctl_rehearsal.region.metadata import metadata_text
 from clusterctl_rehearsal.region.node_role import role_of
 from clusterctl_rehearsal.region.types.deadline import STATE_MACHINE
 from clusterctl_rehearsal.region.types.identity import INSTANCE_PROFILE, ROLE, ROLE_POLICY
@@ -56,3 +57,10 @@ def test_a_node_is_refused_otherwise(world: SmallRegion, target: str, policy: di
     status, said = asked(world, target, **policy)
     assert status == 400
     assert "AccessDeniedException" in said
+
+
+def test_a_node_whose_profile_has_no_role_has_none(world: SmallRegion) -> None:
+    world.make(INSTANCE_PROFILE, name="empty")
+    node = world.node(0, iamInstanceProfile={"name": "empty"})
+    assert role_of(world.store, node) is None
+    assert metadata_text(node, "iam/security-credentials/", None) is None

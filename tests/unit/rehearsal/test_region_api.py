@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from clusterctl_rehearsal.region.types.identity import INSTANCE_PROFILE, ROLE, R
 from clusterctl_rehearsal.region.types.security import EGRESS_RULE, INGRESS_RULE
 
 from tests.unit.rehearsal.api_client import Client
-from tests.unit.rehearsal.small_region import EVERYTHING, TAGS, TRUST, SmallRegion
+from tests.unit.rehearsal.small_region import EVERYTHING, REGION, TAGS, TRUST, SmallRegion
 
 BY_ID = [{"Name": "tag:clusterctl:id", "Values": [TAGS["clusterctl:id"]]}]
 
@@ -317,3 +318,46 @@ def test_an_operation_that_is_not_known_is_never_a_silent_ok(
         "GetParameters": {"Names": ["x"]},
     }
     assert client.call(service, operation, **parameters[operation]) == code
+
+
+def test_buckets_are_listed_by_name(world: SmallRegion, client: Client) -> None:
+    names = [f"data-{letter}" for letter in "hcgafbed"]
+    world.behaviour.register({"buckets": names[:4]})
+    for name in names[4:]:
+        client.call("s3", "CreateBucket", Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})
+    assert [row["Name"] for row in client.call("s3", "ListBuckets")["Buckets"]] == sorted(names)
+
+
+def test_an_object_that_is_too_large_is_refused_in_s3_s_own_words(client: Client) -> None:
+    assert client.too_large("s3") == (400, "EntityTooLarge")
+    assert client.too_large("states") == (413, None)
+
+
+def test_tags_of_aws_s_own_stay_where_all_are_deleted(world: SmallRegion, client: Client) -> None:
+    vpc, _, _ = world.network()
+    own = {"aws:cloudformation:stack-name": "theirs"}
+    world.store.put(dataclasses.replace(vpc, outputs={**vpc.outputs, "tagsAll": {**own, "team": "vision"}}))
+    client.ec2("DeleteTags", Resources=[vpc.id])
+    (shown,) = client.ec2("DescribeVpcs", VpcIds=[vpc.id])["Vpcs"]
+    assert {tag["Key"]: tag["Value"] for tag in shown["Tags"]} == own
+
+
+def test_a_gateway_of_another_region_is_not_found(world: SmallRegion, client: Client) -> None:
+    vpc, _, _ = world.network()
+    gateway = client.ec2("CreateInternetGateway")["InternetGateway"]["InternetGatewayId"]
+    asked = {"InternetGatewayId": gateway, "VpcId": vpc.id}
+    elsewhere = client.call("ec2", "AttachInternetGateway", region="eu-north-1", **asked)
+    assert elsewhere == "InvalidInternetGatewayID.NotFound"
+    assert client.ec2("DescribeInternetGateways")["InternetGateways"][0]["Attachments"] == []
+
+
+def test_an_association_that_cannot_be_replaced_stays(world: SmallRegion, client: Client) -> None:
+    vpc, subnet, _ = world.network()
+    table = world.make(network.ROUTE_TABLE, vpcId=vpc.id, tags=TAGS)
+    other_vpc = world.make(network.VPC, cidrBlock="10.1.0.0/16", tags=TAGS)
+    other_table = world.make(network.ROUTE_TABLE, vpcId=other_vpc.id, tags=TAGS)
+    tie = client.ec2("AssociateRouteTable", RouteTableId=table.id, SubnetId=subnet.id)["AssociationId"]
+    refused = client.ec2("ReplaceRouteTableAssociation", AssociationId=tie, RouteTableId=other_table.id)
+    assert refused == "InvalidParameterValue"
+    (shown,) = client.ec2("DescribeRouteTables", RouteTableIds=[table.id])["RouteTables"]
+    assert [row["RouteTableAssociationId"] for row in shown["Associations"]] == [tie]

@@ -42,10 +42,10 @@ def test_a_killed_node_is_a_terminated_instance(world: SmallRegion, faults: Faul
 
 
 def test_credentials_end_until_they_are_good_again(world: SmallRegion, faults: Faults) -> None:
-    assert faults.do("expire-credentials", []) == "your credentials have ended: AWS refuses what you ask"
+    assert faults.do("expire-credentials", []) == "your credentials have expired: AWS refuses what you ask"
     with pytest.raises(AwsError, match="The security token included in the request is expired"):
         world.behaviour.check_credentials()
-    assert faults.do("expire-credentials", ["off"]) == "your credentials are good again"
+    assert faults.do("expire-credentials", ["off"]) == "your credentials are valid again"
     world.behaviour.check_credentials()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,17 @@ def test_faults_outlive_a_restart_and_can_be_taken_away(tmp_path: Path) -> None:
     assert again.settings().latency_ms == 200
     again.set_fault("latency_ms", None)
     assert Behaviour(tmp_path).settings().latency_ms == 5
+
+
+def test_faults_that_come_at_once_are_all_kept(tmp_path: Path) -> None:
+    behaviour = Behaviour(tmp_path)
+    names = [f"train-{number}" for number in range(64)]
+    with ThreadPoolExecutor(max_workers=16) as threads:
+        list(threads.map(lambda name: behaviour.set_fault_entry("fail_bootstrap", name, "broken"), names))
+    assert behaviour.faults()["fail_bootstrap"] == dict.fromkeys(names, "broken")
+    for name in names:
+        behaviour.set_fault_entry("fail_bootstrap", name, None)
+    assert Behaviour(tmp_path).faults() == {}
 
 
 def test_requests_beyond_the_rate_are_told_to_wait() -> None:

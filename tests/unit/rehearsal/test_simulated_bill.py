@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import time
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any  # parameters
 
 import pytest
 from clusterctl_infra.catalog.reader import load_catalog
@@ -16,6 +18,7 @@ from clusterctl_rehearsal.region.journal import INSTANCE, RESERVATION, Journal
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.types import network
 
+from tests.unit.rehearsal.api_client import Client
 from tests.unit.rehearsal.small_region import EVERYTHING, SmallRegion
 
 CATALOG = load_catalog()
@@ -100,6 +103,30 @@ def test_a_place_with_a_machine_in_it_bills_once() -> None:
     assert rows["i-1"] == pytest.approx(50 * P5_USD_PER_S)
     assert rows["cr-1"] == pytest.approx((2 * 80 + 1 * 20 - 50) * P5_USD_PER_S)
     assert rows["i-2"] == pytest.approx(100 * P5_USD_PER_S)
+
+
+def test_a_capacity_block_bills_its_price_once_when_it_is_bought(world: SmallRegion, client: Client) -> None:
+    world.now = time.time()
+    asked: dict[str, Any] = {"InstanceType": "p5.48xlarge", "InstanceCount": 2, "CapacityDurationHours": 24}
+    offer = client.ec2("DescribeCapacityBlockOfferings", **asked)["CapacityBlockOfferings"][0]
+    bought = {"CapacityBlockOfferingId": offer["CapacityBlockOfferingId"], "InstancePlatform": "Linux/UNIX"}
+    block = client.ec2("PurchaseCapacityBlock", **bought)["CapacityReservation"]
+    price = float(offer["UpfrontFee"])
+    assert price == pytest.approx(55.04 * 2 * 24)
+    for _ in range(3):  # scheduled, active, over
+        world.now += 24 * 3600
+        world.region.expire()
+        assert total(world) == pytest.approx(price)
+    assert client.ec2("DescribeCapacityReservations")["CapacityReservations"][0]["State"] == "expired"
+    rows = bill(billed_things(world.store.journal.rows(), world.store.live()), CATALOG, until=0)
+    assert [(row.id, row.usd) for row in rows] == [(block["CapacityReservationId"], 0.0)]
+
+
+def test_a_machine_in_a_capacity_block_is_paid_with_the_block() -> None:
+    inside = billed("i-1", 10, 60, reservation="cr-1", market="capacity-block", disk_gib=500)
+    rows = {row.kind: row.usd for row in bill([inside], CATALOG, until=120)}
+    assert rows["Instance"] == 0.0
+    assert rows[ROOT_DISK] == pytest.approx(500 * 0.08 / 730 * 50 / 3600)
 
 
 def test_the_sum_is_what_counting_every_second_gives() -> None:

@@ -96,3 +96,25 @@ def test_a_recommendation_is_shown_and_ends_nothing(world: SmallRegion, spot: Re
     assert now(world, spot).state == "running"
     text = metadata_text(now(world, spot), NOTICES[2]) or ""
     assert json.loads(text) == {"noticeTime": "2027-01-15T08:00:05Z"}
+
+
+def test_the_request_of_a_machine_tells_who_ended_it(
+    world: SmallRegion, spot: Record, faults: Faults, client: Client
+) -> None:
+    def status(node: Record) -> tuple[str, str]:
+        named = {"SpotInstanceRequestIds": [node.facts["spot_request"]]}
+        (row,) = client.ec2("DescribeSpotInstanceRequests", **named)["SpotInstanceRequests"]
+        return row["State"], row["Status"]["Code"]
+
+    assert status(spot) == ("active", "fulfilled")
+    faults.do("interrupt", ["train-2"])
+    assert status(spot) == ("active", "marked-for-termination")
+    world.now += 120
+    world.instances.watch()
+    assert status(spot) == ("closed", "instance-terminated-no-capacity")
+
+    again = world.node(3, **MARKET)
+    client.ec2("CancelSpotInstanceRequests", SpotInstanceRequestIds=[again.facts["spot_request"]])
+    assert status(again) == ("cancelled", "request-canceled-and-instance-running")
+    world.instances.terminate(again)
+    assert status(again) == ("cancelled", "instance-terminated-by-user")

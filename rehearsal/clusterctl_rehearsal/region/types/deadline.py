@@ -15,6 +15,7 @@ from clusterctl_rehearsal.states.definition import check_definition
 STATE_MACHINE = "aws:sfn/stateMachine:StateMachine"
 ALARM = "aws:cloudwatch/metricAlarm:MetricAlarm"
 SCHEDULE = "aws:scheduler/schedule:Schedule"
+FAILED_METRIC, TIMED_OUT_METRIC = "ExecutionsFailed", "ExecutionsTimedOut"
 _AT = re.compile(r"at\((\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\)")
 _NAME = re.compile(r"[0-9a-zA-Z-_.]{1,64}")
 
@@ -50,12 +51,21 @@ def _check_schedule(request: Request) -> None:
     if ":stateMachine:" not in str(target.get("arn")):
         raise StandInRefusal("the stand-in's schedules start only state machines yet")
     _check_role(request, str(target.get("roleArn")), "scheduler.amazonaws.com", "ValidationException")
+    _check_target_input(target.get("input"))
+
+
+def _check_target_input(given: str | None) -> None:
+    """Raises AwsError unless a state machine can start with it (Scheduler API, Target; 2026-11-26)."""
+    try:
+        json.loads(given or "{}")
+    except ValueError as e:
+        raise AwsError("ValidationException", f"The target's input is not well-formed JSON: {e}") from e
 
 
 def _check_alarm(request: Request) -> None:
     inputs = request.inputs
     watched = (inputs.get("namespace"), inputs.get("metricName"))
-    if watched not in (("AWS/States", "ExecutionsFailed"), ("AWS/States", "ExecutionsTimedOut")):
+    if watched not in (("AWS/States", FAILED_METRIC), ("AWS/States", TIMED_OUT_METRIC)):
         raise StandInRefusal(f"the stand-in's alarms watch failures of state machines only yet, not {watched}")
     if inputs.get("treatMissingData") != "ignore":
         raise StandInRefusal("the stand-in's alarms keep their state without data (ignore) only yet")

@@ -105,6 +105,12 @@ def _check_cidr_reservation(request: Request) -> None:
 
 def _association_target(request: Request) -> None:
     target = request.inputs.get("subnetId")
+    table = request.store.get(ROUTE_TABLE, request.inputs["routeTableId"])
+    subnet = None if target is None else request.store.get(SUBNET, target)
+    if table is not None and subnet is not None and table.inputs["vpcId"] != subnet.inputs["vpcId"]:
+        raise AwsError(
+            "InvalidParameterValue", f"Route table {table.id} and network {subnet.id} belong to different networks"
+        )
     for other in request.store.live(ROUTE_TABLE_ASSOCIATION):
         if target is not None and other.inputs.get("subnetId") == target and other.id != request.id:
             raise AwsError(

@@ -216,7 +216,7 @@ def test_a_port_survives_the_files_that_this_computer_keeps(tmp_path: Path) -> N
     assert inventory_from_json(rows, source="x") == inventory
     assert ["port" in row for row in rows["nodes"]] == [False, True], "inventories of AWS stay as they were"
     rows["nodes"][1]["port"] = 70_000
-    with pytest.raises(InventoryUnreadable, match=r"nodes\[1\].port is 70000, no port"):
+    with pytest.raises(InventoryUnreadable, match=r"nodes\[1\].port is 70000, not a port"):
         inventory_from_json(rows, source="x")
 
 

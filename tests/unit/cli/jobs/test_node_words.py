@@ -29,18 +29,18 @@ def test_a_sound_answer_is_taken_and_an_empty_one_is_not(verb: str) -> None:
 @pytest.mark.parametrize(
     ("verb", "change", "why"),
     [
-        ("events", {"events": 5}, "events is 5: no list"),
+        ("events", {"events": 5}, "events is 5: not a list"),
         ("events", {"events": [None]}, r"events\[0\] is None, not an object"),
-        ("events", {"events": [{"event": "running", "at_s": "now"}]}, "at_s is 'now': no number"),
-        ("lock", {"lock": ["torch"]}, "lock is .*: no text"),
+        ("events", {"events": [{"event": "running", "at_s": "now"}]}, "at_s is 'now': not a number"),
+        ("lock", {"lock": ["torch"]}, "lock is .*: not a text"),
         ("lock", {"lock": "x" * (MOST_LOCK + 1)}, f"longer than {MOST_LOCK} characters"),
         ("ready", {"version": None}, "version is missing"),
         ("facts", {"engine": None}, "engine is missing"),
-        ("facts", {"shared": 5}, "shared is 5: no text"),
+        ("facts", {"shared": 5}, "shared is 5: not a text"),
         ("list", spec_with(cluster_id=None), "cluster_id is missing"),
         ("list", spec_with(cluster_id="../../home"), "cluster_id is '../../home': no id of a cluster"),
         ("list", spec_with(launcher_options=5), "launcher_options is no list"),
-        ("list", spec_with(shared=["/shared"]), "shared is .*: no text"),
+        ("list", spec_with(shared=["/shared"]), "shared is .*: not a text"),
     ],
 )
 def test_an_odd_answer_is_refused_by_its_field(verb: str, change: dict[str, Any], why: str) -> None:

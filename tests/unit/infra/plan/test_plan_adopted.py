@@ -61,7 +61,7 @@ def test_a_reservation_costs_its_machines_and_ends_the_cluster_with_itself() -> 
 @pytest.mark.parametrize(
     ("adopted", "changes", "path", "words"),
     [
-        (capacity(type="p4d.24xlarge"), {"reservation": ID}, "reservation", "holds p4d.24xlarge, and the nodes are"),
+        (capacity(type="p4d.24xlarge"), {"reservation": ID}, "reservation", "holds p4d.24xlarge, but the nodes are"),
         (capacity(zone="us-west-2c"), {"capacity_block": ID}, "capacity_block", "cluster has been in us-west-2b"),
         (capacity(), {"reservation": ID, "zone": "us-west-2a"}, "zone", "reservation is in us-west-2b; leave zone out"),
         (capacity(ends_in=timedelta(0)), {"reservation": ID}, "reservation", "lasts no longer"),

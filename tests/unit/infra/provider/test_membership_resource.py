@@ -278,12 +278,12 @@ def account(home: Path) -> list[dict[str, Any]]:
     ("change", "problem"),
     [
         ({"members": None}, "members is null: it has to be a list, one row for each machine"),
-        ({"members": 5}, "members is 5: no list"),
+        ({"members": 5}, "members is 5: not a list"),
         ({"members": [None]}, "members[0] is None, not an object"),
-        ({"members": [{"slot": True, "instance_id": "i-1"}]}, "members[0].slot is True: no whole number"),
-        ({"run": "1"}, "run is '1': no whole number"),
+        ({"members": [{"slot": True, "instance_id": "i-1"}]}, "members[0].slot is True: not a whole number"),
+        ({"run": "1"}, "run is '1': not a whole number"),
         ({"deadline": "soon"}, "deadline: 'soon' is no time"),
-        ({"disks_usd_per_hour": "much"}, "disks_usd_per_hour is 'much': no number"),
+        ({"disks_usd_per_hour": "much"}, "disks_usd_per_hour is 'much': not a number"),
     ],
 )
 def test_inputs_of_another_kind_are_refused_by_name(tmp_path: Path, change: dict[str, Any], problem: str) -> None:

@@ -50,7 +50,7 @@ TOOLS = {"nft": "nftables", "ip": "iproute2"}
             "linux",
             1000,
             {},
-            'booted machines need root: the same with sudo -E "$(command -v clusterctl)" for clusterctl',
+            'booted machines need root: run the same command with sudo -E "$(command -v clusterctl)" for clusterctl',
         ),
         ("linux", 0, {"ip"}, "tools are missing: apt-get install -y --no-install-recommends nftables"),
     ],

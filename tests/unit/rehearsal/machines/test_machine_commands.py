@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from clusterctl_rehearsal.machines import bubble, container
+from clusterctl_rehearsal.machines import bubble, container, process_supervisor
 from clusterctl_rehearsal.machines.disturbance import full_rate_argv, healing_rules, partition_rules, rate_argv
 from clusterctl_rehearsal.machines.network import bridge_commands
 from clusterctl_rehearsal.machines.owners import first_other_root, parse_owner
@@ -56,6 +56,21 @@ def test_launches_survive_being_written_down() -> None:
 )
 def test_an_end_is_told_in_words(code: int, words: str) -> None:
     assert container.how_it_ended(code) == words
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (0, "powered off"),
+        (3, "its deadline passed"),
+        (1, "ended with exit code 1"),
+        (128, "ended with exit code 128"),
+        (137, "killed by signal 9"),
+        (-15, "killed by signal 15"),
+    ],
+)
+def test_an_end_of_a_process_machine_is_told_in_words(code: int, words: str) -> None:
+    assert process_supervisor.how_it_ended(code) == words
 
 
 def test_a_bubble_is_one_user_with_namespaces_of_its_own() -> None:

@@ -90,3 +90,14 @@ def test_a_process_machine_is_reached_with_the_declared_keys() -> None:
     assert files["/etc/shadow"].content == b""
     # The agent writes there, and a folder of the host's own would let it not.
     assert files["/etc/profile.d/clusterctl.sh"].content == b""
+
+
+TORN = gzip.compress(CONFIG.encode() * 50, mtime=0)[:60]
+
+
+@pytest.mark.parametrize("torn", [TORN, TORN[:3], gzip.compress(b"#!/bin/sh\n")[:-4], b"\x1f\x8b" + bytes(20)])
+def test_gzip_that_is_torn_or_none_at_all_is_told(torn: bytes) -> None:
+    with pytest.raises(MachineError, match="user-data"):
+        unpack(torn)
+    with pytest.raises(MachineError, match="write_files /f: not gzip"):
+        written_file({"path": "/f", "encoding": "gzip", "content": torn})
