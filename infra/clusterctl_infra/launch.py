@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_DECIDED = "decided when the nodes are made: write it back, or end them first; the next up makes them as it says then"
+_FIXED = "fixed when the nodes are made: restore it, or end the nodes first; the next up then uses the new value"
 
 
 def launch_facts(*, placement: str, capacity: str) -> dict[str, str]:
@@ -16,9 +16,9 @@ def launch_facts(*, placement: str, capacity: str) -> dict[str, str]:
 
 
 def launch_changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
-    """`capacity: spot → on-demand: decided when the nodes are made: …` for each that would differ."""
+    """`capacity: spot → on-demand: fixed when the nodes are made: …` for each that would differ."""
     return tuple(
-        f"{name}: {before[name]} → {after[name]}: {_DECIDED}"
+        f"{name}: {before[name]} → {after[name]}: {_FIXED}"
         for name in before
         if name in after and before[name] != after[name]
     )

@@ -100,8 +100,9 @@ def capacity_problem(found: FoundCapacity, *, as_block: bool, machines: int, now
     """
     id = found.reservation_id
     if found.is_block != as_block:
-        is_a, key = ("a capacity block", "capacity_block") if found.is_block else ("no block", "reservation")
-        return f"{id} is {is_a}: write {key}: {id}"
+        if found.is_block:
+            return f"{id} is a capacity block: write capacity_block: {id}"
+        return f"{id} is not a capacity block: write reservation: {id}"
     later = not_begun(found)
     if later is not None:
         return f"{later}; run clusterctl up then"

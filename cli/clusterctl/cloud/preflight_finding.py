@@ -29,7 +29,7 @@ class Finding:
 def findings_text(findings: Sequence[Finding]) -> str:
     """The findings as a table, in their order."""
     rows = [(row.about, row.level, row.value, row.limit, row.helps or "") for row in findings]
-    return render_table(("online", "", "value", "limit", "what helps"), rows)
+    return render_table(("question", "", "value", "limit", "what helps"), rows)
 
 
 def findings_json(findings: Sequence[Finding]) -> list[dict[str, object]]:

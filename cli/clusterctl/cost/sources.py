@@ -14,4 +14,7 @@ def reserved_unknown(inventory: Inventory, trouble: str) -> str:
     """The line for when AWS did not say whether it holds places: empty ones are the most expensive thing that nobody
     sees.
     """
-    return f"{cloud_name(inventory)} did not say whether places are reserved ({trouble}): what is known here is counted"
+    return (
+        f"{cloud_name(inventory)} did not say whether places are reserved ({trouble}), so only what this computer "
+        "knows is counted"
+    )

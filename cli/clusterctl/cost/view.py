@@ -168,7 +168,9 @@ def _what_spot_costs(seen: CostView) -> list[str]:
 
 
 def _what_is_assumed(inventory: Inventory) -> str:
-    return f"{ASSUMED} before a time: assumed from this computer's ledger; all others {cloud_name(inventory)} told"
+    return (
+        f"{ASSUMED} before a time: assumed from this computer's ledger; all other times are {cloud_name(inventory)}'s"
+    )
 
 
 def _cells(row: CostRow, now: datetime) -> list[str]:

@@ -30,8 +30,9 @@ def refresh_prices(catalog: Catalog, words: Sequence[str], *, region: str | None
     types = matching_types(catalog, words)
     found = ask_prices(AwsClients(region=region, endpoint_url=None), types, now=now)
     if not found:
+        sold = "it is" if len(types) == 1 else "they are"
         raise CloudError(
-            f"AWS names no on-demand price for {', '.join(types)} in {region}: it is not sold there",
+            f"AWS names no on-demand price for {', '.join(types)} in {region}: {sold} not sold there",
             code="NoPrice",
             hint=f"clusterctl prices {types[0]}",
         )

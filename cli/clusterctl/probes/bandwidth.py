@@ -206,7 +206,7 @@ def bandwidth_lines(
     if shown:
         lines.append(render_table(HEADER, [_row(each, names) for each in shown], right={"Gb/s", "median", "rate"}))
     lines += [
-        f"{names[slot]}: all of its pairs are slow or failed, and no others; next: {sweep(inventory.cluster, slot)}"
+        f"{names[slot]}: all of its pairs, and only they, are slow or failed; next: {sweep(inventory.cluster, slot)}"
         for slot in suspects(judged)
     ]
     pairs = len({each.measured.pair for each in judged})

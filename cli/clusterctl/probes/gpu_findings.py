@@ -107,7 +107,7 @@ def _broken(gpu: Gpu, *, replace: str, reset: str) -> Iterator[Finding]:
     if gpu.is_remap_failed:
         yield Finding(level="fault", kind="a memory row could not be remapped", gpu=gpu.index, next=replace)
     if gpu.is_remap_pending:
-        kind = "a memory row waits to be remapped, which takes a reset"
+        kind = "a memory row needs a reset to be remapped"
         yield Finding(level="fault", kind=kind, gpu=gpu.index, next=reset)
     if gpu.is_repair_pending:
         yield Finding(level="fault", kind="a repair waits, which takes a reset", gpu=gpu.index, next=reset)
@@ -121,7 +121,7 @@ def _broken(gpu: Gpu, *, replace: str, reset: str) -> Iterator[Finding]:
     if gpu.fabric_state not in (None, FABRIC_ANSWERED):
         yield Finding(level="fault", kind="the NVSwitch fabric is not up", detail=gpu.fabric_state, gpu=gpu.index)
     elif gpu.fabric_status not in (None, FABRIC_TOOK_IT):
-        kind = "the NVSwitch fabric did not take it in"
+        kind = "the NVSwitch fabric did not accept the GPU"
         yield Finding(level="fault", kind=kind, detail=gpu.fabric_status, gpu=gpu.index)
     elif gpu.fabric_health not in (None, FABRIC_WELL):
         yield Finding(level="fault", kind="the NVSwitch fabric is not well", detail=gpu.fabric_health, gpu=gpu.index)
@@ -149,7 +149,7 @@ def _unusual(gpu: Gpu, usual: Usual) -> Iterator[Finding]:
         return
     if use is not None and use < LOW_SHARE * overall.utilization_percent:
         detail = f"{use:.0f} %; median {overall.utilization_percent:.0f} %"
-        yield Finding(level="remark", kind="works little", detail=detail, gpu=gpu.index)
+        yield Finding(level="remark", kind="low utilization", detail=detail, gpu=gpu.index)
     elif clock is not None and overall.sm_mhz and clock < SLOW_CLOCK_SHARE * overall.sm_mhz and not gpu.slowdowns:
         detail = f"{clock:.0f} MHz; median {overall.sm_mhz:.0f} MHz"
         yield Finding(level="fault", kind="clocks low", detail=detail, gpu=gpu.index)

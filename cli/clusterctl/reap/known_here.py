@@ -49,7 +49,8 @@ def known_of(inventory: Inventory, record: RunRecord | None) -> KnownHere:
 def forgetting(home: Home, cluster: str) -> str:
     """The command with which this computer forgets a cluster that was ended.
 
-    That is `down` as long as the folder of the cluster's stack is there, else `rm` of the inventory.
+    That is `down` as long as the folder of the cluster's stack is there, else `forget`; `rm` of an inventory that
+    cannot be read.
     """
     file = home.inventory_file(cluster)
     with contextlib.suppress(InventoryUnreadable, OSError):
@@ -57,6 +58,7 @@ def forgetting(home: Home, cluster: str) -> str:
         folder = inventory.stack_dir
         if folder is not None and all((Path(folder) / name).is_file() for name in PROJECT_FILES):
             return down_again(inventory)
+        return f"clusterctl forget {cluster}"
     return f"rm {shlex.quote(str(file))}"
 
 

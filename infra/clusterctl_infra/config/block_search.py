@@ -93,7 +93,7 @@ class BlockSearch(BaseModel):
 
 
 class BlockConfig(BaseModel):
-    """A capacity block: exactly one of the two."""
+    """A capacity block: exactly one of `id` and `find`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     id: ReservationId | None = Field(

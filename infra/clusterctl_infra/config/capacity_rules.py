@@ -49,7 +49,7 @@ def lists_are_for_on_demand(config: ClusterConfig, catalog: Catalog) -> Iterator
     key = "gpus" if config.gpus is not None else "instance_type"
     why = f"{config.reservation_id or 'a capacity block'} has its type: name that one"
     if config.market == "spot":
-        why = "not built yet for spot machines, of which no reservation tells whether there is room: name one"
+        why = "not built yet for spot machines, since no reservation tells whether AWS has room for them: name one"
     yield (key,), f"{shown(getattr(config, key))}: a list is for machines on demand; {why}"
 
 

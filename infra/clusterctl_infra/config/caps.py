@@ -11,7 +11,7 @@ from clusterctl_infra.config.storage import STRICT
 
 
 class CapsConfig(BaseModel):
-    """Limits that end in a refusal before, or in a deadline."""
+    """Limits: each ends in a refusal beforehand, or in a deadline."""
 
     model_config = STRICT
     price_usd_per_hour: NodePrice | None = Field(

@@ -114,7 +114,8 @@ def choose_by_gpus(catalog: Catalog, spec: str, *, region: str | None, fabric: s
         raise ValueError(f"not offered in {region} (prices of {catalog.prices_dated}); {where}")
     usable = [row for row in offered if row.has_efa or fabric != "required"]
     if not usable:
-        raise ValueError(f"fabric: required, but {', '.join(row.name for row in offered)} has no EFA")
+        names = ", ".join(row.name for row in offered)
+        raise ValueError(f"fabric: required, but {names} {'has' if len(offered) == 1 else 'have'} no EFA")
     return _first_of(catalog, spec, region, [row.name for row in usable])
 
 

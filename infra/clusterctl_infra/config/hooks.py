@@ -33,7 +33,7 @@ def check_script(value: object) -> str:
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]*", Path(text).name, re.ASCII):
         raise ValueError("not a file whose name has letters, digits, dots, - and _ only, such as setup.sh")
     if Path(text).name in TAKEN_NAMES:
-        raise ValueError("the name of a log of clusterctl's own; name the file otherwise")
+        raise ValueError("clusterctl has a log with this name; rename the file")
     return text
 
 

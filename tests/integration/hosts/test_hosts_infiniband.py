@@ -63,7 +63,7 @@ def test_hosts_of_one_infiniband_switch_have_neighbouring_ranks_and_pairs_are_me
         assert done.returncode == 4
         assert done.stdout.count("slow: below") == 2
         assert (
-            "lab-2: all of its pairs are slow or failed, and no others; next: clusterctl sweep --cluster lab@hosts"
+            "lab-2: all of its pairs, and only they, are slow or failed; next: clusterctl sweep --cluster lab@hosts"
             in done.stdout
         )
         assert "3 pairs, 3 links, 3 rounds of ib_write_bw: 2 links slow or failed" in done.stdout

@@ -111,11 +111,11 @@ def test_running_nodes_take_another_maximum_when_they_are_made_and_do_not_leave_
     ready_spot.write(machines="none", capacity="on-demand", caps={"runtime": "1h"})
     refused = ready_spot.run("up", str(ready_spot.folder))
     assert refused.exit_code == 2
-    assert "capacity: spot → on-demand: decided when the nodes are made" in refused.text
+    assert "capacity: spot → on-demand: fixed when the nodes are made" in refused.text
     there = things(ready_spot)
     plain = ready_spot.pulumi("up", "--yes", "--skip-preview")
     assert plain.exit_code != 0
-    assert "capacity: spot → on-demand: decided when the nodes are made" in plain.text
+    assert "capacity: spot → on-demand: fixed when the nodes are made" in plain.text
     assert things(ready_spot) == there, "a reservation beside spot machines would bill empty"
 
 

@@ -65,7 +65,7 @@ def test_a_reservation_that_is_active_and_free_is_used_with_its_placement_group(
     ("row", "as_block", "machines", "told"),
     [
         (ROW, False, 4, "has 3 of its 4 places free, and 4 are needed"),
-        (ROW, True, 1, f"is no block: write reservation: {ID}"),
+        (ROW, True, 1, f"is not a capacity block: write reservation: {ID}"),
         (BLOCK, False, 1, f"is a capacity block: write capacity_block: {BLOCK_ID}"),
         (
             {**BLOCK, "State": "scheduled"},

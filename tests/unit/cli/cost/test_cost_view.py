@@ -27,7 +27,8 @@ def test_where_aws_does_not_tell_of_reservations_the_sum_says_so() -> None:
         reserved_trouble="UnauthorizedOperation: no",
     )
     assert (
-        "  AWS did not say whether places are reserved (UnauthorizedOperation: no): what is known here is counted"
+        "  AWS did not say whether places are reserved (UnauthorizedOperation: no), so only what this computer knows is "
+        "counted"
     ) in cost_text(seen).splitlines()
     cloud = json.loads(json.dumps(cost_json(seen)))["cloud"]
     assert (cloud["reserved"], cloud["reserved_trouble"]) == (None, "UnauthorizedOperation: no")
@@ -41,7 +42,7 @@ def test_the_screen_has_sums_rows_kinds_and_what_is_an_estimate() -> None:
     assert sum("train-1" in line for line in rest) == 2
     assert any("all nodes" in line and "$330.24" in line for line in rest)
     assert "an estimate from AWS's list prices of 2026-01; not in it: traffic, what the NAT gateway carries" in rest[-2]
-    assert rest[-1] == "  ~ before a time: assumed from this computer's ledger; all others AWS told"
+    assert rest[-1] == "  ~ before a time: assumed from this computer's ledger; all other times are AWS's"
 
 
 def test_a_rehearsal_says_that_its_money_is_simulated() -> None:

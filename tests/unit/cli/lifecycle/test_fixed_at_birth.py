@@ -126,7 +126,7 @@ def test_running_nodes_do_not_become_spot_machines_nor_the_reverse(birth: str, c
     state = placed(group=GROUP, nodes=2, birth=birth)
     with pytest.raises(ConfigError, match="1 change is not made on running nodes") as caught:
         refuse_other_launch(state, a_plan(capacity=capacity), source="cluster.yaml", shown="stacks/train")
-    assert f"capacity: {change}: decided when the nodes are made" in caught.value.problems[0]
+    assert f"capacity: {change}: fixed when the nodes are made" in caught.value.problems[0]
     assert caught.value.hint == "clusterctl down stacks/train"
 
 

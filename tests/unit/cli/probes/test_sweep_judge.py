@@ -110,12 +110,12 @@ NEWER_MODULE = VersionsReading(kernel="6.8", module="570.1", cuda=None, nccl=Non
         (replace(WELL, gpu=GpuReading(trouble="No devices were found")), "No devices were found", True),
         (with_gpu(1, temperature_c=75), "gpu 1: hot (75 °C; median 61 °C)", False),
         (with_gpu(1, temperature_c=86), "gpu 1: hot (86 °C; median 61 °C)", False),
-        (with_gpu(1, utilization_percent=12), "gpu 1: works little (12 %; median 97 %)", False),
+        (with_gpu(1, utilization_percent=12), "gpu 1: low utilization (12 %; median 97 %)", False),
         (with_gpu(1, sm_mhz=1410), "gpu 1: clocks low (1410 MHz; median 1980 MHz)", True),
         (with_gpu(0, is_power_capped=True), "ok", False),
         (
             with_gpu(2, is_remap_pending=True),
-            "gpu 2: a memory row waits to be remapped, which takes a reset: clusterctl ssh --cluster train --node 3",
+            "gpu 2: a memory row needs a reset to be remapped: clusterctl ssh --cluster train --node 3",
             True,
         ),
         (
@@ -142,7 +142,7 @@ NEWER_MODULE = VersionsReading(kernel="6.8", module="570.1", cuda=None, nccl=Non
         (with_gpu(2, fabric_state="In Progress"), "gpu 2: the NVSwitch fabric is not up (In Progress)", True),
         (
             with_gpu(2, fabric_status="Unknown Error 5"),
-            "gpu 2: the NVSwitch fabric did not take it in (Unknown Error 5)",
+            "gpu 2: the NVSwitch fabric did not accept the GPU (Unknown Error 5)",
             True,
         ),
         (with_gpu(2, fabric_health="Unhealthy"), "gpu 2: the NVSwitch fabric is not well (Unhealthy)", True),

@@ -36,8 +36,10 @@ def test_down_forgets_a_reaped_cluster_as_long_as_its_stack_is_there(
         shutil.rmtree(folder)
     elif lost is not None:
         (folder / lost).unlink(missing_ok=True)
-    wanted = "clusterctl down --cluster train" if lost is None else f"rm '{file}'"
+    wanted = "clusterctl down --cluster train" if lost is None else "clusterctl forget train"
     assert forgetting(home, "train") == wanted
+    file.write_text("{")
+    assert forgetting(home, "train") == f"rm '{file}'"
 
 
 RUNS = {

@@ -156,7 +156,7 @@ def test_all_problems_are_said_at_once_in_the_order_of_the_file() -> None:
         ("scripts: [{run: a.sh, at: ready}]", "allowed are before-mounts, before-ready, after-ready"),
         ("scripts: [{runn: a.sh}]", "scripts[0].runn: unknown key (did you mean run?)"),
         ("scripts: [a/x.sh, b/x.sh]", "scripts[1]: 'b/x.sh': a/x.sh has the same name"),
-        ("scripts: [packages]", "the name of a log of clusterctl's own"),
+        ("scripts: [packages]", "clusterctl has a log with this name"),
         ("ranks: random", "allowed are slot, topology"),
         ("imds: nobody", "allowed are root, users"),
         ("name: Train", "lower-case letters, digits and inner hyphens only (did you mean train?)"),

@@ -103,8 +103,8 @@ def test_the_seed_stays_a_secret_through_an_update(own_home: Path) -> None:
 @pytest.mark.parametrize(
     ("launch", "said"),
     [
-        (SPOT, "capacity: on-demand → spot: decided when the nodes are made"),
-        ({"placement": "none", "capacity": "on-demand"}, "placement: cluster → none: decided when the nodes are made"),
+        (SPOT, "capacity: on-demand → spot: fixed when the nodes are made"),
+        ({"placement": "none", "capacity": "on-demand"}, "placement: cluster → none: fixed when the nodes are made"),
         ({"placement": "none", "capacity": "spot"}, "cluster → none: .*; capacity: on-demand → spot"),
     ],
 )
