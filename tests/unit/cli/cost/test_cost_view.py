@@ -27,8 +27,8 @@ def test_where_aws_does_not_tell_of_reservations_the_sum_says_so() -> None:
         reserved_trouble="UnauthorizedOperation: no",
     )
     assert (
-        "  AWS did not say whether places are reserved (UnauthorizedOperation: no), so only what this computer knows is "
-        "counted"
+        "  AWS did not say whether places are reserved (UnauthorizedOperation: no), so only what this computer knows "
+        "is counted"
     ) in cost_text(seen).splitlines()
     cloud = json.loads(json.dumps(cost_json(seen)))["cloud"]
     assert (cloud["reserved"], cloud["reserved_trouble"]) == (None, "UnauthorizedOperation: no")

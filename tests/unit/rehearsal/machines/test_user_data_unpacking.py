@@ -95,7 +95,11 @@ def test_a_process_machine_is_reached_with_the_declared_keys() -> None:
 TORN = gzip.compress(CONFIG.encode() * 50, mtime=0)[:60]
 
 
-@pytest.mark.parametrize("torn", [TORN, TORN[:3], gzip.compress(b"#!/bin/sh\n")[:-4], b"\x1f\x8b" + bytes(20)])
+@pytest.mark.parametrize(
+    "torn",
+    [TORN, TORN[:3], gzip.compress(b"#!/bin/sh\n", mtime=0)[:-4], b"\x1f\x8b" + bytes(20)],
+    ids=["cut short", "its first bytes", "without its checksum", "no gzip"],
+)
 def test_gzip_that_is_torn_or_none_at_all_is_told(torn: bytes) -> None:
     with pytest.raises(MachineError, match="user-data"):
         unpack(torn)
