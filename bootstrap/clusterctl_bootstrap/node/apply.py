@@ -112,15 +112,25 @@ def _take(root: Path, offered: Dict[str, Any], outside: Outside) -> None:
         guard.arm(root, outside)
     known = facts_file.present(root)
     write_identity(root, known)
+    write_ssh_names(root, known)
     write_environment(root, known, outside)
-    if not guard.is_host(root):
-        _write_ssh_names(root, known)
     status.refresh(root)
     log(
         root,
         "membership of generation %d: %d nodes until %s"
         % (offered["generation"], offered["nodes"], offered["deadline"]),
     )
+
+
+def write_ssh_names(root: Path, facts: Mapping[str, Any]) -> None:
+    """Writes ssh's settings for names with a rank, or removes them; hosts have none, as they have no certificates."""
+    if guard.is_host(root):
+        return
+    path, text = root / SSH_NAMES, ssh_names(facts)
+    if text:
+        write_atomically(path, text)
+    elif path.exists():
+        path.unlink()
 
 
 def ssh_names(facts: Mapping[str, Any]) -> str:
@@ -135,11 +145,3 @@ def ssh_names(facts: Mapping[str, Any]) -> str:
         for rank, slot in enumerate(slots)
         if rank != slot
     )
-
-
-def _write_ssh_names(root: Path, facts: Mapping[str, Any]) -> None:
-    path, text = root / SSH_NAMES, ssh_names(facts)
-    if text:
-        write_atomically(path, text)
-    elif path.exists():
-        path.unlink()

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import List, Optional, Tuple
 
 from clusterctl_bootstrap.node import guard
-from clusterctl_bootstrap.node.apply import apply
+from clusterctl_bootstrap.node.apply import apply, write_ssh_names
 from clusterctl_bootstrap.node.barrier import barrier
-from clusterctl_bootstrap.node.facts import FactsError
-from clusterctl_bootstrap.node.files import write_atomically
+from clusterctl_bootstrap.node.facts import FactsError, present
+from clusterctl_bootstrap.node.files import locked, write_atomically
 from clusterctl_bootstrap.node.idle_cluster import keep_watch, limit_s
 from clusterctl_bootstrap.node.idle_node import report
 from clusterctl_bootstrap.node.outside import Outside
@@ -65,7 +65,7 @@ def _take_membership(root: Path, outside: Outside) -> int:
     answer = apply(root, sys.stdin.read(), outside)
     print(json.dumps(answer))
     if answer["ok"]:
-        attend(root, outside)
+        _start_watches(root, outside)
     return 0 if answer["ok"] else 1
 
 
@@ -76,6 +76,16 @@ def asked_barrier(words: str) -> Optional[Tuple[str, int]]:
 
 
 def attend(root: Path, outside: Outside) -> None:
+    """What a boot does beside its phases: starts the watches, and has ssh go by the same ranks as /etc/hosts.
+
+    The last push may have been cut off before it wrote ssh's settings, and an image may have those of another cluster.
+    """
+    _start_watches(root, outside)
+    with locked(root):
+        write_ssh_names(root, present(root))
+
+
+def _start_watches(root: Path, outside: Outside) -> None:
     """Restarts what a node runs for as long as it lives, with the newest code and membership.
 
     On a host it starts nothing: a host has no deadline to warn of, and nobody but its owner ends it.

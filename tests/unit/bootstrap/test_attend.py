@@ -1,12 +1,14 @@
-"""What a membership starts on a node that systemd runs: the watches over its end, by the newest code."""
+"""What a push and each boot start on a node that systemd runs: the watches over its end, by the newest code."""
 
 from __future__ import annotations
 
+import io
+import sys
 from pathlib import Path
 
 import pytest
 from clusterctl_bootstrap.node.facts import FactsError
-from clusterctl_bootstrap.node.later import attend
+from clusterctl_bootstrap.node.later import attend, run
 
 from tests.unit.bootstrap.fake_outside import FakeOutside
 from tests.unit.bootstrap.node_examples import born, pushed
@@ -19,7 +21,7 @@ def restart(verb: str) -> list[str]:
 
 
 def attended(root: Path) -> list[list[str]]:
-    """The commands that a membership which came just now runs."""
+    """The commands of a boot."""
     outside = FakeOutside()
     attend(root, outside)
     return outside.commands
@@ -38,6 +40,13 @@ def test_systemd_reads_each_new_unit_before_it_starts_it(slot_0: Path) -> None:
     for verb in ("watch", "idle"):
         unit = (slot_0 / f"run/systemd/system/clusterctl-{verb}.service").read_text()
         assert f"ExecStart=/usr/local/bin/clusterctl-node {verb}\n" in unit
+
+
+def test_a_push_starts_the_watches_once_it_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, outside = born(tmp_path, with_systemd=True, slot=0, rank=0), FakeOutside()
+    monkeypatch.setattr(sys, "stdin", io.StringIO(pushed(idle_s=1800)))
+    assert run(["apply"], root, outside) == 0
+    assert outside.commands[-4:] == [RELOAD, restart("watch"), RELOAD, restart("idle")]
 
 
 def test_a_unit_that_is_there_is_only_started_anew_and_one_of_older_code_is_replaced(slot_0: Path) -> None:

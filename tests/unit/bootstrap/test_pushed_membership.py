@@ -7,11 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from clusterctl_bootstrap.birth import birth_json
+from clusterctl_bootstrap.node.__main__ import main
 from clusterctl_bootstrap.node.apply import apply
 from clusterctl_bootstrap.node.facts import FactsError, present
+from clusterctl_bootstrap.node.later import attend
 
 from tests.unit.bootstrap.fake_outside import FakeOutside
-from tests.unit.bootstrap.node_examples import PUSHED, born, pushed, status
+from tests.unit.bootstrap.node_examples import PUSHED, born, plan, pushed, status
+
+SSH_NAMES = "etc/ssh/ssh_config.d/clusterctl-ranks.conf"
+WITH_RANK = "Host train-{}.nodes.clusterctl.svc.cluster.local\nHostKeyAlias train-{}\n"
 
 
 def contents(root: Path) -> dict[str, bytes]:
@@ -85,13 +91,10 @@ def test_ranks_that_are_pushed_no_more_are_the_slots_again(root: Path) -> None:
 
 def test_ssh_expects_under_a_name_with_a_rank_the_key_of_the_slot_that_has_the_rank(root: Path) -> None:
     """A host certificate has the slot's names alone, and /etc/hosts gives the name to whoever has the rank."""
-    settings = root / "etc/ssh/ssh_config.d/clusterctl-ranks.conf"
+    settings = root / SSH_NAMES
     assert apply(root, pushed(ranks=[0, 2, 1, 3, 4, 5]), FakeOutside())["ok"]
     assert "10.0.8.2 train-1.nodes.clusterctl.svc.cluster.local\n" in (root / "etc/hosts").read_text()
-    assert settings.read_text() == (
-        "Host train-1.nodes.clusterctl.svc.cluster.local\nHostKeyAlias train-2\n"
-        "Host train-2.nodes.clusterctl.svc.cluster.local\nHostKeyAlias train-1\n"
-    )
+    assert settings.read_text() == WITH_RANK.format(1, 2) + WITH_RANK.format(2, 1)
     assert apply(root, pushed(generation=4, ranks=[0, 1, 2, 3, 5, 4]), FakeOutside())["ok"]
     assert settings.read_text().split()[1::4] == [f"train-{rank}.nodes.clusterctl.svc.cluster.local" for rank in (4, 5)]
     assert apply(root, pushed(generation=5), FakeOutside())["ok"]
@@ -101,7 +104,64 @@ def test_ssh_expects_under_a_name_with_a_rank_the_key_of_the_slot_that_has_the_r
 def test_a_host_which_has_no_certificates_keeps_its_settings_of_ssh(tmp_path: Path) -> None:
     root = born(tmp_path, host_user="ubuntu")
     assert apply(root, pushed(ranks=[0, 2, 1, 3, 4, 5]), FakeOutside())["ok"]
+    attend(root, FakeOutside())
     assert not (root / "etc/ssh").exists()
+
+
+class CutOff(FakeOutside):
+    """Ends the push when it is about to arm the deadline (`run`), or to give the login user its files (`own`)."""
+
+    def __init__(self, *, at: str) -> None:
+        super().__init__()
+        self.at = at
+
+    def run(self, argv: list[str], timeout_s: float = 30) -> tuple[int, str]:
+        if self.at == "run":
+            raise KeyboardInterrupt
+        return super().run(argv, timeout_s)
+
+    def own(self, path: Path, user_id: int, group_id: int) -> None:
+        if self.at == "own":
+            raise KeyboardInterrupt
+        super().own(path, user_id, group_id)
+
+
+@pytest.mark.parametrize("at", ["run", "own"])
+@pytest.mark.parametrize(
+    ("ranks", "rank_1", "expected"),
+    [
+        ([0, 1, 2, 3, 5, 4], 1, WITH_RANK.format(4, 5) + WITH_RANK.format(5, 4)),
+        ([0, 3, 1, 2, 4, 5], 2, WITH_RANK.format(1, 2) + WITH_RANK.format(2, 3) + WITH_RANK.format(3, 1)),
+        (None, 1, ""),
+    ],
+)
+def test_after_a_push_that_was_cut_off_a_boot_has_ssh_and_etc_hosts_go_by_the_same_ranks(
+    tmp_path: Path, at: str, ranks: list[int] | None, rank_1: int, expected: str
+) -> None:
+    root = born(tmp_path, with_systemd=True)
+    assert apply(root, pushed(ranks=[0, 2, 1, 3, 4, 5]), FakeOutside())["ok"]
+    with pytest.raises(KeyboardInterrupt):
+        apply(root, pushed(generation=4, ranks=ranks), CutOff(at=at))
+    assert main(["boot"], root, FakeOutside()) == 0
+    assert f"10.0.8.{rank_1} train-1.nodes.clusterctl.svc.cluster.local\n" in (root / "etc/hosts").read_text()
+    settings = root / SSH_NAMES
+    assert (settings.read_text() if settings.exists() else "") == expected
+
+
+def test_a_boot_without_a_push_keeps_the_keys_that_ssh_expects(tmp_path: Path) -> None:
+    root = born(tmp_path, with_systemd=True)
+    assert apply(root, pushed(ranks=[0, 2, 1, 3, 4, 5]), FakeOutside())["ok"]
+    assert main(["boot"], root, FakeOutside()) == 0
+    assert (root / SSH_NAMES).read_text() == WITH_RANK.format(1, 2) + WITH_RANK.format(2, 1)
+
+
+def test_in_an_image_made_of_another_clusters_node_ssh_forgets_that_clusters_ranks_at_boot(tmp_path: Path) -> None:
+    root = born(tmp_path, with_systemd=True)
+    assert apply(root, pushed(ranks=[0, 2, 1, 3, 4, 5]), FakeOutside())["ok"]
+    (root / "var/lib/clusterctl/birth.json").write_text(birth_json(plan(cluster_id="000000000000"), agent="new"))
+    assert main(["boot"], root, FakeOutside()) == 0
+    assert "10.0.8.1 train-1.nodes.clusterctl.svc.cluster.local\n" in (root / "etc/hosts").read_text()
+    assert not (root / SSH_NAMES).exists()
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
