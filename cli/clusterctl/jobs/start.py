@@ -33,6 +33,8 @@ from clusterctl.text.quantities import count, thousands
 PREPARE_S = 600.0
 READY_S = 1800.0
 """How long requirements and a setup command may take on a node."""
+START_S = 90.0
+"""Longer than a node tries to start the job (`keep.START_WITHIN_S`), so that it can say why it did not."""
 AGAIN = "clusterctl jobs"
 CHUNK_BYTES = 1024 * 1024
 WAIT_POLL_S = 2.0
@@ -130,7 +132,7 @@ class JobStart:
                 write_header(payload, {**header, "spec": spec})
                 self._put(payload)
                 self._make_ready()
-                self._check(self.nodes.ask(self.request.nodes, "start", self.request.name))
+                self._check(self.nodes.ask(self.request.nodes, "start", self.request.name, timeout_s=START_S))
             except BaseException:
                 # Supervisors that began already would give up by themselves, once they have waited for the others.
                 self.nodes.ask(held, "cancel", self.request.name)

@@ -21,8 +21,12 @@ KILLED_WITHIN_S = 10.0
 UNIT = "clusterctl-job-%s"
 RELOAD_LOGIND = ("systemctl", "kill", "--kill-who=main", "--signal=HUP", "systemd-logind.service")
 """logind then reads its files again (systemd-logind, since 239), and knows its sessions as before."""
-COMMAND_S = 30.0
+RELOAD_S = 5.0
+"""A logind that does not answer holds no job up: the job runs all the same."""
+SERVICE_S = 20.0
 STARTED_WITHIN_S = 40.0
+START_WITHIN_S = RELOAD_S + SERVICE_S + STARTED_WITHIN_S
+"""The longest that `start_keeper` takes: whoever asks the node to start has to wait longer (`start.START_S`)."""
 POLL_S = 0.05
 HIDDEN = ("/etc/clusterctl/ssh_key", "/etc/clusterctl/barrier", "/run/user")
 """What opens other nodes, and what sessions of the login user have open: its agent, its own systemd, its keyring."""
@@ -51,18 +55,18 @@ def start_service(layout: Layout, job: str, program: Path, argv: list[str], *, r
     """Starts `argv` as the job's own service; gives an empty text, or why it did not start. `run`: subprocess.run."""
     keep_shared_memory(layout.root)
     # By each job: the one that wrote the file may have been killed before, and logind may not have answered it.
-    _failure(RELOAD_LOGIND, run)
+    _failure(RELOAD_LOGIND, RELOAD_S, run)
     spec = read_json(layout.spec(job))
     service = service_argv(job, program, is_sudo=bool(spec["is_sudo"]), has_image=bool(spec.get("image_id")))
-    return _failure([*service, *argv], run)
+    return _failure([*service, *argv], SERVICE_S, run)
 
 
-def _failure(argv: Sequence[str], run: Run) -> str:
+def _failure(argv: Sequence[str], timeout_s: float, run: Run) -> str:
     """Runs a command; gives an empty text, or why it failed."""
     try:
-        done = run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=COMMAND_S)
+        done = run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=timeout_s)
     except subprocess.TimeoutExpired:
-        return "%s: no answer within %g s" % (argv[0], COMMAND_S)
+        return "%s: no answer within %g s" % (argv[0], timeout_s)
     said = done.stderr.decode(errors="replace").strip()[-500:]
     return "%s: %s" % (argv[0], said) if done.returncode else ""
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from clusterctl.on_node.job.keep import COMMAND_S, RELOAD_LOGIND, start_service
+from clusterctl.jobs.start import START_S
+from clusterctl.on_node.job.keep import RELOAD_LOGIND, SERVICE_S, START_WITHIN_S, STARTED_WITHIN_S, start_service
 from clusterctl.on_node.job.layout import Layout, write_json
 
 LOGIND_FILE = "run/systemd/logind.conf.d/50-clusterctl-job.conf"
@@ -22,6 +23,8 @@ class Systemd:
         self._root = root
         self._codes = codes
         self.asked: list[Sequence[str]] = []
+        self.waited_s = 0.0
+        """How long the silent commands were waited for."""
 
     def __call__(
         self, argv: Sequence[str], *, stdin: int, stdout: int, stderr: int, timeout: float
@@ -30,16 +33,22 @@ class Systemd:
         assert (self._root / LOGIND_FILE).exists(), "logind reads it once it is told to"
         code = self._codes.get(argv[0], 0)
         if code is SILENT:
+            self.waited_s += timeout
             raise subprocess.TimeoutExpired(list(argv), timeout)
         return subprocess.CompletedProcess(argv, code, stderr=b"Failed to start: no bus\n" if code else b"")
 
 
 def started(root: Path, **codes: int | None) -> tuple[str, list[Sequence[str]]]:
+    why, systemd = asked_of_systemd(root, **codes)
+    return why, systemd.asked
+
+
+def asked_of_systemd(root: Path, **codes: int | None) -> tuple[str, Systemd]:
     layout, systemd = Layout(root), Systemd(root, {name.replace("_", "-"): code for name, code in codes.items()})
     layout.folder("first").mkdir(parents=True, exist_ok=True)
     write_json(layout.spec("first"), {"is_sudo": False})
     why = start_service(layout, "first", Path("/p.pyz"), ["python3", "keep", "first"], run=systemd)
-    return why, systemd.asked
+    return why, systemd
 
 
 def test_a_keeper_is_a_service_of_its_own(tmp_path: Path) -> None:
@@ -62,7 +71,14 @@ def test_each_job_tells_logind_to_leave_shared_memory_alone_as_an_earlier_one_ma
 
 
 @pytest.mark.parametrize(
-    ("code", "told"), [(1, "Failed to start: no bus"), (SILENT, f"no answer within {COMMAND_S:g} s")]
+    ("code", "told"), [(1, "Failed to start: no bus"), (SILENT, f"no answer within {SERVICE_S:g} s")]
 )
 def test_a_systemd_that_fails_or_is_silent_is_told_in_a_sentence(tmp_path: Path, code: int | None, told: str) -> None:
     assert started(tmp_path, systemd_run=code)[0] == f"systemd-run: {told}"
+
+
+def test_a_node_says_why_a_job_did_not_start_before_the_computer_gives_up(tmp_path: Path) -> None:
+    _, systemd = asked_of_systemd(tmp_path, systemctl=SILENT, systemd_run=SILENT)
+    assert systemd.waited_s + STARTED_WITHIN_S <= START_WITHIN_S
+    login_and_python_s = 20.0
+    assert START_WITHIN_S + login_and_python_s <= START_S
