@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import shutil
 from pathlib import Path
@@ -78,15 +80,17 @@ def keep(source: Path, dataset: Path, wanted: FileFilter) -> Path:
 
 
 def numbered(beside: Path, dataset: Path) -> Path:
-    """Renames the folder to the next number that nobody else takes meanwhile; gives its new path. Raises NotKept.
+    """Renames the folder to the next number that nobody else takes meanwhile; gives its new path.
+
+    Raises OSError, NotKept.
 
     A number is taken by making a folder that is no version: mkdir(2) gives it to only one of two tasks, and a task that
     is killed leaves no empty version, but only a number that no version has.
     """
-    for _ in range(MOST_TRIES):
-        names = [path.name.removeprefix(TAKEN) for path in dataset.iterdir()]
-        number = str(1 + max((int(name) for name in names if NUMBER.fullmatch(name)), default=0))
-        version, taken = dataset / number, dataset / (TAKEN + number)
+    names = [path.name.removeprefix(TAKEN) for path in dataset.iterdir()]
+    first = 1 + max((int(name) for name in names if NUMBER.fullmatch(name)), default=0)
+    for number in range(first, first + MOST_TRIES):
+        version, taken = dataset / str(number), dataset / (TAKEN + str(number))
         try:
             taken.mkdir()
         except FileExistsError:
@@ -95,8 +99,13 @@ def numbered(beside: Path, dataset: Path) -> Path:
             if not version.exists():  # else its task was done between our two looks; rename(2) may replace a folder
                 os.rename(beside, version)
                 return version
+        except OSError as e:
+            # On shared storage another node's version can be there before we see it.
+            if e.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
         finally:
-            taken.rmdir()
+            with contextlib.suppress(OSError):  # left behind it only costs a number; the output is kept, or not, by now
+                taken.rmdir()
     raise NotKept("%s: no number for a new version was free" % dataset)
 
 

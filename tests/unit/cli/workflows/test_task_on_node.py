@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from pathlib import Path
@@ -75,6 +76,38 @@ def test_tasks_that_keep_an_output_at_once_get_a_version_each(tmp_path: Path) ->
     assert sorted(versions) == [str(number) for number in range(1, 9)]
     assert sorted(path.read_text() for path in (tmp_path / "data").glob("*/made-by")) == ["1", "3", "5", "7"]
     assert {path.name for path in (tmp_path / "data").iterdir()} == set(versions)
+
+
+def test_a_version_that_another_node_made_meanwhile_costs_a_number_and_not_the_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, rename = tmp_path / "data", os.rename
+    (tmp_path / "model").write_text("m")
+
+    def renamed(source: Path, target: Path) -> None:
+        if target.name != "3":
+            target.mkdir()
+            (target / "made-by").write_text("another node")
+        (data / f".taken-{target.name}").rmdir()  # as the other node does, if both could make it
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", renamed)
+    assert keep(tmp_path / "model", data, EVERY) == data / "3"
+    assert sorted(files_of(data)) == ["1/made-by", "2/made-by", "3/model"]
+
+
+def test_a_file_system_that_is_full_is_not_taken_for_a_number_in_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "model").write_text("m")
+
+    def renamed(source: Path, target: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "rename", renamed)
+    with pytest.raises(OSError, match="No space left"):
+        keep(tmp_path / "model", tmp_path / "data", EVERY)
+    assert list((tmp_path / "data").iterdir()) == []
 
 
 def test_a_single_file_is_kept_in_a_folder(tmp_path: Path) -> None:
