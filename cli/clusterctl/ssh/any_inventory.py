@@ -124,19 +124,21 @@ def _ssh_problems(ssh: Any) -> list[str]:
 def _completed(data: dict[str, Any], name: str) -> dict[str, Any]:
     """The file's content with every field that an inventory has."""
     ssh: dict[str, Any] = {"user": getpass.getuser(), "key_file": None, "proxy_command": None, "address": "private"}
+    ssh.update(data.get("ssh", {}))
     nodes = []
     for number, row in enumerate(data["nodes"]):
-        slot = row.get("slot", number)
+        slot, address = row.get("slot", number), row.get("address")
         facts = {
             "slot": slot,
             "rank": slot,
             **row,
-            "private_ip": row.get("address") or row.get("private_ip", row["name"]),
+            "private_ip": address or row.get("private_ip", row["name"]),
+            # The one that is dialled: an inventory that clusterctl wrote may have another one there.
+            **({"public_ip": address} if address and ssh["address"] == "public" else {}),
             "host_public_key": row.get("host_key") or row.get("host_public_key", ""),
         }
         nodes.append(facts)
     whole = {"name": name, "cluster": name, **_NOT_MADE, **data}
-    ssh.update(data.get("ssh", {}))
     if ssh["key_file"]:
         ssh["key_file"] = os.path.expanduser(ssh["key_file"])  # as it stands where there is no such user
     return {**whole, "ssh": ssh, "nodes": nodes}

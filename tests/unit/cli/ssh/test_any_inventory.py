@@ -41,6 +41,12 @@ def test_the_short_names_of_a_file_win_over_an_inventory_s_own(tmp_path: Path) -
     assert (target.host, target.host_key) == ("10.0.0.1", "AAAA")
 
 
+def test_a_node_s_own_address_wins_in_a_public_cluster_too(tmp_path: Path) -> None:
+    row = {**NODE, "private_ip": "192.168.0.9", "public_ip": "203.0.113.9"}
+    inventory = read(written(tmp_path, {"ssh": {"address": "public"}, "nodes": [row]}))
+    assert target_of(inventory, inventory.nodes[0]).host == "10.0.0.1"
+
+
 def test_a_whole_inventory_is_read_as_it_is(tmp_path: Path, make_inventory: MakeInventory) -> None:
     inventory = make_inventory()
     assert read(written(tmp_path, inventory_to_json(inventory))) == inventory
