@@ -69,9 +69,9 @@ def transfers(words: Sequence[str], inventory: Inventory) -> tuple[Transfer, ...
     for word in words:
         _refuse_bytes(word)
     *sources, target = words
-    refuse_one_name_twice(sources)
     to = remote_place(target, inventory)
     froms = [remote_place(source, inventory) for source in sources]
+    refuse_one_name_twice(sources, froms)
     is_several = len(sources) > 1
     if to is not None:
         is_folder = is_several or to.path.endswith("/") or to.path == ""
@@ -124,16 +124,20 @@ def _refuse_bytes(word: str) -> None:
         raise UsageError(told, hint=HINT) from e
 
 
-def refuse_one_name_twice(sources: Sequence[str]) -> None:
-    """Raises UsageError for two sources with the same file name: all sources of a command go to one target."""
-    named: dict[str, str] = {}
-    for source in sources:
-        before, colon, path = source.partition(":")
-        name = posixpath.basename(path if colon and before and "/" not in before else source)
-        if name in named:
-            told = f"{named[name]} and {source} would be one file at the target: copy them one after the other"
-            raise UsageError(told, hint=HINT)
-        named[name] = source
+def refuse_one_name_twice(sources: Sequence[str], places: Sequence[RemotePlace | None]) -> None:
+    """Raises UsageError for two sources that would be one file: all sources of a command go to one target.
+
+    `places`: where the sources are on nodes; None for those that are here. What comes from several nodes goes into a
+    folder for each of them.
+    """
+    named: dict[tuple[str, str], str] = {}
+    for source, place in zip(sources, places, strict=True):
+        name = posixpath.basename(source if place is None else place.path)
+        for folder in [""] if place is None or len(place.nodes) == 1 else [node.name for node in place.nodes]:
+            if (folder, name) in named:
+                both = f"{named[folder, name]} and {source}"
+                raise UsageError(f"{both} would be one file at the target: copy them one after the other", hint=HINT)
+            named[folder, name] = source
 
 
 def _node_file(place: RemotePlace, inventory: Inventory) -> NodeFile:

@@ -91,6 +91,7 @@ def folder_copies(words: Sequence[str], inventory: Inventory) -> tuple[bool, tup
     if len(words) < 2:
         raise UsageError("a source and a target are needed", hint=CP_HINT)
     *sources, target = words
+    wholes = [source.rstrip("/") for source in sources]
     places = [remote_place(word, inventory) is not None for word in words]
     if places[-1] and any(places[:-1]):
         raise UsageError(
@@ -98,8 +99,7 @@ def folder_copies(words: Sequence[str], inventory: Inventory) -> tuple[bool, tup
         )
     if not places[-1] and not all(places[:-1]):
         raise UsageError("neither side is a node: write one as 2:/path, train-2:/path or all:/path", hint=CP_HINT)
-    wholes = [source.rstrip("/") for source in sources]
-    refuse_one_name_twice(wholes)
+    refuse_one_name_twice(wholes, [remote_place(whole, inventory) for whole in wholes])
     syncs: list[TreeSync] = []
     for source, whole in zip(sources, wholes, strict=True):
         if posixpath.basename(whole.rpartition(":")[2]) in ("", ".", "..", "~"):

@@ -13,6 +13,7 @@ from clusterctl.copying.copies import split_transfers
 from clusterctl.copying.files import Content
 from clusterctl.copying.place import Download, NodeFile, Upload, remote_place, transfers
 from clusterctl.copying.progress import Progress
+from clusterctl.copying.trees import folder_copies
 from clusterctl_infra.errors import ClusterctlError, NothingMatched, UsageError
 from clusterctl_infra.outputs import Inventory
 
@@ -147,11 +148,26 @@ def test_large_files_for_several_nodes_go_from_node_to_node(
         ["2:w.bin", "3:w.bin", "0:"],
         ["2:~/w.bin", "train-3:w.bin", "here/"],
         ["w.bin", "2:w.bin", "0:"],
+        ["0-1:w.bin", "1-2:w.bin", "here/"],
+        ["w.bin", "w.bin", "0:"],
     ],
 )
 def test_two_files_of_one_name_are_not_made_one(words: list[str], make_inventory: MakeInventory) -> None:
     with pytest.raises(UsageError, match=r"w.bin would be one file at the target"):
         transfers(words, make_inventory())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["0-1:w.bin", "2-3:w.bin", "here/"], ["0-1:a/w.bin", "2:b/w.bin", "here/"], ["0-1:w.bin", "0-1:v", "here/"]],
+)
+def test_one_name_in_the_folders_of_several_nodes_is_no_one_file(
+    words: list[str], make_inventory: MakeInventory
+) -> None:
+    todo = [each for each in transfers(words, make_inventory()) if isinstance(each, Download)]
+    assert len({(each.local, each.remote) for each in todo}) == len(todo) >= 3
+    copied_up, syncs = folder_copies(words, make_inventory())
+    assert (copied_up, len(syncs)) == (False, len(todo))
 
 
 def test_a_colon_within_a_name_does_not_make_two_files_one(make_inventory: MakeInventory) -> None:
