@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Iterable, Iterator, List, Optional, Tuple
+import heapq
+import io
+from typing import Iterable, Iterator, Optional, Tuple
 
 SHORTEST = 4
 """A shorter value, as `1`, is in too many lines that have nothing to do with it."""
@@ -42,7 +44,7 @@ class Redactor:
         """What can be shown of the line by now; None: nothing more than before. `is_last`: the line ends here."""
         held = self._kept + piece
         cut = len(held) if is_last else max(0, len(held) - self._most_kept)
-        spans = _spans(held, self._hidden, self._covered)
+        spans = list(_spans(held, self._hidden, self._covered))
         shown = _without(held[:cut], [(begin, min(end, cut)) for begin, end in spans if begin < cut])
         self._kept = held[cut:]
         self._covered = next((end - cut for begin, end in spans if begin <= cut < end), 0)
@@ -51,17 +53,22 @@ class Redactor:
         return shown if is_more else None
 
 
-def _spans(content: bytes, hidden: Iterable[bytes], covered: int = 0) -> List[Span]:
-    """Where the secrets, and the first `covered` bytes, are; those that overlap are one. In their order."""
-    found = [(0, covered)] if covered else []
-    found += [span for secret in hidden for span in _occurrences(content, secret)]
-    spans: List[Span] = []
-    for begin, end in sorted(found):
-        if spans and begin < spans[-1][1]:
-            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
-        else:
-            spans.append((begin, end))
-    return spans
+def _spans(content: bytes, hidden: Iterable[bytes], covered: int = 0) -> Iterator[Span]:
+    """Where the secrets, and the first `covered` bytes, are; those that overlap are one. In their order.
+
+    One at a time: a large log may have millions.
+    """
+    known = [(0, covered)] if covered else []
+    begin = end = 0
+    for first, last in heapq.merge(known, *(_occurrences(content, secret) for secret in hidden)):
+        if first < end:
+            end = max(end, last)
+            continue
+        if end:
+            yield begin, end
+        begin, end = first, last
+    if end:
+        yield begin, end
 
 
 def _occurrences(content: bytes, secret: bytes) -> Iterator[Span]:
@@ -77,8 +84,10 @@ def _occurrences(content: bytes, secret: bytes) -> Iterator[Span]:
 
 
 def _without(content: bytes, spans: Iterable[Span]) -> bytes:
-    parts, at = [], 0
+    shown, view, at = io.BytesIO(), memoryview(content), 0
     for begin, end in spans:
-        parts += [content[at:begin], HIDDEN]
+        shown.write(view[at:begin])
+        shown.write(HIDDEN)
         at = end
-    return b"".join([*parts, content[at:]])
+    shown.write(view[at:])
+    return shown.getvalue()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,15 @@ def test_root_takes_no_link_of_the_user_s_for_a_secret_and_waits_for_no_pipe(tmp
     assert own_secrets(folder, os.getuid()) == {"TOKEN": "s3cret"}
     assert own_secrets(folder, os.getuid() + 1) == {}
     assert own_secrets(tmp_path / "none", os.getuid()) == {}
+
+
+def test_a_large_log_with_a_value_everywhere_needs_no_memory_for_each_of_its_places() -> None:
+    content, hidden = b"node nodes=4 " * 50_000, hidden_bytes(["node", "odes"])
+    tracemalloc.start()
+    try:
+        shown = redacted(content, hidden)
+        peak_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert shown == b"*** ***=4 " * 50_000
+    assert peak_bytes < 3 * len(content)
