@@ -22,6 +22,7 @@ from clusterctl.system.room import existing, look_at
 
 GIB = 1024**3
 NOT_IN_PLACE = "not all was put in place"
+MOST_SHOWN = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,9 +75,12 @@ def placed(each: Fetched, staging: Path, target: Path) -> Fetched:
     if each.error is not None:
         return each
     try:
-        return replace(each, left_out=(*each.left_out, *move_into(staging / each.node.name, target)))
+        moved = move_into(staging / each.node.name, target)
     except OSError as e:
         return replace(each, error=f"{NOT_IN_PLACE}: {e.strerror}: {e.filename2 or e.filename}")
+    blocked = "; ".join(moved.in_the_way[:MOST_SHOWN])
+    error = f"{NOT_IN_PLACE}: {blocked}; move what is here away, and copy again" if blocked else None
+    return replace(each, left_out=(*each.left_out, *moved.left_out), error=error)
 
 
 def _tell(fetched: Sequence[Fetched], most_bytes: int, output: Output) -> int:

@@ -50,7 +50,7 @@ class Snapshot:
 def take_snapshot(folder: Path, *, including: Collection[str]) -> Snapshot:
     """The files to send: what git tracks, and untracked files that git does not ignore.
 
-    In a folder without git: all files but those of `IGNORED` and of .clusterctlignore. `including`: untracked files
+    Without git or a repository: all files but those of `IGNORED` and of .clusterctlignore. `including`: untracked files
     that look like secrets and are sent nevertheless. Raises UsageError for any others that look like secrets.
     """
     if not folder.is_dir():
@@ -153,13 +153,16 @@ def _by_git(folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
 
 
 def refuse_without_git(folder: Path) -> None:
-    """Raises UsageError if the folder is in a repository: only git knows which files are ignored."""
+    """Raises UsageError if the folder is in a repository: only git knows which files are ignored.
+
+    A folder with a .clusterctlignore says by itself what is not sent.
+    """
     repository = _repository_of(folder)
-    if repository is not None:
+    if repository is not None and not (folder / IGNORE_FILE).is_file():
         raise UsageError(
             f"{folder.absolute()} is in the git repository {repository}, and git is not installed here: what git "
             "ignores would be sent too",
-            hint="install git, or clusterctl run --workdir FOLDER  (FOLDER: one that is in no repository)",
+            hint=f"install git, or list what is not to be sent in {folder.absolute() / IGNORE_FILE}",
         )
 
 

@@ -40,6 +40,16 @@ class Unpacked:
     """Names of what was not written here, such as a link out of the folder; at most `MOST_LEFT_OUT`."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Moved:
+    """What was not moved from one folder into another."""
+
+    left_out: tuple[str, ...] = ()
+    """Names of folders that in the target are links that lead out of it."""
+    in_the_way: tuple[str, ...] = ()
+    """What has the name of something of another kind: `latest is a folder here, and a link on the node`."""
+
+
 class TooLarge(ValueError):
     """An archive has more than was allowed; the text is the sentence for the person."""
 
@@ -148,25 +158,41 @@ def staging_folder(target: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def move_into(source: Path, target: Path) -> tuple[str, ...]:
-    """Moves all that is in the folder `source` into the folder `target`, replacing files of the same names.
+def move_into(source: Path, target: Path) -> Moved:
+    """Moves all that is in the folder `source` into the folder `target`, replacing files and links of the same names.
 
-    Returns the names of folders that were left out, since in `target` they are links that lead out of it.
-    Raises OSError.
+    Nothing is written through a link in `target`. Raises OSError.
     """
     target.mkdir(parents=True, exist_ok=True)
-    root = target.resolve()
-    left_out = []
+    left_out: list[str] = []
+    in_the_way: list[str] = []
     for base, folders, files in os.walk(source):
+        below = Path(base).relative_to(source)
         links = [name for name in folders if (Path(base) / name).is_symlink()]
         for name in (*files, *links):
-            place = target / (Path(base) / name).relative_to(source)
-            os.replace(Path(base) / name, place)
+            if _is_folder(target / below / name):
+                kind = "a link" if (Path(base) / name).is_symlink() else "a file"
+                in_the_way.append(f"{below / name} is a folder here, and {kind} on the node")
+            else:
+                os.replace(Path(base) / name, target / below / name)
         for name in [name for name in folders if name not in links]:
-            place = target / (Path(base) / name).relative_to(source)
-            if place.is_symlink() and not place.resolve().is_relative_to(root):
-                left_out.append(str(place.relative_to(target)))
+            place = target / below / name
+            if place.is_symlink() and _leads_out(place, target):
+                left_out.append(str(below / name))
                 folders.remove(name)
-                continue
-            place.mkdir(exist_ok=True)
-    return tuple(left_out)
+            elif place.is_file() and not place.is_symlink():
+                in_the_way.append(f"{below / name} is a file here, and a folder on the node")
+                folders.remove(name)
+            else:
+                if place.is_symlink():
+                    place.unlink()  # as `latest`, which an earlier copy left, and which is a folder now
+                place.mkdir(exist_ok=True)
+    return Moved(left_out=tuple(left_out), in_the_way=tuple(in_the_way))
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _leads_out(link: Path, folder: Path) -> bool:
+    return not Path(os.path.realpath(link)).is_relative_to(os.path.realpath(folder))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from clusterctl.jobs.copying_out import placed
 from clusterctl.jobs.fetching import Fetched, write_within
-from clusterctl.jobs.unpacking import move_into, staging_folder, unpack
+from clusterctl.jobs.unpacking import Moved, move_into, staging_folder, unpack
 from clusterctl.on_node.job.pack import refuse_more_than
 
 from tests.unit.cli.jobs.test_spec import NODES
@@ -150,7 +150,7 @@ def test_what_came_whole_replaces_files_of_the_same_names_and_nothing_else(tmp_p
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(str(path))
     (source / "link").symlink_to("a")
-    assert move_into(source, target) == ()
+    assert move_into(source, target) == Moved()
     assert (target / "a/both").read_text() == str(source / "a/both")
     assert sorted(path.name for path in (target / "a").iterdir()) == ["both", "new", "old"]
     assert (target / "link").readlink() == Path("a")
@@ -162,8 +162,41 @@ def test_a_link_in_the_target_leads_nothing_out_of_it(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
     (source / "a/x").write_text("x")
     (target / "a").symlink_to(other)
-    assert move_into(source, target) == ("a",)
+    assert move_into(source, target) == Moved(left_out=("a",))
     assert list(other.iterdir()) == []
+
+
+def test_a_folder_replaces_a_link_of_an_earlier_copy_and_leaves_what_it_led_to(tmp_path: Path) -> None:
+    source, target = tmp_path / "from", tmp_path / "to"
+    for path in (source / "latest/model", target / "ck-1/model"):
+        path.parent.mkdir(parents=True)
+        path.write_text(path.parent.name)
+    (source / "a").mkdir()
+    (target / "latest").symlink_to("ck-1")
+    (target / "a").symlink_to("a")
+    assert move_into(source, target) == Moved()
+    assert (target / "ck-1/model").read_text() == "ck-1"
+    assert not (target / "latest").is_symlink()
+    assert (target / "latest/model").read_text() == "latest"
+
+
+def test_what_is_of_another_kind_here_is_named_and_the_rest_comes(tmp_path: Path) -> None:
+    source, target = tmp_path / NODE.name, tmp_path / "to"
+    for folder in (source / "log", source / "ck-1", target / "deep/latest", target / "file", source / "deep"):
+        folder.mkdir(parents=True)
+    for path in (source / "file", source / "log/x", source / "ck-1/x", target / "deep/latest/old", target / "log"):
+        path.write_text(path.name)
+    (source / "deep/latest").symlink_to("../ck-1")
+    told = placed(Fetched(node=NODE, files=4), tmp_path, target).told
+    assert told.partition("not all was put in place: ")[2].split("; ") == [
+        "file is a folder here, and a file on the node",
+        "log is a file here, and a folder on the node",
+        "deep/latest is a folder here, and a link on the node",
+        "move what is here away, and copy again",
+    ]
+    assert (target / "ck-1/x").read_text() == "x"
+    assert (target / "deep/latest/old").read_text() == "old"
+    assert (target / "log").read_text() == "log"
 
 
 def test_nothing_of_an_archive_that_broke_off_is_in_the_target(tmp_path: Path) -> None:

@@ -113,6 +113,18 @@ def test_a_repository_is_not_sent_where_no_git_says_what_it_ignores(tmp_path: Pa
         refuse_without_git(tmp_path / "code" / "sub")
 
 
+def test_a_repository_with_a_list_of_our_own_is_sent_by_that_without_git(tmp_path: Path) -> None:
+    for name in (".git/config", "train.py", "data/big.bin"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    with pytest.raises(UsageError) as raised:
+        refuse_without_git(tmp_path)
+    assert raised.value.hint == f"install git, or list what is not to be sent in {tmp_path}/.clusterctlignore"
+    (tmp_path / ".clusterctlignore").write_text("data\n")
+    refuse_without_git(tmp_path)
+    assert sorted(walked(tmp_path)) == [".clusterctlignore", "train.py"]
+
+
 def test_another_content_is_another_hash(tmp_path: Path) -> None:
     hashes = set()
     for text in ("a", "b", "ab"):
