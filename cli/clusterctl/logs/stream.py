@@ -44,6 +44,11 @@ class LogLine:
     """Whether its file is on storage that other nodes have, too: then it is shown once for all of them."""
 
 
+def shown_lines(text: str) -> list[str]:
+    """The lines of a text, each as a terminal shows it in the end: of a progress bar only what was drawn last."""
+    return [line.rstrip("\r").rpartition("\r")[2] for line in text.removesuffix("\n").split("\n")]
+
+
 class SharedFiles:
     """How far files that several nodes share have been shown; used by the nodes' threads."""
 
@@ -142,7 +147,7 @@ class NodeStream:
         if source not in self._clocks and len(self._clocks) >= MOST_SOURCES:
             raise NotAsExpected(f"more than {MOST_SOURCES} sources")
         clock = self._clocks.setdefault(source, SourceClock())
-        for line in text.splitlines() or [""]:
+        for line in shown_lines(text):
             at_s = clock.at_s(line, given_s, is_exact=row.flag("is_exact")) - self._ahead_s
             at_s = min(max(0.0, at_s), LATEST_S)
             self._on_line(

@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 HISTORY_BYTES = 1024 * 1024
 LONGEST_LINE = 64 * 1024
+BAR_BYTES = 4096  # about forty draws of a bar: four seconds of tqdm, which draws ten times a second at most
 MOST_FILES = 100
 NETWORK_TYPES = ("nfs", "nfs4", "lustre", "ceph", "cifs", "beegfs", "gpfs", "fuse.mountpoint-s3", "fuse.s3fs")
 VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
@@ -38,7 +39,10 @@ class LogFile:
             self._resume(int(inode), int(offset))
 
     def lines(self, is_last: bool) -> Iterator[Row]:
-        """(place, changed at, line) for each whole line since the last call; with `is_last` an unfinished one too."""
+        """(place, changed at, line) for each whole line since the last call; with `is_last` an unfinished one too.
+
+        A progress bar is one line, however often it is drawn anew; while it grows, it is given every `BAR_BYTES`.
+        """
         if self._file is None:
             try:
                 self._begin()
@@ -56,6 +60,8 @@ class LogFile:
             yield from self._read_on()
         if is_last and self._rest:
             yield from self._split(b"\n")
+        elif len(self._rest) > BAR_BYTES:
+            yield from self._drawn()
 
     def close(self) -> None:
         """Lets go of the file."""
@@ -115,9 +121,24 @@ class LogFile:
             self._offset += len(line) + 1
             yield "%d:%d" % (self._inode, self._offset), changed_s, line.decode(errors="replace")
         if len(self._rest) > LONGEST_LINE:
-            self._offset += len(self._rest)
-            line, self._rest = self._rest, b""
+            self._cut(begin_of_last_drawn(self._rest))  # what was drawn over is not shown, so it need not be kept
+        if len(self._rest) > LONGEST_LINE:
+            line = self._cut(len(self._rest))
             yield "%d:%d" % (self._inode, self._offset), changed_s, line.decode(errors="replace")
+
+    def _drawn(self) -> Iterator[Row]:
+        """The unfinished progress bar without what may be drawn only in part."""
+        assert self._file is not None
+        line = self._cut(begin_of_last_drawn(self._rest))
+        if line:
+            changed_s = os.fstat(self._file.fileno()).st_mtime
+            yield "%d:%d" % (self._inode, self._offset), changed_s, line.decode(errors="replace")
+
+    def _cut(self, length: int) -> bytes:
+        """Takes so many bytes off the unfinished line's beginning."""
+        line, self._rest = self._rest[:length], self._rest[length:]
+        self._offset += length
+        return line
 
     def _is_replaced(self) -> bool:
         """Another file has the name now, or this one was emptied."""
@@ -136,6 +157,14 @@ def begin_of_last(read: bytes, lines: int) -> int | None:
         if begin < 0:
             return None
     return begin + 1 if lines else None
+
+
+def begin_of_last_drawn(line: bytes) -> int:
+    """Where what was drawn last over a line's beginning begins, with its carriage return; 0 where nothing was.
+
+    A carriage return at the end does not count: a newline may follow, or nothing.
+    """
+    return max(0, line.rstrip(b"\r").rfind(b"\r"))
 
 
 class FoundFiles:

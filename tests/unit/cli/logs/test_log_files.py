@@ -84,6 +84,50 @@ def test_only_a_newline_ends_one_of_the_last_lines(
     assert texts(open_log(path, "", tail), is_last=True) == last
 
 
+def test_a_followed_progress_bar_is_given_now_and_then_as_it_was_drawn_last(tmp_path: Path, open_log: OpenLog) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("begin\n")
+    file = open_log(path, "", 1)
+    assert texts(file) == ["begin"]
+    given: list[str] = []
+    for step in range(100):
+        with path.open("a") as bar:
+            bar.write(f"\r{step:0>3} {'#' * 195}")
+        given += texts(file)
+    assert 2 < len(given) < 10
+    assert all(text.rpartition("\r")[2].endswith(" " + "#" * 195) for text in given)
+    with path.open("a") as bar:
+        bar.write("\r100 done\nend\n")
+    assert [text.rpartition("\r")[2] for text in texts(file)] == ["100 done", "end"]
+
+
+def test_a_file_is_read_on_from_within_a_progress_bar(tmp_path: Path, open_log: OpenLog) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("".join(f"\r{step:0>5}" for step in range(2000)))
+    ((place, _, text),) = open_log(path, "", 0).lines(False)
+    assert text.endswith("\r01998")
+    assert texts(open_log(path, place, 0), is_last=True) == ["\r01999"]
+
+
+def test_a_progress_bar_that_is_longer_than_the_longest_line_is_one_line(tmp_path: Path, open_log: OpenLog) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("".join(f"\r{step:0>9}" for step in range(50_000)) + "\nend\n")
+    first, second = texts(open_log(path, "", 2), is_last=True)
+    assert first.endswith("\r000049999")
+    assert second == "end"
+
+
+@pytest.mark.parametrize("ending", ["\r\n", "\n"])
+def test_a_line_longer_than_the_longest_comes_in_parts_and_whole(
+    tmp_path: Path, open_log: OpenLog, ending: str
+) -> None:
+    """Also where its carriage return ends what was read."""
+    path = tmp_path / "a.log"
+    for length in range(65_530, 65_540):
+        path.write_bytes(b"x" * length + ending.encode())
+        assert "".join(texts(open_log(path, "", 0))).rstrip("\r") == "x" * length
+
+
 def test_last_lines_that_do_not_fit_are_cut_at_a_line_s_beginning(tmp_path: Path, open_log: OpenLog) -> None:
     path = tmp_path / "a.log"
     path.write_text("".join(f"{n:0>99}\n" for n in range(20000)))

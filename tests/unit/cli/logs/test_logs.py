@@ -15,7 +15,7 @@ from clusterctl.logs.request import LogRequest
 from clusterctl.logs.show import log_head, log_json, nothing_line
 from clusterctl.logs.source import Source, chosen_sources
 from clusterctl.logs.stream import LogLine, NodeStream, SharedFiles
-from clusterctl.on_node.log_files import FoundFiles, absence_of_file, expanded
+from clusterctl.on_node.log_files import FoundFiles, LogFile, absence_of_file, expanded
 from clusterctl.on_node.log_reader import absence_in_journal
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.keys.login_keys import LoginKeys
@@ -100,6 +100,40 @@ def test_a_nodes_times_are_told_by_this_computers_clock(make_inventory: MakeInve
     )
     assert [(line.at_s, line.text) for line in heard.lines] == [(NOON_S - 5, "one"), (NOON_S - 5, "two")]
     assert heard.stream.places == {"k": "c1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\r 10%\r 20%\r 30%", [" 30%"]),
+        ("10%\r20%\r", ["20%"]),
+        ("\r 99%\r100%\nsaved\r\n", ["100%", "saved"]),
+        ("saved\r", ["saved"]),
+        ("one\n\ntwo", ["one", "", "two"]),
+        ("a\x0b\x0c\x1c\x85\u2028b", ["a\x0b\x0c\x1c\x85\u2028b"]),
+        ("", [""]),
+    ],
+)
+def test_a_line_is_shown_as_a_terminal_shows_it_in_the_end(
+    make_inventory: MakeInventory, text: str, shown: list[str]
+) -> None:
+    """A progress bar is one line, however often it was drawn anew."""
+    heard = Heard(make_inventory(size=1))
+    heard.stream.feed(rows({"now": NOON_S}, ["/run/a.log", "7:9", NOON_S, True, text, "/run/a.log", False]))
+    assert [line.text for line in heard.lines] == shown
+
+
+def test_the_last_lines_of_a_file_with_progress_bars_are_no_more_lines_when_they_are_shown(
+    make_inventory: MakeInventory, tmp_path: Path
+) -> None:
+    heard, path = Heard(make_inventory(size=1)), tmp_path / "train.log"
+    bar = "".join(f"\r{n:3}%|{'#' * n:100}|" for n in range(101))
+    path.write_bytes("".join(f"epoch {n}\n{bar}\n" for n in range(50)).encode())
+    file = LogFile(str(path), "", 3)
+    for place, changed_s, text in file.lines(False):
+        heard.stream.feed(rows([str(path), place, changed_s, False, text, str(path), False]))
+    file.close()
+    assert [line.text[:9] for line in heard.lines] == ["100%|####", "epoch 49", "100%|####"]
 
 
 def test_half_a_row_of_a_lost_connection_is_read_again_and_not_doubled(make_inventory: MakeInventory) -> None:
