@@ -54,12 +54,15 @@ def is_here(job: JobState, inventory: Inventory, home: Home) -> bool:
     here = _kept(job, inventory, home)
     if here is None or not job.is_over:
         return False
-    ended = {slot: float(words["since_s"]) for slot, words in job.by_slot.items() if here.node_folder(slot).is_dir()}
-    return all(slot in ended and here.whole.get(slot) == ended[slot] for slot in job.slots)
+    ended = {slot: float(words["since_s"]) for slot, words in job.by_slot.items()}
+    return all(slot in ended and here.has_all_since(slot, ended[slot]) for slot in job.slots)
 
 
 def came_whole(job: JobState, fetched: Sequence[Fetched], inventory: Inventory, home: Home) -> bool:
-    """Whether this fetch brought something and did not fail, and no node of the job is missing here after it."""
+    """Whether this fetch brought something and did not fail, and all files of each node of the job are here after it.
+
+    Of a node that was silent they are if they came after the job had ended there.
+    """
     here = _kept(job, inventory, home)
     is_fetched = bool(fetched) and all(each.error is None for each in fetched)
     return is_fetched and here is not None and not here.short_slots

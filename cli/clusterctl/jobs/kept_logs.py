@@ -43,13 +43,27 @@ class KeptJob:
     state: JobState
     folder: Path
     kept_s: float
-    whole: Mapping[int, float]
-    """Slot → `since_s` of the node's state when all of its files came; without nodes that sent a part or nothing."""
+    states: Mapping[int, Mapping[str, Any]]
+    """Slot → the last that the node there said of the job, as it said it; `state` has what did not end as lost."""
+    whole: Mapping[int, float] | None
+    """Slot → `since_s` of the node's state when all of its files came; without nodes that sent a part or nothing.
+
+    None where the version that kept the job did not write it down.
+    """
 
     @property
     def short_slots(self) -> tuple[int, ...]:
-        """The slots whose nodes did not send all of their files."""
-        return tuple(slot for slot in self.state.slots if slot not in self.whole)
+        """The slots whose nodes are known not to have sent all of their files."""
+        return () if self.whole is None else tuple(slot for slot in self.state.slots if slot not in self.whole)
+
+    def has_all_since(self, slot: int, since_s: float) -> bool:
+        """Whether all of the node's files came when it was in the state that began at `since_s` by its clock.
+
+        Where it is not known what came whole: whether something came later than that, by this computer's clock.
+        """
+        if not self.node_folder(slot).is_dir():
+            return False
+        return self.kept_s > since_s if self.whole is None else self.whole.get(slot) == since_s
 
     def node_folder(self, slot: int) -> Path:
         """The folder that holds what the node in this slot sent."""
@@ -84,23 +98,22 @@ def put_fetched(job: JobState, fetched: Sequence[Fetched], folder: Path, *, now_
 
     What came in part replaces nothing, and does not count as whole. Raises OSError.
     """
-    earlier = _read(folder)
-    whole = {} if earlier is None else dict(earlier.whole)
+    earlier = _read_same(folder, job)
+    # What a node said last stays known while it is silent: it may be the one that decided how the job ended.
+    states = {**({} if earlier is None else earlier.states), **job.by_slot}
+    whole = {} if earlier is None else _still_whole(earlier, states)
     for each in fetched:
         slot = each.node.slot
         fresh, place = folder / f"node-{slot}.new", folder / f"node-{slot}"
         if each.error is None:
             # Not this computer's time: the node's clock may differ, and the state changes once more when the job ends.
-            whole[slot] = float(job.by_slot.get(slot, {}).get("since_s", 0.0))
+            whole[slot] = float(states.get(slot, {}).get("since_s", 0.0))
         elif place.exists():
             shutil.rmtree(fresh, ignore_errors=True)
             continue
-        else:
-            whole.pop(slot, None)
         if fresh.exists():
             shutil.rmtree(place, ignore_errors=True)
             fresh.rename(place)
-    states = {str(slot): words for slot, words in job.by_slot.items()}
     row = {"spec": job.spec, "states": states, "kept_s": now_s, "whole": whole}
     put_in_place(folder / "job.json", json.dumps(row))
 
@@ -136,13 +149,29 @@ def _node_lines(folder: Path, slot: int) -> Iterator[OutputLine]:
             continue
 
 
+def _read_same(folder: Path, job: JobState) -> KeptJob | None:
+    """What is kept of this very job; None if the nodes were others, or it was another attempt."""
+    earlier = _read(folder)
+    is_same = earlier is not None and all(
+        earlier.state.spec.get(key) == job.spec.get(key) for key in ("cluster_id", "generation", "attempt")
+    )
+    return earlier if is_same else None
+
+
+def _still_whole(earlier: KeptJob, states: Mapping[int, Mapping[str, Any]]) -> dict[int, float]:
+    """What of `whole` still holds: of the nodes that have ended, since one that ran may have written more."""
+    ended = {slot: float(words["since_s"]) for slot, words in states.items() if words["state"] in judge.FINAL}
+    return {slot: since_s for slot, since_s in ended.items() if earlier.has_all_since(slot, since_s)}
+
+
 def _read(folder: Path) -> KeptJob | None:
     try:
         row = json.loads((folder / "job.json").read_bytes())
         states: Mapping[int, Mapping[str, Any]] = {int(slot): words for slot, words in row["states"].items()}
         state = merged(row["spec"], {slot: _ended(words) for slot, words in states.items()})
-        whole = {int(slot): float(since_s) for slot, since_s in row.get("whole", {}).items()}
-        return KeptJob(state=state, folder=folder, kept_s=float(row["kept_s"]), whole=whole)
+        came = row.get("whole")
+        whole = None if came is None else {int(slot): float(since_s) for slot, since_s in came.items()}
+        return KeptJob(state=state, folder=folder, kept_s=float(row["kept_s"]), states=states, whole=whole)
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
 

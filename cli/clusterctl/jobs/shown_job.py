@@ -16,7 +16,7 @@ from clusterctl.jobs.kept_logs import KeptJob, kept_lines
 from clusterctl.jobs.shown import line_json, line_text, state_json, state_text
 from clusterctl.on_node.job.events import read_events
 from clusterctl.output import Output
-from clusterctl.text.node_set import ALL, parse_node_set
+from clusterctl.text.node_set import ALL, fold_numbers, parse_node_set
 
 
 def show_state(job: JobState, output: Output, *, as_json: bool) -> None:
@@ -76,8 +76,10 @@ def show_kept(kept: KeptJob, verb: str, output: Output, wanted: LinesWanted, *, 
             if wanted.rank in (None, rank_of(line)):
                 show_line(line, job, output, as_json=as_json, has_names=wanted.has_names)
     missing = [slot for slot in slots if not kept.node_folder(slot).is_dir()]
-    for slot in sorted({*slots} & {*kept.short_slots} - {*missing}):
-        output.note(f"{job.name}: Node {slot}: what is kept here is not all of its files")
+    short = {*slots} & {*kept.short_slots} - {*missing}
+    if short:
+        where = f"{'Node' if len(short) == 1 else 'Nodes'} {fold_numbers(short)}"
+        output.note(f"{job.name}: {where}: not all of the files are kept here")
     if missing:
         raise NothingMatched(f"{job.name}: Node {missing[0]} was gone before its output was copied here", hint=again)
     return 0

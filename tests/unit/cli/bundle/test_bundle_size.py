@@ -16,7 +16,7 @@ def test_large_files_are_left_out_before_small_ones_and_that_is_said(tmp_path: P
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(bytes(size_bytes))
     (tmp_path / "node-1/link").symlink_to("/etc/passwd")
-    kept = KeptJob(state=merged(spec(), {}), folder=tmp_path, kept_s=0.0, whole={})
+    kept = KeptJob(state=merged(spec(), {}), folder=tmp_path, kept_s=0.0, states={}, whole={})
     errors: list[str] = []
     assert kept_files(kept, 1024, errors) == [tmp_path / "node-1/output", tmp_path / "node-1/state.json"]
     assert errors == [f"1 file of {kept.state.name} left out: the limit is 1 KiB; --limit SIZE raises it"]

@@ -98,7 +98,27 @@ def test_output_that_came_in_part_is_shown_as_a_part(tmp_path: Path) -> None:
     assert kept is not None
     wanted = LinesWanted(node=None, rank=None, attempt=None)
     assert show_kept(kept, "logs", Output(stdout=io.BytesIO(), stderr=stderr), wanted, as_json=False) == 0
-    assert stderr.getvalue() == b"first: Node 1: what is kept here is not all of its files\n"
+    assert stderr.getvalue() == b"first: Node 1: not all of the files are kept here\n"
+
+
+@pytest.mark.parametrize(
+    ("kept", "told"),
+    [({"whole": {}}, b"first: Nodes 1,3: not all of the files are kept here\n"), ({}, b""), ({"whole": None}, b"")],
+    ids=["of none of its nodes", "by a program that did not say what came", "unknown"],
+)
+def test_one_line_says_of_which_nodes_a_part_came_and_none_where_that_is_unknown(
+    tmp_path: Path, kept: dict[str, Any], told: bytes
+) -> None:
+    home = Home(path=tmp_path)
+    folder = keep(home, "train", {})
+    (folder / "job.json").write_text(json.dumps({"spec": spec(), "states": {}, "kept_s": 10.0, **kept}))
+    for slot in (1, 3):
+        (folder / f"node-{slot}/attempt-1").mkdir(parents=True)
+    found, stderr = kept_job(home, "train", "first"), io.BytesIO()
+    assert found is not None
+    wanted = LinesWanted(node=None, rank=None, attempt=None)
+    show_kept(found, "logs", Output(stdout=io.BytesIO(), stderr=stderr), wanted, as_json=False)
+    assert stderr.getvalue() == told
 
 
 def test_a_job_that_ran_when_it_was_kept_is_lost_with_its_cluster(tmp_path: Path) -> None:
