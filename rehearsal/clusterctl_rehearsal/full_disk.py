@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import shlex
+import sys
 import traceback
 from collections.abc import Mapping
 
@@ -21,6 +22,12 @@ def cannot_keep(error: OSError, environ: Mapping[str, str]) -> tuple[str, str]:
     root = rehearsal_home(environ).root
     said = f"{error.filename or root}: {(error.strerror or str(error)).lower()}"
     return said, f"df -h {shlex.quote(str(root))}" if error.errno in FULL else other_home(environ)
+
+
+def log(line: str) -> None:
+    """Writes a line into the log; a full disk must not end what went on to say it."""
+    with contextlib.suppress(OSError):
+        print(line, file=sys.stderr)
 
 
 def log_traceback() -> None:

@@ -24,7 +24,7 @@ from clusterctl_infra.errors import RehearsalError
 from clusterctl_rehearsal.home import RehearsalHome, rehearsal_home
 from clusterctl_rehearsal.region.client import RegionClient, ensure_region, running_region
 from clusterctl_rehearsal.region.types.network import VPC
-from clusterctl_rehearsal.server.process import IDLE_S
+from clusterctl_rehearsal.server.ending import IDLE_S
 from clusterctl_rehearsal.states.ended_executions import read_ended
 
 from tests.integration.region_access import access_of

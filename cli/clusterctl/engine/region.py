@@ -8,7 +8,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -89,8 +89,10 @@ def start_beside(home: Home, environ: Mapping[str, str]) -> threading.Thread:
     return thread
 
 
-def announced_endpoint(home: Home) -> str | None:
-    """The endpoint in region.json, when the process that wrote it lives and answers its owner alone."""
+def announced_endpoint(home: Home, words_of: Callable[[int], Sequence[str]] = command_line) -> str | None:
+    """The endpoint in region.json, when the process that wrote it lives, answers its owner alone, and is not about to
+    end. `words_of`: the command line of a process.
+    """
     try:
         row = json.loads((home.rehearsal_dir / "region.json").read_bytes())
         endpoint, pid = str(row["endpoint"]), int(row["pid"])
@@ -99,7 +101,7 @@ def announced_endpoint(home: Home) -> str | None:
         return None
     if not is_usable:
         return None
-    return endpoint if any(word.startswith(f"{MODULE}.") for word in command_line(pid)) else None
+    return endpoint if any(word.startswith(f"{MODULE}.") for word in words_of(pid)) else None
 
 
 def tell_region(home: Home, environ: Mapping[str, str], stack_dir: Path, *, cluster: str) -> None:

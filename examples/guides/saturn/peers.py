@@ -3,6 +3,7 @@
 Names count the ranks of the cluster, so the job needs the node that is the cluster's rank 0.
 """
 
+import ipaddress
 import os
 import socket
 import sys
@@ -23,10 +24,24 @@ def name_of(rank: int) -> str:
 def refuse_other_leader() -> None:
     """Ends the program where the name of rank 0 is another node's than this job's first."""
     name, leader = name_of(0), os.environ["SATURN_JOB_LEADER"]
+    if is_address(leader):
+        sys.exit(
+            f"this job's rank 0 is at {leader}, and may be another node than {name}: the nodes have another membership "
+            "than the computer that started the job; clusterctl status there says which"
+        )
     if leader != name:
         sys.exit(
             f"{name} is the cluster's rank 0, and this job's is {leader}: run the job on all nodes, without --node"
         )
+
+
+def is_address(leader: str) -> bool:
+    """Whether it is an address, which a job has instead of a name when nobody knows whose the name is."""
+    try:
+        ipaddress.ip_address(leader)
+    except ValueError:
+        return False
+    return True
 
 
 def lead(scale: int) -> int:

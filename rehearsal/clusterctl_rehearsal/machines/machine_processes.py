@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from clusterctl_rehearsal.machines.cgroup import is_first_process
@@ -28,28 +28,40 @@ def machines() -> dict[tuple[str, str], list[int]]:
 
 def first_process(cluster: str, node: str) -> int | None:
     """The machine's number 1; None if the machine is not up."""
-    return _first_among(machines().get((cluster, node), []))
+    return _first_among(machines().get((cluster, node), []), _read)
 
 
-def _first_among(process_ids: Iterable[int]) -> int | None:
-    return next((number for number in process_ids if is_first_process(_read(number, "status"))), None)
+def _first_among(process_ids: Iterable[int], read: Callable[[int, str], str]) -> int | None:
+    return next((number for number in process_ids if is_first_process(read(number, "status"))), None)
 
 
 class MachineStates:
     """Looks at machines again and again: a machine whose processes are known is not searched for in all of /proc."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        *,
+        search: Callable[[], Mapping[tuple[str, str], list[int]]] = machines,
+        command_line: Callable[[int], Sequence[str]] = command_line,
+        read: Callable[[int, str], str] | None = None,
+    ) -> None:
+        """`search`: looks through all processes; the others look at one: `read` gives the text of its file of a name
+        in /proc. Tests give their own.
+        """
+        self._search = search
+        self._command_line = command_line
+        self._read = _read if read is None else read
         self._known: dict[tuple[str, str], list[int]] = {}
 
     def state(self, cluster: str, node: str) -> MachineState:
         """Gone if the machine has no process; frozen if its bwrap or its first process is stopped."""
         machine = (cluster, node)
         processes = self._known.get(machine, [])
-        if not processes or any(parse_machine(command_line(number)) != machine for number in processes):
-            processes = machines().get(machine, [])
+        if not processes or any(parse_machine(self._command_line(number)) != machine for number in processes):
+            processes = self._search().get(machine, [])
             # A search while the machine starts finds only some of its processes.
-            self._known[machine] = processes if _first_among(processes) is not None else []
-        if any(is_stopped(_read(number, "stat")) for number in processes):
+            self._known[machine] = processes if _first_among(processes, self._read) is not None else []
+        if any(is_stopped(self._read(number, "stat")) for number in processes):
             return MachineState.FROZEN
         return MachineState.RUNNING if processes else MachineState.GONE
 

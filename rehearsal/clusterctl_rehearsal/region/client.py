@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any  # JSON values
+from typing import Any, Protocol  # JSON values
 
 from clusterctl_infra.errors import UsageError
 from clusterctl_infra.names import CHECKS_SIGNATURES, HOME_VARIABLE, IS_ENDING, REGION_PRIVATE, REGION_TOKEN_HEADER
@@ -126,19 +126,24 @@ def running_region(home: RehearsalHome) -> dict[str, Any] | None:
     """What region.json says (endpoint, pid, started_at) if that process serves now, and is not about to end."""
     try:
         row = json.loads(home.endpoint_file.read_bytes())
-        if row.get(IS_ENDING):
-            return None
         with home.lock_file.open("r") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return dict(row) if _alive(int(row["pid"])) else None
+        return _serving(row)
     except (FileNotFoundError, ValueError):
         return None
     except OSError as e:
         if e.errno != errno.ENOLCK:
             raise
-        return dict(row) if _alive(int(row["pid"])) else None  # a file system without locks
+        return _serving(row)  # a file system without locks
     return None
+
+
+def _serving(row: object) -> dict[str, Any] | None:
+    """What region.json says if it names a process that lives, and is not about to end."""
+    if not isinstance(row, dict) or not isinstance(row.get("pid"), int) or row.get(IS_ENDING):
+        return None
+    return row if _alive(row["pid"]) else None
 
 
 def ensure_region(home: RehearsalHome) -> dict[str, Any]:
@@ -151,7 +156,7 @@ def ensure_region(home: RehearsalHome) -> dict[str, Any]:
     with open(home.start_lock_file, "w", opener=private_opener) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         found = running_region(home)
-        return _start(home) if found is None else _of_this_version(found)
+        return start_region(home) if found is None else _of_this_version(found)
 
 
 def _of_this_version(found: dict[str, Any]) -> dict[str, Any]:
@@ -181,8 +186,45 @@ def _own_environment(home: RehearsalHome) -> dict[str, str]:
     return {**kept, **files, "AWS_EC2_METADATA_DISABLED": "true", HOME_VARIABLE: str(home.root.parent)}
 
 
-def _start(home: RehearsalHome) -> dict[str, Any]:
+class Started(Protocol):
+    """A region's process as who started it sees it."""
+
+    def poll(self) -> int | None:
+        """Its exit code; None while it runs."""
+
+
+def start_region(
+    home: RehearsalHome,
+    *,
+    start: Callable[[RehearsalHome], Started] | None = None,
+    find: Callable[[RehearsalHome], dict[str, Any] | None] = running_region,
+    pause: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> dict[str, Any]:
+    """Starts the region; returns what region.json says once it serves. The caller holds the lock of starts.
+
+    `start`: starts its process. Raises RegionUnreachable, and OSError where the home is full.
+    """
+    start = _started if start is None else start
     before = home.log_file.stat().st_size if home.log_file.exists() else 0
+    process = start(home)
+    deadline = clock() + START_TIMEOUT_S
+    while clock() < deadline:
+        found = find(home)
+        if found is not None:
+            return found
+        exit_code = process.poll()
+        if exit_code == 0:  # the region before it held the lock for too long, and may be gone now
+            process = start(home)
+        elif exit_code is not None:
+            break
+        pause(0.01)
+    if shutil.disk_usage(home.root).free < FULL_BYTES:  # its log has no word of it then
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(home.root))
+    raise RegionUnreachable(f"the rehearsed region does not start: {_log_end(home.log_file, before)}")
+
+
+def _started(home: RehearsalHome) -> subprocess.Popen[bytes]:
     with open(home.log_file, "ab", opener=private_opener) as log:
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", REGION_MODULE],
@@ -194,19 +236,7 @@ def _start(home: RehearsalHome) -> dict[str, Any]:
             start_new_session=True,
         )
     threading.Thread(target=process.wait, daemon=True).start()  # it may end before we do, and is no zombie then
-    deadline = time.monotonic() + START_TIMEOUT_S
-    while time.monotonic() < deadline:
-        found = running_region(home)
-        if found is not None and found["pid"] == process.pid:
-            return found
-        if process.poll() is not None and found is None and process.returncode != 0:
-            break
-        if found is not None:
-            return found
-        time.sleep(0.01)
-    if shutil.disk_usage(home.root).free < FULL_BYTES:  # its log has no word of it then
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(home.root))
-    raise RegionUnreachable(f"the rehearsed region does not start: {_log_end(home.log_file, before)}")
+    return process
 
 
 def _alive(pid: int) -> bool:

@@ -16,7 +16,7 @@ def turn_on(region: Region, ended: ExecutionRow) -> None:
     with region.lock:
         for alarm in list(region.store.live(ALARM)):
             inputs = alarm.inputs
-            watched = (inputs["dimensions"].get("StateMachineArn"), inputs["metricName"])
+            watched = ((inputs.get("dimensions") or {}).get("StateMachineArn"), inputs["metricName"])
             if watched == (ended.machine_arn, _METRICS.get(ended.status)) and on_since(alarm) is None:
                 region.store.put(alarm.changed(**{_ON_SINCE: ended.ended_at}))
 

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from clusterctl_infra.names import ID_TAG
-from clusterctl_infra.private_home import private_opener
 
+from clusterctl_rehearsal.appended_lines import append_line, appended_lines
 from clusterctl_rehearsal.region.record import Properties, Record
 
 BILL_FILE = "bill.jsonl"
@@ -43,15 +43,10 @@ class Journal:
 
     def rows(self) -> list[Properties]:
         """All lines, in the order in which they were written; one that was written only in part is left out."""
-        try:
-            lines = self.path.read_text(encoding="utf-8").splitlines()
-        except FileNotFoundError:
-            return []
-        return [row for line in lines if (row := _read(line)) is not None]
+        return [row for line in appended_lines(self.path) if (row := _read(line)) is not None]
 
     def _append(self, row: Properties) -> None:
-        with open(self.path, "a", encoding="utf-8", opener=private_opener) as file:
-            file.write(json.dumps(row) + "\n")
+        append_line(self.path, json.dumps(row))
 
 
 def bills(record: Record) -> bool:

@@ -10,7 +10,8 @@ from clusterctl_rehearsal.states.executions import Executions
 
 class Schedules:
     """Fires schedules. One has fired only when what it started is over and that is written down: the next region
-    repeats what a killed one left undone. A failed execution is not started again: as on AWS, alarms tell of it.
+    repeats what a killed one left undone, and this one what it could not begin or write down. A failed execution is not
+    started again: as on AWS, alarms tell of it.
     """
 
     def __init__(self, *, region: Region, executions: Executions) -> None:
@@ -34,12 +35,24 @@ class Schedules:
         if machine is None:
             self._fired(row, expression)  # AWS drops it after its retries
             return
-        self._under_way.add((row.id, expression))
-        self._executions.start(machine, target.get("input") or "{}", ended=lambda: self._fired(row, expression))
+        due = (row.id, expression)
+        self._under_way.add(due)
+
+        def ended() -> None:
+            self._fired(row, expression)
+            self._under_way.discard(due)
+
+        def undone() -> None:
+            self._under_way.discard(due)
+
+        try:
+            self._executions.start(machine, target.get("input") or "{}", ended, undone=undone)
+        except BaseException:
+            undone()
+            raise
 
     def _fired(self, row: Record, expression: str) -> None:
         with self._region.lock:
-            self._under_way.discard((row.id, expression))
             now = self._region.store.get(SCHEDULE, row.id)
             if now is not None:
                 self._region.store.put(now.changed(fired=expression))

@@ -33,6 +33,8 @@ from clusterctl_rehearsal.server.private_requests import PrivateRequests
 MAX_BODY_BYTES = 4 * 1024 * 1024
 """The largest body that is read, S3 objects included. AWS takes at most 1 MiB for a state machine's definition."""
 NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+ENDING = AwsError("Unavailable", "The rehearsed region is ending: the next command starts it again.", status=503)
+"""What the region answers once it ends. AWS's clients ask again after this code (EC2 API, error codes; 2026-11)."""
 PAUSE_S = 0.1
 """How long the server waits where the process can open nothing more."""
 
@@ -44,10 +46,20 @@ class RegionServer(ThreadingHTTPServer):
     request_queue_size = 512  # 256 nodes are made at once
 
     def __init__(
-        self, port: int, *, requests: PrivateRequests, api: Api, token: str, keys: KeyPair, role_keys: KeyPair
+        self,
+        port: int,
+        *,
+        requests: PrivateRequests,
+        api: Api,
+        token: str,
+        keys: KeyPair,
+        role_keys: KeyPair,
+        listens: bool = True,
     ) -> None:
-        """`keys`: of the home's owner; `role_keys`: of the region's own roles, such as a state machine's."""
-        super().__init__(("127.0.0.1", port), _Handler)
+        """`keys`: of the home's owner; `role_keys`: of the region's own roles, such as a state machine's; `listens`:
+        not where connections are handed to `finish_request` alone.
+        """
+        super().__init__(("127.0.0.1", port), _Handler, bind_and_activate=listens)
         self.requests = requests
         self.api = api
         self.token = token
@@ -133,7 +145,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self._turn_away(self._too_large(), length)
         self.reads.prove()
         if not self.server.activity.begin():  # whoever asks starts the next region
-            return self._turn_away(_empty_reply(503), length)
+            return self._turn_away(self._refusal(ENDING), length)
         try:
             self._serve(authorization, self.rfile.read(length))
         finally:

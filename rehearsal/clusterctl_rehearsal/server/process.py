@@ -44,6 +44,7 @@ from clusterctl_rehearsal.region.shares import Shares
 from clusterctl_rehearsal.region.store import Store
 from clusterctl_rehearsal.region.torch_share import torch_files, torch_share
 from clusterctl_rehearsal.region.types.network import INSTANCE
+from clusterctl_rehearsal.server.ending import Ending
 from clusterctl_rehearsal.server.http import RegionServer
 from clusterctl_rehearsal.server.private_requests import PrivateRequests
 from clusterctl_rehearsal.server.throttle import Throttle
@@ -56,8 +57,6 @@ AWS_ENDPOINT = "/etc/clusterctl-rehearsal/aws-endpoint"
 """The file that tells a node where its AWS is: machines reach no real one."""
 WATCH_S = 0.25
 LOCK_TIMEOUT_S = 2.0
-IDLE_S = 10.0
-"""The process ends when there is no resource and there was no request for this long."""
 
 
 def main() -> int:
@@ -125,8 +124,9 @@ class _Process:
         """Takes over what a predecessor left, says where it listens, serves."""
         self._instances.adopt()
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True).start()
-        self._announce()
+        self._announce(False)
         threading.Thread(target=self._server.api.warm_up, daemon=True).start()
+        ending = Ending(activity=self._server.activity, announce=self._announce, is_empty=self._is_empty)
         while not self._stopped.wait(WATCH_S):
             try:
                 self._instances.watch()
@@ -134,28 +134,23 @@ class _Process:
                 self._schedules.fire_due()
             except Exception:  # noqa: BLE001 — one failed round must not end the region
                 log_traceback()
-            if not self._is_ours() or (self._is_idle() and self._ends()):
+            if not self._is_ours() or ending.has_come():
                 break
         time.sleep(0.05)  # the answer to stop-region is on its way
         self._server.shutdown()
+        self._server.server_close()  # before the lock is free: the next region takes the same port
 
-    def _is_idle(self) -> bool:
-        return self._server.activity.is_idle(IDLE_S) and all(is_existing(row) for row in self.store.live())
-
-    def _ends(self) -> bool:
-        """Says in the announcement that the region ends, and ends unless somebody has found it by the one before."""
-        self._announce(is_ending=True)
-        if self._server.activity.end_if_idle(IDLE_S):
-            return True
-        self._announce()
-        return False
+    def _is_empty(self) -> bool:
+        return all(is_existing(row) for row in self.store.live())
 
     def _is_ours(self) -> bool:
         """Whether the home still names this process; not if it was removed, or another server has announced itself."""
         try:
             return bool(json.loads(self._home.endpoint_file.read_bytes())["pid"] == os.getpid())
-        except (FileNotFoundError, ValueError):
+        except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, KeyError):
             return False
+        except OSError:  # it cannot be read now, such as with too many open files: the next round sees
+            return True
 
     def _listen(self, api: Api) -> RegionServer:
         token = secrets.token_hex(16)
@@ -168,10 +163,10 @@ class _Process:
 
         try:  # the port of before: whoever was told the endpoint finds the region again
             return server(int(json.loads(self._home.endpoint_file.read_bytes())["endpoint"].rpartition(":")[2]))
-        except (FileNotFoundError, ValueError, KeyError, OSError):
+        except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError, OSError):
             return server(0)
 
-    def _announce(self, *, is_ending: bool = False) -> None:
+    def _announce(self, is_ending: bool) -> None:
         row = {"endpoint": self._endpoint(), "pid": os.getpid(), "started_at": self._started_at}
         row |= {CHECKS_SIGNATURES: True, IS_ENDING: is_ending}
         put_in_place(self._home.endpoint_file, json.dumps(row))

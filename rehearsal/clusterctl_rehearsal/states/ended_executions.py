@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from clusterctl_infra.private_home import private_opener
-
+from clusterctl_rehearsal.appended_lines import append_line, appended_lines
 from clusterctl_rehearsal.put_in_place import put_in_place
 
 
@@ -33,26 +32,21 @@ def read_ended(path: Path) -> tuple[ExecutionRow, ...]:
 
     Raises OSError, but not for a file that does not exist.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
-        return ()
-    return tuple(row for line in lines if (row := _row(line)) is not None)
+    return tuple(row for line in appended_lines(path) if (row := _row(line)) is not None)
 
 
 def append_ended(path: Path, row: ExecutionRow) -> None:
     """Adds an execution to the file. Raises OSError."""
-    with open(path, "a", encoding="utf-8", opener=private_opener) as file:
-        file.write(_line(row))
+    append_line(path, _line(row))
 
 
 def replace_ended(path: Path, rows: Sequence[ExecutionRow]) -> None:
     """Writes the file anew, with these executions. Raises OSError."""
-    put_in_place(path, "".join(map(_line, rows)))
+    put_in_place(path, "".join(f"{_line(row)}\n" for row in rows))
 
 
 def _line(row: ExecutionRow) -> str:
-    return json.dumps(dataclasses.asdict(row)) + "\n"
+    return json.dumps(dataclasses.asdict(row))
 
 
 def _row(line: str) -> ExecutionRow | None:

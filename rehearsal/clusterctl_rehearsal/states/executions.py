@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sys
 import threading
 import time
 import uuid
@@ -15,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol  # a machine's inputs are JSON
 
-from clusterctl_rehearsal.full_disk import log_traceback
+from clusterctl_rehearsal.full_disk import log, log_traceback
 from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.states.ended_executions import ExecutionRow, append_ended, read_ended, replace_ended
 from clusterctl_rehearsal.states.failure import RUNTIME, TIMEOUT, StatesError
@@ -66,12 +65,18 @@ class Executions:
         self._by_region: dict[str, Call] = {}
 
     def start(
-        self, machine: StateMachine, given: str, ended: Callable[[], None] = lambda: None, *, name: str | None = None
+        self,
+        machine: StateMachine,
+        given: str,
+        ended: Callable[[], None] = lambda: None,
+        *,
+        undone: Callable[[], None] = lambda: None,
+        name: str | None = None,
     ) -> ExecutionRow:
         """Starts an execution of a state machine and returns it. `ended` is called when it is over, however it went;
-        never if its end could not be written down.
+        `undone` instead if its end could not be written down, or if `ended` raised an exception.
 
-        Raises AwsError if there is one of this name, or if `given` is not JSON.
+        Raises AwsError if there is one of this name, or if `given` is not JSON; what `begin` raises if it cannot begin.
         """
         _check_input(given)
         arn = f"{machine.id.replace(':stateMachine:', ':execution:')}:{name or uuid.uuid4()}"
@@ -81,13 +86,22 @@ class Executions:
         self._keep(row)
 
         def run() -> None:
-            over = self._ended(row, machine)
-            self._keep(over)
-            self._after(over)
-            append_ended(self._file, over)
-            ended()
+            try:
+                over = self._ended(row, machine)
+                self._keep(over)
+                self._after(over)
+                append_ended(self._file, over)
+                ended()
+            except BaseException:
+                undone()
+                raise
 
-        self._begin(run)
+        try:
+            self._begin(run)
+        except BaseException:
+            if self._rows.get(arn) is row:  # nothing runs
+                self._rows.pop(arn, None)
+            raise
         return self._rows[arn]
 
     def find(self, arn: str) -> ExecutionRow | None:
@@ -103,7 +117,7 @@ class Executions:
         try:
             output = json.dumps(self._run(machine, json.loads(row.given)))
         except StatesError as e:
-            print(f"execution {row.arn} failed: {e}", file=sys.stderr)
+            log(f"execution {row.arn} failed: {e}")
             status = "TIMED_OUT" if e.error == TIMEOUT else "FAILED"
             return dataclasses.replace(row, status=status, ended_at=self._clock(), error=e.error, cause=e.cause)
         except Exception as e:  # noqa: BLE001 — the thread's boundary: it ended nothing, and must not seem to run on

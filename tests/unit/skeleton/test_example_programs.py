@@ -49,6 +49,17 @@ def test_a_job_whose_first_node_is_not_what_saturn_s_name_of_rank_0_says_is_told
         found["refuse_other_leader"]()
 
 
+@pytest.mark.parametrize("leader", ["10.0.8.1", "fd00::8:1"])
+def test_a_job_that_knows_its_first_node_by_an_address_is_told_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leader: str
+) -> None:
+    found = program("guides/saturn/peers.py", monkeypatch, tmp_path, leader=leader)
+    told = f"this job's rank 0 is at {leader}, and may be another node than train-0.{DOMAIN}: the nodes have another"
+    with pytest.raises(SystemExit, match=told) as refused:
+        found["refuse_other_leader"]()
+    assert "without --node" not in str(refused.value)
+
+
 def test_a_job_that_has_the_cluster_s_rank_0_is_let_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program("guides/saturn/peers.py", monkeypatch, tmp_path, leader=f"train-0.{DOMAIN}")["refuse_other_leader"]()
 
