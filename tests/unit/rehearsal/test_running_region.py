@@ -47,7 +47,7 @@ def test_an_announcement_that_names_no_process_is_none(locked: RehearsalHome, sa
     assert running_region(locked) is None
 
 
-@pytest.mark.parametrize("said", ["[]", "null", json.dumps(ROW)])
+@pytest.mark.parametrize("said", ["[]", "null", json.dumps(ROW)], ids=["a list", "nothing", "a process"])
 def test_without_the_lock_there_is_none(home: RehearsalHome, said: str) -> None:
     home.endpoint_file.write_text(said)
     assert running_region(home) is None  # no lock file
