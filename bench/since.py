@@ -18,7 +18,7 @@ from bench.startup import NODES_PLANNED, an_inventory
 from bench.timing import Timing, median_cpu_s, median_wall_s, run
 from bench.workspace import CLUSTERCTL, ROOT, Workspace, workspace
 
-HOUSE = "a30afabc^"
+HOUSE = "63ec8583"
 """The commit before the command line got its present folders (2026-11-23)."""
 THEN, NOW = "then", "now"
 START_RUNS, FANOUT_RUNS = 31, 11
