@@ -33,6 +33,18 @@ def inventory_here(home: Home, cluster: str) -> Inventory | None:
         return None
 
 
+def clusters_of_stack(home: Home, *, folder: Path, stack_name: str, is_rehearsal: bool) -> tuple[Inventory, ...]:
+    """The clusters that were last run from this stack, whatever names they have; sorted by name.
+
+    A rehearsal of the stack, or another stack of the folder, is another cluster.
+    """
+    wanted = (str(folder), stack_name, is_rehearsal)
+    known = (inventory_here(home, name) for name in home.cluster_names)
+    return tuple(
+        each for each in known if each is not None and (each.stack_dir, each.stack_name, each.rehearsal) == wanted
+    )
+
+
 def find_cluster(home: Home, *, name: str | None, environ: Mapping[str, str]) -> Inventory:
     """The inventory of `name`, else of `$CLUSTERCTL_CLUSTER`, else of the only cluster there is.
 

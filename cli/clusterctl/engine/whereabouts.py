@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,11 +14,11 @@ from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.stack import stack_settings
 from clusterctl_infra.errors import ConfigError, NothingMatched, UsageError
 from clusterctl_infra.names import IDENTITY_TYPE, REHEARSAL_SUFFIX, USUAL_STACK_NAME
-from clusterctl_infra.outputs import Inventory, InventoryUnreadable
+from clusterctl_infra.outputs import Inventory
 
 from clusterctl.engine.call import PulumiEngine
 from clusterctl.engine.environment import engine_environment
-from clusterctl.engine.known_clusters import find_cluster
+from clusterctl.engine.known_clusters import clusters_of_stack, find_cluster
 from clusterctl.engine.known_folder import stack_of_cluster
 from clusterctl.engine.run_file import read_record
 from clusterctl.engine.stack import Stack, read_stack
@@ -111,28 +110,15 @@ def find_whereabouts(
     return whereabouts_of_cluster(inventory, files=PROJECT_FILES)
 
 
-def known_of_stack(stack: Stack, *, home: Home, is_rehearsal: bool) -> Inventory | None:
-    """The only cluster of a stack, so that it can be ended although its file is broken now; None: none, or several.
-
-    `is_rehearsal`: whether a rehearsal is meant. A rehearsed stack, or another stack of the folder, is another cluster.
-    """
-    found = []
-    for name in home.cluster_names:
-        with contextlib.suppress(InventoryUnreadable, NothingMatched):  # another cluster's is no obstacle
-            found.append(find_cluster(home, name=name, environ={}))
-    wanted = (str(stack.directory), stack.name, is_rehearsal)
-    here = [known for known in found if (known.stack_dir, known.stack_name, known.rehearsal) == wanted]
-    return here[0] if len(here) == 1 else None
-
-
 def _of_folder(directory: Path, *, stack_name: str, rehearse: bool, home: Home, in_state: NamesInState) -> Whereabouts:
     try:
         return whereabouts_of_folder(directory, stack_name=stack_name, rehearse=rehearse, home=home)
     except ConfigError:
         stack = read_stack(directory, name=stack_name, verb="down", rehearse=rehearse)
-        known = known_of_stack(stack, home=home, is_rehearsal=rehearse or stack.is_rehearsal_project)
-        if known is not None:
-            return whereabouts_of_cluster(known, files=PROJECT_FILES)
+        is_rehearsal = rehearse or stack.is_rehearsal_project
+        known = clusters_of_stack(home, folder=stack.directory, stack_name=stack.name, is_rehearsal=is_rehearsal)
+        if len(known) == 1:
+            return whereabouts_of_cluster(known[0], files=PROJECT_FILES)
     try:
         # A file that is broken now may still say which cluster it was: `down` needs no more of it.
         return whereabouts_of_folder(

@@ -8,10 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from clusterctl_infra.names import REHEARSAL_SUFFIX
 from clusterctl_infra.outputs import Inventory
 
-from clusterctl.engine.known_clusters import inventory_here
+from clusterctl.engine.known_clusters import clusters_of_stack
 from clusterctl.engine.stack import Stack
 from clusterctl.home import Home
 from clusterctl.lifecycle.preview import NodePreview, late_lines, made_anew_lines
@@ -39,11 +38,8 @@ class NextUp:
 
 def cluster_of(stack: Stack, *, home: Home, is_rehearsal: bool) -> Inventory | None:
     """The cluster that was last run from the stack's folder, whatever name its file says now."""
-    for name in home.cluster_names:
-        known = inventory_here(home, name) if name.endswith(REHEARSAL_SUFFIX) == is_rehearsal else None
-        if known is not None and (known.stack_dir, known.stack_name) == (str(stack.directory), stack.name):
-            return known
-    return None
+    known = clusters_of_stack(home, folder=stack.directory, stack_name=stack.name, is_rehearsal=is_rehearsal)
+    return next(iter(known), None)
 
 
 def next_up_rows(found: NextUp, *, now: datetime) -> list[tuple[str, str]]:

@@ -40,7 +40,7 @@ _INSTANCE_INPUTS: Mapping[str, str] = {
 }
 
 
-AWS_S_OWN = "aws:"
+RESERVED_PREFIX = "aws:"
 """What the keys of tags begin with that AWS itself makes."""
 FEWER = ("InsufficientInstanceCapacity", "VcpuLimitExceeded", "InsufficientFreeAddressesInSubnet")
 """Error codes after which a request for several machines gets those already made, if they reach its minimum."""
@@ -123,7 +123,9 @@ def _delete_tags(call: Call) -> dict[str, Any]:
     gone = {tag["Key"]: tag.get("Value") for tag in call.parameters.get("Tags") or []}
 
     def stays(key: str, value: str) -> bool:
-        return key not in gone or gone[key] not in (None, value) if gone else key.startswith(AWS_S_OWN)
+        if not gone:
+            return key.startswith(RESERVED_PREFIX)
+        return key not in gone or gone[key] not in (None, value)
 
     _retag_all(call, lambda tags: {key: value for key, value in tags.items() if stays(key, value)})
     return {}
