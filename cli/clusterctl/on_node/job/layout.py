@@ -77,6 +77,10 @@ class Layout:
         """There once somebody wants the job cancelled."""
         return self.folder(job) / "cancel"
 
+    def restart(self, job: str) -> Path:
+        """There once the job was cancelled, or had ended by then, to start the workflow's task that it is again."""
+        return self.folder(job) / "restart"
+
     def events(self, job: str) -> Path:
         """What happened to the job here, a line of JSON for each event."""
         return self.folder(job) / "events.jsonl"
