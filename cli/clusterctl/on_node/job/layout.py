@@ -114,7 +114,7 @@ class Layout:
         return self.attempt(job, attempt) / "ranks"
 
     def output(self, job: str, attempt: int) -> Path:
-        """The socket at which ranks that mpirun started on this node deliver their output."""
+        """The socket at which ranks that a launcher started on this node deliver their output."""
         return self.attempt(job, attempt) / "output.sock"
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from pathlib import Path
-from typing import IO
 
 import pytest
 from clusterctl.on_node.job.coordination import Coordination, directive_for
 from clusterctl.on_node.job.mpi_agent import (
     host_and_command,
     orders_of,
-    rank_output,
     write_order,
 )
 
@@ -60,8 +57,3 @@ def test_each_node_hears_the_orders_for_it_and_no_others() -> None:
     assert told is coordination.look(1.2, 0.0, None)
     assert directive_for(3, told) == {**started, "orders": orders}
     assert directive_for(1, told) == {**started, "orders": []}
-
-
-def test_output_goes_to_stdout_where_no_socket_is_named() -> None:
-    stream: IO[bytes] = io.BytesIO()
-    assert rank_output({}, stream) is stream
