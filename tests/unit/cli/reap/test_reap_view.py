@@ -154,7 +154,7 @@ GAP = {"us-west-2": {"FSx file system": CloudError("AccessDeniedException: no", 
 
 def with_gap(view: ReapView) -> ReapView:
     search = replace(view.search, gaps=GAP)
-    verdicts = (replace(verdict, not_asked=search.not_asked_in(verdict.remains.region)) for verdict in view.verdicts)
+    verdicts = (replace(verdict, not_listed=search.not_listed_in(verdict.remains.region)) for verdict in view.verdicts)
     return replace(view, search=search, verdicts=tuple(verdicts))
 
 
@@ -183,7 +183,7 @@ def test_json_says_that_the_list_is_not_whole() -> None:
 
 
 def test_a_cluster_of_which_aws_did_not_tell_all_is_not_called_ended() -> None:
-    deletion = Deletion(ended=FULL.things, left=(), not_asked=GAP["us-west-2"])
+    deletion = Deletion(ended=FULL.things, left=(), not_listed=GAP["us-west-2"])
     done = Ended(verdict=seen().verdicts[0], deletion=deletion)
     assert not done.is_done
     with pytest.raises(
