@@ -112,7 +112,7 @@ def end_all(
     tries = DeletionAttempts(clients, cluster_id, kinds)
     quiet = 0
     while True:
-        seen = look_at_each(clients, cluster_id, kinds).heard()
+        seen = look_at_each(clients, cluster_id, kinds).raise_if_blind()
         there, unknown = seen.things, seen.not_listed
         look_again(there)
         rest, spared = _parted(orphans(there, known, kinds), spares)

@@ -29,7 +29,7 @@ class Look:
     is_blind: bool = False
     """Whether AWS listed no kind at all."""
 
-    def heard(self) -> Look:
+    def raise_if_blind(self) -> Look:
         """This look, if AWS listed any kind. Raises CloudError if AWS listed none at all."""
         if self.is_blind:
             raise next(iter(self.not_listed.values()))

@@ -54,10 +54,10 @@ def last_look(
     except CloudError as refused:
         if refused.code != NOT_ENDED:
             raise
-        seen = look_at_each(clients, cluster_id).heard()
+        seen = look_at_each(clients, cluster_id).raise_if_blind()
         refuse_leftovers(leftovers(seen.things, state.physical_ids), not_listed=seen.not_listed, again=again)
         raise
-    seen = look_at_each(clients, cluster_id).heard()
+    seen = look_at_each(clients, cluster_id).raise_if_blind()
     left = leftovers(seen.things, state.physical_ids)
     if left and known_now is not None:
         left = leftovers(left, known_now())
@@ -82,7 +82,7 @@ def look_for(known: Inventory, clients: Clients) -> Look:
         there = clients.elsewhere(known.region)
     if known.account_id is not None:
         refuse_account(known.account_id, clients.account())
-    return look_at_each(there, known.cluster_id).heard()
+    return look_at_each(there, known.cluster_id).raise_if_blind()
 
 
 def billing(seen: Look) -> tuple[CloudResource, ...]:

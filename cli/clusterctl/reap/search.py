@@ -71,7 +71,7 @@ class Search:
 
 def anything(clients: Clients, kinds: Sequence[ResourceType]) -> Look:
     """What there is of these kinds, whichever cluster's. Raises CloudError when AWS tells of none."""
-    return look_at_each(clients, None, kinds).heard()
+    return look_at_each(clients, None, kinds).raise_if_blind()
 
 
 def search(

@@ -48,11 +48,11 @@ def test_what_is_no_order_of_the_job_s_user_for_one_of_its_nodes_is_none(tmp_pat
 def test_each_node_hears_the_orders_for_it_and_no_others() -> None:
     coordination = Coordination(spec(), 0.0)
     for slot in (1, 3):
-        coordination.heard(slot, {"phase": "ready"})
+        coordination.receive(slot, {"phase": "ready"})
     started = coordination.look(1.0, 0.0, None)
     orders = [{"id": "7.order", "slot": 3, "command": "orted"}]
-    coordination.heard(1, {"phase": "running", "orders": orders})
-    coordination.heard(3, {"phase": "running"})
+    coordination.receive(1, {"phase": "running", "orders": orders})
+    coordination.receive(3, {"phase": "running"})
     told = coordination.look(1.1, 0.0, None)
     assert told is coordination.look(1.2, 0.0, None)
     assert directive_for(3, told) == {**started, "orders": orders}

@@ -96,24 +96,24 @@ def test_a_nodes_processes_are_told_of_another_nodes_end(
 def test_all_nodes_hear_of_the_first_end_and_of_its_going_away() -> None:
     coordination = Coordination(spec(), 0.0)
     for slot in (1, 3):
-        coordination.heard(slot, {"phase": "ready"})
+        coordination.receive(slot, {"phase": "ready"})
     started = coordination.look(1.0, WALL_S, None)
     assert "warning" not in started
-    coordination.heard(3, {"phase": "running", "warning": BY_AWS})
-    coordination.heard(1, {"phase": "running", "warning": {**BY_AWS, "ends_s": WALL_S + 900, "stage": 1}})
+    coordination.receive(3, {"phase": "running", "warning": BY_AWS})
+    coordination.receive(1, {"phase": "running", "warning": {**BY_AWS, "ends_s": WALL_S + 900, "stage": 1}})
     warned = coordination.look(2.0, WALL_S, None)
     assert warned == {**started, "warning": {**BY_AWS, "slot": 3, "name": "train-3"}}
-    coordination.heard(3, {"phase": "running", "warning": {**BY_AWS, "ends_s": WALL_S + 101}})
+    coordination.receive(3, {"phase": "running", "warning": {**BY_AWS, "ends_s": WALL_S + 101}})
     assert coordination.look(3.0, WALL_S, None) is warned
     for slot in (1, 3):
-        coordination.heard(slot, {"phase": "running", "warning": None})
+        coordination.receive(slot, {"phase": "running", "warning": None})
     assert coordination.look(4.0, WALL_S, None)["warning"] is None
 
 
 def test_a_node_that_is_lost_after_its_warning_is_lost_for_that_reason() -> None:
     coordination = Coordination(spec(), 0.0)
     for slot in (1, 3):
-        coordination.heard(slot, {"phase": "ready", "warning": BY_AWS if slot == 3 else None})
+        coordination.receive(slot, {"phase": "ready", "warning": BY_AWS if slot == 3 else None})
     coordination.look(1.0, WALL_S, None)
     coordination.gone(3, 2.0)
     directive = coordination.look(3.0 + LOST_AFTER_S, WALL_S, None)
