@@ -96,9 +96,7 @@ def test_256_addresses_are_released_within_aws_s_limits() -> None:
     assert execution.events < EVENT_LIMIT / 2
 
 
-@pytest.mark.parametrize(
-    ("held", "kept"), [("nat-0", {"eipalloc-0", "eipalloc-1"}), ("eipalloc-0", {"eipalloc-0"})]
-)
+@pytest.mark.parametrize(("held", "kept"), [("nat-0", {"eipalloc-0", "eipalloc-1"}), ("eipalloc-0", {"eipalloc-0"})])
 def test_a_way_out_that_aws_does_not_end_fails_the_execution_after_all_else_has_ended(
     held: str, kept: set[str]
 ) -> None:
