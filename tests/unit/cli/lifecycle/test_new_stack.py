@@ -111,7 +111,7 @@ def test_the_name_of_a_cluster_that_is_known_here_is_not_taken_twice(
     assert f"a cluster called {known} is known on this computer" in screen.err
 
 
-def test_the_program_is_the_one_that_every_stack_has() -> None:
+def test_the_program_is_the_one_of_stacks_train() -> None:
     assert (ROOT / "stacks" / "train" / "__main__.py").read_text() == PROGRAM
 
 
