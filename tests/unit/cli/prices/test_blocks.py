@@ -76,7 +76,9 @@ def test_none_is_said_with_what_may_help() -> None:
 
 def test_json_has_times_with_their_zone() -> None:
     (row,) = blocks_json(found(offered("3840")))
-    assert (row["starts_at"], row["fee_usd"]) == ("2026-12-01T11:30:00+00:00", 3840.0)
+    times = (row["starts_at"], row["ends_at"])
+    assert times == ("2026-12-01T11:30:00+00:00", "2026-12-02T11:30:00+00:00")
+    assert row["fee_usd"] == 3840.0
 
 
 @pytest.mark.parametrize(
@@ -117,5 +119,6 @@ def test_what_aws_would_refuse_is_refused_before_it_is_asked(wanted: str, nodes:
 
 
 def test_a_start_that_is_no_moment_is_named_with_its_flag() -> None:
-    with pytest.raises(ClusterctlError, match="--start: 'soon' is no moment"):
+    with pytest.raises(ClusterctlError, match="--start: 'soon' is no moment") as refused:
         parse_start("soon", now=BEGINS)
+    assert refused.value.hint == "clusterctl capacity --help"

@@ -1,4 +1,4 @@
-"""A check as it is told: which nodes are wrong, which pairs fail."""
+"""How the result of `check` is told: which nodes are wrong, and which pairs of nodes fail."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_memory_that_somebody_has_is_told_and_that_of_an_idle_driver_is_not() ->
     assert [(each.gpu, each.level) for each in memory_findings(Readings(gpu=GpuReading(gpus=gpus)))] == [(1, "remark")]
 
 
-def test_a_network_that_was_not_checked_is_told_once() -> None:
+def test_why_a_network_was_not_checked_is_taken_out_of_the_other_readings() -> None:
     trouble = ProbeTrouble(message="python3: not found")
     heard, others = without_network({"network": trouble, "disk": ProbeTrouble(message="df: not found")})
     assert heard == trouble

@@ -192,7 +192,9 @@ NEWER_MODULE = VersionsReading(kernel="6.8", module="570.1", cuda=None, nccl=Non
         (Readings(troubles={"gpu": "no answer in 25 s"}), "no reading of gpu (no answer in 25 s)", True),
     ],
 )
-def test_a_verdict(readings: Readings, words: str, is_wrong: bool, make_inventory: MakeInventory) -> None:
+def test_a_nodes_verdict_says_what_is_wrong_and_whether_it_is_a_fault(
+    readings: Readings, words: str, is_wrong: bool, make_inventory: MakeInventory
+) -> None:
     report = swept(make_inventory(size=4), readings)
     node = report.nodes[3]
     assert verdict(node, report.inventory).startswith(words)
