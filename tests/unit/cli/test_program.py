@@ -1,3 +1,5 @@
+"""`clusterctl` as it is typed: exit codes, wrong words, completion, and verbs that ask nobody."""
+
 from __future__ import annotations
 
 import errno

@@ -206,4 +206,5 @@ def test_of_two_who_find_an_old_lock_one_buys_however_long_the_other_is_held_up(
 
     account._call = held_up  # type: ignore[method-assign]
     outcome(tmp_path / "one", account)
+    assert len(others) == 2, "the first one sends so many requests"
     assert len(account.purchases) == 1, others

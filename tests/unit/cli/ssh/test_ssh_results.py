@@ -1,3 +1,5 @@
+"""What is said of nodes whose command failed or that were not reached, as sentences, exit codes and JSON."""
+
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,3 +1,5 @@
+"""Sets of nodes: `0,2-5` as people type them, and names folded to `train-[0-1,3]`."""
+
 from __future__ import annotations
 
 import pytest
