@@ -145,7 +145,7 @@ def test_what_aws_said_is_not_unsaid_by_a_node_that_does_not_answer(tmp_path: Pa
 def test_a_slow_node_is_named_with_its_phase_and_time() -> None:
     report = NodeReport(phase="network", generation=0, since=datetime(2026, 11, 21, 12, tzinfo=UTC))
     watch = NodeWatch(slot=1, name="train-1", phase="network", report=report)
-    assert why_not_ready(watch, now=NOW) == ["train-1: still in network since 30 s"]
+    assert why_not_ready(watch, now=NOW) == ["train-1: still in network for 30 s"]
 
 
 def test_a_silent_node_is_named_with_why() -> None:
