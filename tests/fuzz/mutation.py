@@ -1,4 +1,4 @@
-"""Sound JSON made unsound, at random by a seed."""
+"""Makes sound JSON and sound text unsound, at random by a seed."""
 
 from __future__ import annotations
 
@@ -75,9 +75,12 @@ def with_evil_words(text: str, random: Random) -> str:
         words = lines[at].split(" ")
         words[random.randrange(len(words))] = random.choice(EVIL_WORDS)
         lines[at] = " ".join(words)
-        if random.random() < 0.1:
+        fate = random.random()
+        if fate < 0.1:
             del lines[at]
             lines = lines or ["\n"]
+        elif fate < 0.2:
+            lines.insert(at, lines[at])
     return "".join(lines)
 
 
