@@ -59,7 +59,7 @@ def test_the_highest_plausible_number_is_the_one_to_go_above(numbers: tuple[int,
     assert (None if found is None else found.highest) == highest
 
 
-def test_what_was_found_is_told_by_node() -> None:
+def test_nodes_with_another_membership_are_named_with_its_number() -> None:
     found = newer_membership([refusing(0, 3), refusing(1, 3), refusing(2, KNOWN)], known=KNOWN)
     assert found is not None
     assert found.told == (

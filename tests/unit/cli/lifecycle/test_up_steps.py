@@ -168,7 +168,7 @@ def test_where_the_engine_fails_no_node_is_waited_for_and_no_deadline_is_tried(t
     assert "start_execution" not in vars(up.change.clients)["session"].asked
 
 
-def test_nodes_are_waited_for_though_aws_would_not_end_them_which_is_the_error_then(tmp_path: Path) -> None:
+def test_nodes_are_waited_for_before_it_is_an_error_that_aws_would_not_end_them(tmp_path: Path) -> None:
     up, watches = an_up(tmp_path, WELL, proof=DENIED), FakeWatches([ready(slot) for slot in SLOTS])
     error = made(up, watches)
     assert isinstance(error, CloudError)

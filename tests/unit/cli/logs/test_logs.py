@@ -342,7 +342,7 @@ def test_a_log_without_a_line_is_said_to_be_empty(
     assert nothing_line(request) == told
 
 
-def test_lines_as_people_and_programs_read_them() -> None:
+def test_a_line_is_shown_to_people_and_written_as_json() -> None:
     entry = line(NOON_S, "NVRM: Xid (PCI:0000:9b:00): 79", slot=3)
     assert log_head(entry, has_sources=False) == "[Node 3] [12:00:00] "
     assert log_head(entry, has_sources=False, has_names=True) == "[train-3] [12:00:00] "

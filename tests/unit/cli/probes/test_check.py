@@ -33,7 +33,7 @@ def checked(
     return CheckedNode(answer=answer, network=None if failure else network, findings=findings)
 
 
-def test_what_is_well_is_one_line_and_what_is_not_one_more_for_each_node(make_inventory: MakeInventory) -> None:
+def test_sound_nodes_are_one_line_and_every_other_node_has_its_own(make_inventory: MakeInventory) -> None:
     inventory = make_inventory(size=3)
     first, second, third = inventory.nodes
     looked = "names, clocks, TCP between all, disks, GPU memory (ports 28500,29400,29500,45000)"
@@ -54,7 +54,7 @@ def test_json_has_the_pairs_that_fail(make_inventory: MakeInventory) -> None:
     assert found["wrong"] == ["train-0"]
 
 
-def test_memory_that_somebody_has_is_told_and_that_of_an_idle_driver_is_not() -> None:
+def test_gpu_memory_in_use_is_told_but_not_that_of_an_idle_driver() -> None:
     gpus = tuple(
         Gpu(index=index, bus_id=None, name="H100", memory_used_mib=used)
         for index, used in enumerate((IDLE_GPU_MIB, IDLE_GPU_MIB + 1, None))

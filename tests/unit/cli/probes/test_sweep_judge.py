@@ -201,7 +201,7 @@ def test_a_nodes_verdict_says_what_is_wrong_and_whether_it_is_a_fault(
     assert node.is_wrong is is_wrong
 
 
-def test_the_same_on_several_gpus_is_told_once(make_inventory: MakeInventory) -> None:
+def test_a_finding_on_several_gpus_is_told_once(make_inventory: MakeInventory) -> None:
     gpus = tuple(replace(gpu, is_ecc_on=gpu.index not in (0, 1, 2, 5)) for gpu in EIGHT)
     report = swept(make_inventory(size=4), replace(WELL, gpu=GpuReading(driver_version="550.127", gpus=gpus)))
     assert verdict(report.nodes[3], report.inventory) == "gpu 0-2,5: ECC is off"

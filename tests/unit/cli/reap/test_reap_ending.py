@@ -86,14 +86,14 @@ def test_two_clusters_are_under_way_at_the_same_time() -> None:
     assert not any(region.things for region in there.values())
 
 
-def test_one_that_is_somebody_s_again_is_left_and_the_other_ends() -> None:
+def test_a_cluster_that_is_somebodys_again_is_left_alone_and_the_other_ends() -> None:
     there = regions()
     first, second = ended(there, lambda verdict, things: "left alone" if verdict.remains.cluster_id == IDS[0] else None)
     assert (first.trouble, first.is_done, second.is_done) == ("left alone", False, True)
     assert [bool(region.things) for region in there.values()] == [True, False]
 
 
-def test_one_whose_clients_do_not_come_is_named_and_the_other_ends() -> None:
+def test_a_cluster_whose_credentials_do_not_come_is_named_and_the_other_ends() -> None:
     there, over = regions(), threading.Event()
     first, second = ended(there, lambda verdict, things: None, waiting=Waiting(IDS[0], over))
     over.set()

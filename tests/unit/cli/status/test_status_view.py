@@ -165,7 +165,7 @@ def test_machines_that_are_gone_with_their_places_bill_nothing_and_both_ways_on_
         ((machine(0),), True, "clusterctl up is changing it now", "not made"),
     ],
 )
-def test_slots_that_a_killed_up_did_not_come_to_are_not_gone(
+def test_slots_that_a_killed_up_did_not_fill_are_not_called_gone(
     make_inventory: MakeInventory, made: tuple[InstanceState, ...], is_under_way: bool, told: str, untold: str
 ) -> None:
     whole = make_inventory(size=2)

@@ -260,6 +260,7 @@ def test_without_colours_there_is_a_screen_too(make_inventory: MakeInventory, mo
 
     async def drive() -> None:
         async with app.run_test(size=(60, 20)) as pilot:
+            assert len(app.query_one(NodeMap).lines) == 2
             await pilot.press("q")
 
     with contextlib.closing(asyncio.new_event_loop()) as loop:
