@@ -34,32 +34,41 @@ def parse_node_set(
     return tuple(sorted(chosen))
 
 
-def fold_numbers(numbers: Iterable[int]) -> str:
-    """`0-1,3`: ascending ranges, each number once."""
+def fold_numbers(numbers: Iterable[int], *, digits: int = 1) -> str:
+    """`0-1,3`: ascending ranges, each number once, with zeros before it for so many `digits`: `01-03`."""
     runs: list[list[int]] = []
     for number in sorted(set(numbers)):
         if runs and number == runs[-1][1] + 1:
             runs[-1][1] = number
         else:
             runs.append([number, number])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+    ends = ([f"{end:0{digits}}" for end in sorted(set(run))] for run in runs)
+    return ",".join("-".join(each) for each in ends)
 
 
 def fold_names(names: Iterable[str]) -> str:
-    """`train-[0-1,3]` for several nodes of one cluster, `train-2` for one; other names as they are."""
-    numbers: dict[str, list[int]] = {}
-    others: list[str] = []
+    """`train-[0-1,3]` for several nodes of one cluster, `train-2` for one; other names as they are.
+
+    Machines of a person's own may have zeros in their numbers, which stay: `lab-[01-03]`.
+    """
+    written: dict[str, set[str]] = {}
+    others: set[str] = set()
     for name in names:
-        match = re.fullmatch(_NUMBERED, name)
+        match = re.fullmatch(_NUMBERED, name, re.ASCII)
         if match is None:
-            others.append(name)
+            others.add(name)
         else:
-            numbers.setdefault(match[1], []).append(int(match[2]))
+            written.setdefault(match[1], set()).add(match[2])
     folded = []
-    for prefix in sorted(numbers):
-        ranges = fold_numbers(numbers[prefix])
-        folded.append(f"{prefix}-{ranges}" if ranges.isdigit() else f"{prefix}-[{ranges}]")
-    return ",".join(folded + sorted(set(others)))
+    for prefix in sorted(written):
+        padded = {len(number) for number in written[prefix] if number.startswith("0")}
+        groups: dict[int, list[int]] = {}
+        for number in written[prefix]:
+            groups.setdefault(len(number) if len(number) in padded else 1, []).append(int(number))
+        for digits in sorted(groups):
+            ranges = fold_numbers(groups[digits], digits=digits)
+            folded.append(f"{prefix}-{ranges}" if ranges.isdigit() else f"{prefix}-[{ranges}]")
+    return ",".join(folded + sorted(others))
 
 
 def _items(text: str) -> list[str]:

@@ -65,6 +65,12 @@ def test_a_gap_between_existing_nodes_is_found() -> None:
         (["train-10", "train-9"], "train-[9-10]"),
         (["b-1", "a-2"], "a-2,b-1"),
         (["head", "a-2"], "a-2,head"),
+        (["lab-01"], "lab-01"),
+        (["lab-02", "lab-01", "lab-03"], "lab-[01-03]"),
+        (["lab-10", "lab-09", "lab-100"], "lab-100,lab-[09-10]"),
+        (["lab-1", "lab-01"], "lab-1,lab-01"),
+        (["lab-0", "lab-1"], "lab-[0-1]"),
+        (["lab-٣"], "lab-٣"),
         ([], ""),
     ],
 )
