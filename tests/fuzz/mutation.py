@@ -84,7 +84,10 @@ def with_evil_words(text: str, random: Random) -> str:
     return "".join(lines)
 
 
-EVIL_WORDS = ("²", "9" * 300, "9" * 5000, "-1", "nan", "inf", "1e999", "", "\x1b[2J", "٣", "{", "<gpu id=", "\0", "x\n")
+EVIL_WORDS = (
+    *("²", "٣", "9" * 300, "9" * 400 + ".5", "9" * 5000, "-1", "nan", "inf", "1e999"),
+    *("", "{", "<gpu id=", "\0", "\x1b[2J", "x\n"),
+)
 
 
 def _with_one_change(value: Any, random: Random) -> Any:
