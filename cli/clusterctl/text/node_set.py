@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from clusterctl_infra.errors import NothingMatched, UsageError
 
@@ -14,12 +14,19 @@ _NUMBERED = r"(.*)-(\d+)"
 
 
 def parse_node_set(
-    text: str, *, cluster: str, slots: Sequence[int], look: str | None, source: str = "--node"
+    text: str,
+    *,
+    cluster: str,
+    slots: Sequence[int],
+    look: str | None,
+    source: str = "--node",
+    names: Mapping[str, int] | None = None,
 ) -> tuple[int, ...]:
     """The slots that `text` names, ascending, each once.
 
     `cluster` is the name before the dash in node names, `slots` the slots there are, `look` a command that shows them
-    (None: no command does), `source` where the person wrote it.
+    (None: no command does), `source` where the person wrote it. `names`: name → slot, for machines of a person's own;
+    None: all nodes are called after the cluster and their slots.
     Raises UsageError for text that is no set, NothingMatched for nodes that do not exist.
     """
     items = _items(text)
@@ -28,7 +35,8 @@ def parse_node_set(
     chosen: set[int] = set()
     try:
         for item in items:
-            chosen.update(_slots_of(item, cluster=cluster, slots=slots, look=look))
+            named = None if names is None else _slots_called(item, cluster=cluster, names=names, look=look)
+            chosen.update(_slots_of(item, cluster=cluster, slots=slots, look=look) if named is None else named)
     except ValueError as e:
         raise UsageError(f"{source} {e}") from e
     return tuple(sorted(chosen))
@@ -74,6 +82,36 @@ def fold_names(names: Iterable[str]) -> str:
 def _items(text: str) -> list[str]:
     """`text` split at commas and blanks outside brackets."""
     return [item for item in re.split(r"[,\s]+(?![^\[]*\])", text.strip()) if item]
+
+
+def _slots_called(item: str, *, cluster: str, names: Mapping[str, int], look: str | None) -> list[int] | None:
+    """The slots of the nodes that are called `lab-01`, or `lab-[01-03]`; None for an item that is no name.
+
+    Raises NothingMatched for a name that no node has where the numbers in such names are not the slots.
+    """
+    called = [item] if item in names else _unfolded(item, most=len(names))
+    if called and all(name in names for name in called):
+        return [names[name] for name in called]
+    prefix = f"{cluster}-"
+    has_other_numbers = any(name.startswith(prefix) and name != f"{prefix}{slot}" for name, slot in names.items())
+    if item.startswith(prefix) and has_other_numbers:
+        raise NothingMatched(f"no node is called {item}: {cluster} has {fold_names(names)}", hint=look)
+    return None
+
+
+def _unfolded(item: str, *, most: int) -> list[str]:
+    """`lab-01` and `lab-02` for `lab-[01-02]`; empty for all else, and where a range has more than `most` numbers."""
+    match = re.fullmatch(r"(.*)\[(.*)\]", item)
+    if match is None:
+        return []
+    called: list[str] = []
+    for part in match[2].split(","):
+        ends = re.fullmatch(_RANGE, part.strip(), re.ASCII)
+        numbers = range(0) if ends is None else range(int(ends[1]), int(ends[2] or ends[1]) + 1)
+        if ends is None or len(numbers) > most:
+            return []
+        called += [f"{match[1]}{number:0{len(ends[1])}}" for number in numbers]
+    return called
 
 
 def _slots_of(item: str, *, cluster: str, slots: Sequence[int], look: str | None) -> Iterable[int]:
