@@ -65,7 +65,7 @@ def _proof(secret: bytes, words: Dict[str, Any]) -> str:
     return hmac.new(secret, json.dumps(["beat", words], sort_keys=True).encode(), "sha256").hexdigest()
 
 
-def heard(door: socket.socket, secret: bytes, cluster_id: str) -> Iterator[Tuple[Dict[str, Any], Tuple[str, int]]]:
+def received(door: socket.socket, secret: bytes, cluster_id: str) -> Iterator[Tuple[Dict[str, Any], Tuple[str, int]]]:
     """What nodes of this cluster have said since the last look, and from where."""
     for _ in range(BEATS):
         try:
