@@ -207,7 +207,9 @@ def test_rare_characters_are_taken(character: str) -> None:
 @given(own=ENVIRONMENTS)
 def test_a_shell_reads_every_value_as_it_was_written(own: dict[str, str]) -> None:
     rows = variables({**FACTS, "env": own})
-    assert read_by_shell(render_env(rows)) == {row.name: row.value for row in rows}
+    found = read_by_shell(render_env(rows))
+    assert found == {row.name: row.value for row in rows}
+    assert {name: found.get(name) for name in own} == own
 
 
 @given(own=ENVIRONMENTS)

@@ -39,7 +39,8 @@ def test_what_is_no_order_of_the_job_s_user_for_one_of_its_nodes_is_none(tmp_pat
     }
     for name, row in rows.items():
         (tmp_path / f"{name}.order").write_text(json.dumps(row))
-    (tmp_path / "link.order").symlink_to("/etc/shadow")
+    (tmp_path / "readable").write_text(json.dumps({"host": "train-3", "command": "x"}))
+    (tmp_path / "link.order").symlink_to(tmp_path / "readable")
     assert orders_of(spec(), tmp_path, os.getuid()) == []
     write_order(tmp_path, WORDS)
     assert orders_of(spec(), tmp_path, os.getuid() + 1) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import time
 from pathlib import Path
 from typing import Any  # JSON
 
@@ -11,6 +12,7 @@ import pytest
 from clusterctl.on_node.job.coordination import LOST_AFTER_S, Coordination
 from clusterctl.on_node.job.layout import Layout
 from clusterctl.on_node.job.warned import (
+    LOOK_S,
     OWN_WATCH_S,
     Warnings,
     in_words,
@@ -121,17 +123,28 @@ def test_a_node_that_is_lost_after_its_warning_is_lost_for_that_reason() -> None
     assert directive["why"] == "Node 3 (train-3) was lost: before it: AWS takes this spot machine back"
 
 
-def test_the_file_says_what_the_job_was_told_and_goes_with_the_warning(tmp_path: Path) -> None:
-    layout, said = Layout(tmp_path), list[str]()
+def test_the_file_says_what_the_job_was_told_and_goes_with_the_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layout, said, uptimes_s = Layout(tmp_path), list[str](), [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: uptimes_s[-1])
     layout.folder("first").mkdir(parents=True)
     heard = {**BY_AWS, "slot": 3, "name": "train-3"}
-    assert Warnings(layout, "first", said.append).look(heard) is None
-    assert json.loads(layout.warning("first").read_text()) == heard
-    assert said[0].startswith("clusterctl: Node 3 (train-3) ends in ")
     warnings = Warnings(layout, "first", said.append)
-    warnings.look(heard)
+    assert warnings.look(heard) is None
+    assert json.loads(layout.warning("first").read_text()) == heard
     node(tmp_path)
-    assert warnings.look(None) is None, "looked at twice a second, not more often"
+    uptimes_s.append(100.0 + LOOK_S / 2)
+    assert warnings.look(None) is None, "it looks twice a second, not more often"
+    assert layout.warning("first").exists()
+    uptimes_s.append(100.0 + LOOK_S)
+    own = warnings.look(None)
+    assert own is not None
+    assert own["why"] == BY_AWS["why"]
+    assert not layout.warning("first").exists()
+    told, taken_back = said
+    assert told.startswith("clusterctl: Node 3 (train-3) ends in ")
+    assert taken_back == "clusterctl: no node of the job is about to end any more"
 
 
 @pytest.mark.parametrize(("left_s", "expected"), [(900.0, "15 minutes"), (119.0, "119 seconds"), (-3.0, "0 seconds")])

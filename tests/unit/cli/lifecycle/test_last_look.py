@@ -162,8 +162,10 @@ def test_the_network_that_is_kept_is_named_with_its_bill() -> None:
     ]
 
 
-def test_every_thing_that_is_found_has_a_row_of_the_table() -> None:
-    assert all(bill_of(thing(row.name, "x")) == row.bills for row in KINDS)
+def test_a_thing_bills_as_the_row_of_its_kind_says() -> None:
+    assert {row.name: bill_of(thing(row.name, "x")) for row in KINDS} == {row.name: row.bills for row in KINDS}
+    assert bill_of(thing("capacity reservation", "cr-1")) is not None
+    assert bill_of(thing("subnet", "subnet-1")) is None
 
 
 def test_what_this_computer_knows_is_looked_for_in_its_own_region_and_not_in_the_one_of_the_file() -> None:

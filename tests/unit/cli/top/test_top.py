@@ -134,7 +134,7 @@ def test_a_lost_node_says_why_and_its_old_numbers_are_gone(make_inventory: MakeI
         ({"failure": NodeFailure("refused", "nobody there")}, 1001.0, "nobody there"),
     ],
 )
-def test_silence(changed: Mapping[str, Any], now_s: float, said: str | None) -> None:
+def test_a_node_that_says_nothing_is_told_by_why(changed: Mapping[str, Any], now_s: float, said: str | None) -> None:
     facts: dict[str, Any] = {"name": "train-0", "slot": 0, "sample": sample(), **changed}
     silent = silence(NodeState(**facts), now_s)
     assert (None if silent is None else silent.message) == said
@@ -260,6 +260,7 @@ def test_without_colours_there_is_a_screen_too(make_inventory: MakeInventory, mo
 
     async def drive() -> None:
         async with app.run_test(size=(60, 20)) as pilot:
+            assert len(app.query_one(NodeMap).lines) == 2
             await pilot.press("q")
 
     with contextlib.closing(asyncio.new_event_loop()) as loop:

@@ -1,3 +1,5 @@
+"""What becomes of a workflow: each group's next step, which groups are ready, and the state of the whole."""
+
 from __future__ import annotations
 
 import json

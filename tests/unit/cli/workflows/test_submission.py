@@ -1,3 +1,5 @@
+"""A submitted workflow on fake nodes: what is started, in which order, started again, stopped and waited for."""
+
 from __future__ import annotations
 
 import io
