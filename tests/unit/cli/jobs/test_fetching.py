@@ -47,6 +47,11 @@ def test_files_come_with_their_folders(tmp_path: Path) -> None:
     assert (tmp_path / "here/a/b.txt").read_bytes() == b"12"
 
 
+def test_an_archive_of_nothing_is_an_empty_folder(tmp_path: Path) -> None:
+    fetched = unpack(io.BytesIO(archive()), tmp_path / "here")
+    assert (fetched.files, fetched.error, list((tmp_path / "here").iterdir())) == (0, None, [])
+
+
 @pytest.mark.parametrize(
     "rows",
     [
