@@ -69,9 +69,11 @@ def test_a_machine_is_chosen_by_its_own_name_whatever_number_is_in_it(tmp_path: 
         ({"nodes": [{**NODE, "name": ""}]}, "  nodes[0].name: missing"),
         ({"nodes": [NODE, {"name": "b", "address": "x"}]}, "  nodes[1].host_key: missing"),
         ({"nodes": ["lab-a"]}, "  nodes[0]: 'lab-a' is no node"),
+        ({"nodes": [{**NODE, "slot": 1}, NODE]}, "  nodes[1].slot: 1 is the slot of nodes[0], too"),
+        ({"nodes": [NODE, {**NODE, "slot": 0}]}, "  nodes[1].slot: 0 is the slot of nodes[0], too"),
     ],
 )
-def test_what_is_missing_is_named_with_its_place(tmp_path: Path, data: object, said: str) -> None:
+def test_what_is_missing_or_wrong_is_named_with_its_place(tmp_path: Path, data: object, said: str) -> None:
     with pytest.raises(ConfigError) as caught:
         read(written(tmp_path, data))
     assert caught.value.problems == (said,)
