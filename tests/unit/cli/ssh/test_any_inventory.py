@@ -111,6 +111,14 @@ def test_what_the_file_leaves_open_the_ssh_configuration_says(tmp_path: Path) ->
     assert [getattr(node, "identity_files", None) for node in inventory.nodes] == [("/keys/a",), ()]
 
 
+@pytest.mark.parametrize("port", ["no-such-service", "0", "70000", "-1"])
+def test_a_port_of_the_ssh_configuration_that_is_none_is_named_with_its_host(tmp_path: Path, port: str) -> None:
+    (tmp_path / "ssh_config").write_text(f"Host lab-a\n  Port {port}\n")
+    with pytest.raises(ConfigError, match=rf"^~/\.ssh/config, host lab-a: '{port}' is no port") as refused:
+        read(written(tmp_path, {"nodes": [{"name": "lab-a", "host_key": "ssh-ed25519 AAAA"}]}))
+    assert refused.value.hint == "ssh -G lab-a"
+
+
 def test_what_the_file_says_itself_wins(tmp_path: Path) -> None:
     (tmp_path / "ssh_config").write_text(CONFIG)
     ssh = {"user": "me", "port": 22, "proxy_command": ["nc", "{host}", "{port}"], "key_file": "/keys/mine"}
