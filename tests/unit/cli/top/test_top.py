@@ -170,9 +170,22 @@ def test_a_narrow_terminal_shows_fewer_columns_and_none_in_half(columns: int) ->
     assert [header(layout), text_of(node_line(state(), 8, layout, 1000.0))] == FRAMES[columns]
 
 
+@pytest.mark.parametrize(
+    ("columns", "names"),
+    [(None, ["llama-pretrain-9", "llama-pretrain-10"]), (80, ["…ma-pretrain-9", "…a-pretrain-10"])],
+    ids=["in a file", "on a terminal"],
+)
+def test_nodes_with_long_names_are_told_apart(columns: int | None, names: list[str]) -> None:
+    states = [dataclasses.replace(state(slot), name=f"llama-pretrain-{slot}") for slot in (9, 10)]
+    layout = layout_for(8, names=[each.name for each in states], columns=columns)
+    assert [text_of(node_line(each, 8, layout, 1000.0)).split()[0] for each in states] == names
+
+
 @given(st.integers(40, 200), st.integers(0, 8), st.text("abc-0123", min_size=1, max_size=30))
 def test_a_frame_is_never_wider_than_its_terminal(columns: int, gpus: int, name: str) -> None:
-    assert len(header(layout_for(gpus, names=[name], columns=columns))) + len("  ") <= columns
+    layout = layout_for(gpus, names=[name], columns=columns)
+    drawn = text_of(node_line(dataclasses.replace(state(), name=name), gpus, layout, 1000.0))
+    assert max(len(header(layout)), len(drawn)) + len("  ") <= columns
 
 
 def test_a_slowed_gpu_stands_out_and_a_busy_one_is_warm() -> None:
