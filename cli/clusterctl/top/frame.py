@@ -21,7 +21,7 @@ GPU_WIDTH = 4
 NAME_WIDTH = 14
 INDENT_WIDTH = 2
 NUMBER_WIDTHS = {"util": 6, "memory": 12, "power": 9, "temp": 7}
-LOAD_WIDTHS = {"load": 8, "memory": 12}
+LOAD_WIDTHS = {"load": 8, "memory": 15}
 """The columns of nodes without GPUs."""
 NETWORK_WIDTHS = {"in": 11, "out": 11}
 GIVEN_UP = ("out", "in", "power", "memory", "gpus", "temp", "util")

@@ -188,6 +188,12 @@ def test_a_frame_is_never_wider_than_its_terminal(columns: int, gpus: int, name:
     assert max(len(header(layout)), len(drawn)) + len("  ") <= columns
 
 
+def test_a_node_without_gpus_shows_its_load_beside_its_memory() -> None:
+    layout = layout_for(0, names=["train-0"], columns=80)
+    assert header(layout).split() == ["node", "load", "memory", "in", "out"]
+    assert text_of(node_line(state(), 0, layout, 1000.0)).split() == ["train-0", "3.5", "1000/2000", "GiB", "–", "–"]
+
+
 def test_a_slowed_gpu_stands_out_and_a_busy_one_is_warm() -> None:
     slowed = node_line(state(reasons="0x20"), 8, layout_for(8), 1000.0)[1]
     busy = node_line(state(), 8, layout_for(8), 1000.0)[1]
