@@ -224,10 +224,10 @@ def test_rates_are_told_in_powers_of_a_thousand(count: float, text: str) -> None
 def test_the_title_tells_use_cost_and_time_left(make_inventory: MakeInventory) -> None:
     inventory = make_inventory(size=2, rehearsal=True)
     states = {0: state(0), 1: NodeState(name="train-1", slot=1)}
-    told = title(inventory, states, None, now=NOW, now_s=1000.0)
-    assert "1/2 heard · util 97 %" in told
-    assert "ends" in told
-    assert "simulated GPUs" in told
+    assert title(inventory, states, None, now=NOW, now_s=1000.0) == (
+        "train · 2 × p5.48xlarge · 16 × H100 80GB · 1/2 heard · util 97 % · about $440.32 · "
+        "ends 22:00 UTC (in 10 h: runtime) (rehearsed: simulated GPUs, simulated money)"
+    )
 
 
 @pytest.mark.parametrize(("failed", "code"), [(None, 0), ("refused", 4)])
