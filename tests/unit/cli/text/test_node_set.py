@@ -37,7 +37,7 @@ def test_a_set_names_each_slot_once_in_order(text: str, slots: tuple[int, ...]) 
     "text", ["", " ", ",", "x", "1-", "-1", "1..3", "5-2", "other-2", "train-", "train-[1", "1,,x", "²"]
 )
 def test_what_is_no_set_is_refused_as_usage(text: str) -> None:
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match=r"^--node .*; write (2, or 0,2-5, or train-2, or all|2-5)$"):
         parse_node_set(text, cluster="train", slots=SLOTS, look=LOOK)
 
 
