@@ -79,6 +79,11 @@ def test_a_machine_of_a_persons_own_is_meant_by_its_name_and_a_bare_number_by_it
     assert parse_node_set(text, cluster="lab", slots=range(4), look=None, names=OWN) == slots
 
 
+def test_who_types_a_name_that_no_machine_of_a_file_has_learns_that_names_are_taken() -> None:
+    with pytest.raises(UsageError, match="^--node gpu9: not a set of nodes; .*, or all, or a name in the file$"):
+        parse_node_set("gpu9", cluster="lab", slots=range(4), look=None, names=OWN)
+
+
 @pytest.mark.parametrize(("text", "slots"), [("lab-2", (2,)), ("lab-1-2", (1, 2)), ("lab-[0,2]", (0, 2))])
 @pytest.mark.parametrize("names", [["gpu1", "gpu2", "gpu3"], ["lab-0", "lab-1", "lab-2"]])
 def test_where_no_name_says_otherwise_the_number_behind_the_files_name_is_a_slot(
