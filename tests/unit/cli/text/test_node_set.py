@@ -80,7 +80,7 @@ def test_a_machine_of_a_persons_own_is_meant_by_its_name_and_a_bare_number_by_it
 
 
 def test_who_types_a_name_that_no_machine_of_a_file_has_learns_that_names_are_taken() -> None:
-    with pytest.raises(UsageError, match="^--node gpu9: not a set of nodes; .*, or all, or a name in the file$"):
+    with pytest.raises(UsageError, match=r"^--node gpu9: not a set of nodes; .*, or all, or a name in the file$"):
         parse_node_set("gpu9", cluster="lab", slots=range(4), look=None, names=OWN)
 
 
