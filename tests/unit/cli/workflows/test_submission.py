@@ -257,7 +257,7 @@ def test_nodes_that_others_have_are_waited_for_as_long_as_the_file_says() -> Non
         submission(nodes).watch()
     assert nodes.started() == []
     before_s = nodes.now_s
-    with pytest.raises(ClusterctlError):
+    with pytest.raises(ClusterctlError, match="group g cannot start: other jobs have its nodes"):
         submission(nodes, "queue={queue_timeout: 30s}").watch()
     assert 29 <= nodes.now_s - before_s <= 32
 
