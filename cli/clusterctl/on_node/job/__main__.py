@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -19,7 +20,6 @@ from clusterctl.on_node.job.job_containers import attend, enter
 from clusterctl.on_node.job.keep import clear_up, end_containers, keep, present_state, start_keeper
 from clusterctl.on_node.job.layout import Layout, read_json
 from clusterctl.on_node.job.mpi_agent import write_order
-from clusterctl.on_node.job.name_server import serve_names
 from clusterctl.on_node.job.node_ranks import become
 from clusterctl.on_node.job.pack import pack
 from clusterctl.on_node.job.prepare import discard, gpus, node_facts, receive, remove_old
@@ -53,7 +53,7 @@ def main(verb: str, arguments: list[str]) -> int:
         variables, _, *command = arguments
         return attend(Path(variables), command)
     if verb == "serve-names":
-        serve_names(LAYOUT.root)
+        importlib.import_module("clusterctl.on_node.job.name_server").serve_names(LAYOUT.root)
         return 0
     if verb in DONE:
         DONE[verb](arguments[0])

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Mapping
 
 from clusterctl.on_node.job.layout import Layout
-from clusterctl.on_node.job.name_server import own_resolv_conf
 from clusterctl.on_node.job.processes import bind_file
+from clusterctl.on_node.job.resolv_conf import own_resolv_conf
 
 RESOLV_CONF = "etc/resolv.conf"
 STARTED_WITHIN_S = 10.0
