@@ -11,12 +11,12 @@ from pathlib import Path
 from clusterctl.on_node.job.name_server import (
     MOST_AT_ONCE,
     NameServer,
-    Resolvers,
     ask_by_packet,
     ask_by_stream,
     bound,
     serve,
 )
+from clusterctl.on_node.job.resolv_conf import Resolvers
 
 OWN, OTHERS = "127.83.1.1", "127.83.1.2"
 WITHIN_S = 20.0

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import IO
 
-from clusterctl.on_node.job.mpi_agent import receive_output
+from clusterctl.on_node.job.output_socket import receive_output
 
 WAIT_S = 30
 

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Dict, List, Optional, Protocol, Sequence, Tuple
 
 from clusterctl.on_node.job import dns_message
-from clusterctl.on_node.job.processes import end_with_parent, give_up_privileges
+from clusterctl.on_node.job.layout import Layout
 from clusterctl.on_node.job.resolv_conf import Resolvers, read_resolvers
+from clusterctl.on_node.job.this_process import end_with_parent, give_up_privileges
 
 PORT = 53
 ADDRESSES = tuple("127.83.0.%d" % number for number in range(1, 255))
@@ -217,6 +218,12 @@ def bound(addresses: Sequence[str] = ADDRESSES, port: int = PORT) -> Tuple[str, 
             if e.errno != errno.EADDRINUSE:
                 raise
     raise OSError(errno.EADDRINUSE, "no address of the loopback network is free")
+
+
+def answer_serve_names(_words: Sequence[str]) -> int:
+    """The verb: serves names until its parent ends."""
+    serve_names(Layout().root)
+    return 0
 
 
 def serve_names(root: Path) -> None:

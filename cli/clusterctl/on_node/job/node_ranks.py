@@ -16,17 +16,11 @@ from clusterctl.on_node.job import container, launch, launchers
 from clusterctl.on_node.job.job_containers import JobContainers
 from clusterctl.on_node.job.job_environment import job_environment, job_folder, own_secrets
 from clusterctl.on_node.job.layout import Layout
-from clusterctl.on_node.job.mpi_agent import OUTPUT_VARIABLE, orders_of, receive_output
+from clusterctl.on_node.job.mpi_agent import orders_of
 from clusterctl.on_node.job.out_of_memory import OutOfMemory
 from clusterctl.on_node.job.output_log import LauncherOutput, OutputLog
-from clusterctl.on_node.job.processes import (
-    end_with_parent,
-    give_up_privileges,
-    is_alive,
-    of_job,
-    reap,
-    seen_from_here,
-)
+from clusterctl.on_node.job.output_socket import receive_output
+from clusterctl.on_node.job.processes import is_alive, of_job, reap, seen_from_here
 from clusterctl.on_node.job.processes import send as send_signal
 from clusterctl.on_node.job.rank_end import rank_end, rank_parent
 from clusterctl.on_node.job.redaction import hidden_bytes
@@ -253,16 +247,9 @@ class NodeRanks:
     def _mpi_environment(self) -> dict[str, str]:
         job = self._spec["job"]
         output = self._layout.output(job, self._spec["attempt"])
-        return {**launchers.mpi_variables(str(self._layout.folder(job))), OUTPUT_VARIABLE: str(output)}
+        return {**launchers.mpi_variables(str(self._layout.folder(job))), launchers.OUTPUT_VARIABLE: str(output)}
 
 
 def refusal_argv(why: str) -> list[str]:
     """The argv of a process that says, in the job's output, why something cannot be started, and fails."""
     return ["sh", "-c", 'printf "clusterctl: %s\n" "$1"; exit 1', "sh", why]
-
-
-def become(*, is_privileged: bool) -> None:
-    """Has this process end with its parent; unless `is_privileged`, it and its programs gain no more rights."""
-    if not is_privileged:
-        give_up_privileges()
-    end_with_parent()

@@ -6,6 +6,7 @@ succeeded when every rank's parent says so.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -16,18 +17,18 @@ import threading
 import time
 from collections import deque
 from pathlib import Path
-from typing import IO, Any, Tuple
+from typing import IO, Any, List, Mapping, Tuple
 
 from clusterctl.on_node.job.job_environment import secret_values
-from clusterctl.on_node.job.launchers import LOCAL_RANK_BEHIND
+from clusterctl.on_node.job.launchers import LOCAL_RANK_BEHIND, OUTPUT_VARIABLE
 from clusterctl.on_node.job.layout import write_json
-from clusterctl.on_node.job.mpi_agent import rank_output
 from clusterctl.on_node.job.output_log import LINE_BYTES, line_pieces
-from clusterctl.on_node.job.processes import end_with_parent, itself
+from clusterctl.on_node.job.processes import itself
 from clusterctl.on_node.job.rank_end import MOST_BYTES as END_BYTES
 from clusterctl.on_node.job.rank_place import rank_variables
 from clusterctl.on_node.job.redaction import Redactor, hidden_bytes, redacted
 from clusterctl.on_node.job.room import keep_room
+from clusterctl.on_node.job.this_process import CANNOT_RUN, NOT_FOUND, end_with_parent
 
 LOG_BYTES = 16 * 1024 * 1024
 """The most bytes of a rank's log; the log before it, of the same size, is kept too."""
@@ -39,8 +40,13 @@ TRACE = re.compile(rb"(?:\[rank\d+\]: *)?(?:frame #\d+: |Exception raised from )
 """How lines of a C++ stack trace begin: torch 2.11 prints 15 of them, twice, behind what was wrong."""
 DRAIN_S = 1.0
 """How long output is waited for once the rank has ended: something it left running may hold the pipe."""
-CANNOT_RUN, NOT_FOUND = 126, 127
-"""The exit codes that shells have for this."""
+
+
+def answer_rank(words: List[str]) -> int:
+    """The verb: `words` are the ranks' folder, that of secrets, flags, `--`, and the rank's own command."""
+    begin = words.index("--")
+    folder, secrets, *flags = words[:begin]
+    return run_rank(Path(folder), Path(secrets), flags, words[begin + 1 :])
 
 
 def run_rank(folder: Path, secrets: Path, flags: list[str], command: list[str]) -> int:
@@ -83,6 +89,15 @@ def run_rank(folder: Path, secrets: Path, flags: list[str], command: list[str]) 
     ended = {"code": None if number else status, "signal": number, "lines": output.last_lines()}
     end.tell({**ended, "error": own_error(hidden)})
     return 128 + number if number else status
+
+
+def rank_output(environment: Mapping[str, str], otherwise: IO[bytes]) -> IO[bytes]:
+    """Where this writes what its rank says. Raises OSError."""
+    if OUTPUT_VARIABLE not in environment:
+        return otherwise
+    output_socket = importlib.import_module("clusterctl.on_node.job.output_socket")
+    stream: IO[bytes] = output_socket.connected_output(environment[OUTPUT_VARIABLE])
+    return stream
 
 
 def with_local_rank(flags: list[str], command: list[str], local_rank: int) -> list[str]:

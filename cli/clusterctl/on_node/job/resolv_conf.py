@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import List, Tuple
+from typing import List, NamedTuple, Tuple
 
+RESOLV_CONF = "etc/resolv.conf"
 MOST_ASKED = 3
 """Name servers of a resolv.conf that are asked (MAXNS)."""
 MARK = "# clusterctl: nodes' names are answered here, all others by the node's own resolvers"
 
 
-@dataclass(frozen=True)
-class Resolvers:
+class Resolvers(NamedTuple):
     """What a resolv.conf says."""
 
     servers: Tuple[str, ...]

@@ -13,9 +13,9 @@ from clusterctl.on_node.job.coordination import Coordination, directive_for
 from clusterctl.on_node.job.mpi_agent import (
     host_and_command,
     orders_of,
-    rank_output,
     write_order,
 )
+from clusterctl.on_node.job.rank import rank_output
 
 from tests.unit.cli.jobs.job_specs import spec
 

@@ -1,0 +1,66 @@
+"""How jobs go on this node: what their supervisors wrote, or lost, where nobody is left to see to one."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Dict
+
+from clusterctl.on_node.job import judge, lease
+from clusterctl.on_node.job.events import note_event
+from clusterctl.on_node.job.layout import Layout, read_boot_id, read_json, read_state, write_state
+
+
+def answer_list(layout: Layout) -> Dict[str, Any]:
+    """The verb `list`: all jobs that this node knows."""
+    found = []
+    for path in sorted(layout.jobs.glob("*/spec.json")):
+        try:
+            job = path.parent.name
+            found.append({"spec": read_json(path), "state": present_state(layout, job)})
+        except (OSError, ValueError, LookupError):
+            continue  # it is being removed
+    return {"jobs": found}
+
+
+def answer_cancel(layout: Layout, job: str) -> Dict[str, Any]:
+    """The verb `cancel`: if the job still runs, its supervisor hears of that. `state`: how it goes now."""
+    state = present_state(layout, job)
+    if state["state"] not in judge.FINAL:
+        layout.cancel(job).touch()
+    return {"state": state}
+
+
+def present_state(layout: Layout, job: str) -> dict[str, Any]:
+    """How the job goes on this node; lost, where nobody is left to see to it. Raises OSError, ValueError."""
+    found = read_state(layout, job)
+    if found["state"] in judge.FINAL:
+        return found
+    if found["state"] == judge.PREPARING and lease.holder(layout, job) is not None:
+        return found
+    if lease.is_kept(layout, job) and found["boot_id"] == read_boot_id(layout):
+        return found
+    again = read_state(layout, job)  # it may have ended between the two looks
+    if again["state"] in judge.FINAL:
+        return again
+    if again["state"] == judge.PREPARING:
+        return _lost(again, "the command that prepared the job ended before it was started")
+    return _lost(
+        again, "the node was restarted" if again["boot_id"] != read_boot_id(layout) else "its supervisor is gone"
+    )
+
+
+def tell_lost(layout: Layout, job: str, why: str) -> None:
+    """Writes down that the job is lost, unless it is written down already how it ended."""
+    try:
+        found = read_state(layout, job)
+    except (OSError, ValueError):
+        return
+    if found["state"] not in judge.FINAL:
+        lost = _lost(found, why)
+        write_state(layout, job, lost)
+        note_event(layout, job, judge.LOST, attempt=found["attempt"], why=lost["outcome"]["cause"])
+
+
+def _lost(found: dict[str, Any], why: str) -> dict[str, Any]:
+    told = "Node %s was lost: %s" % (found["slot"], why)
+    return {**found, "state": judge.LOST, "since_s": time.time(), "outcome": judge.outcome(judge.LOST, told, ())}
