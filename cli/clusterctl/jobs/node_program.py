@@ -41,7 +41,7 @@ def path() -> str:
 
 def command(verb: str, *arguments: str) -> str:
     """The line for a node's shell that runs the program as root; it exits with `NOT_THERE` if there is no program."""
-    run = shlex.join(["sudo", "-n", "python3", "-I", path(), verb, *arguments])
+    run = shlex.join(["sudo", "-n", "python3", "-IS", path(), verb, *arguments])
     return "exec sh -c " + shlex.quote(f"[ -s {path()}/__main__.py ] || exit {NOT_THERE}; exec {run}")
 
 
@@ -54,7 +54,7 @@ def install_command() -> str:
     place, digest = path(), hashlib.sha256(archive()).hexdigest()
     fresh, packed = f"{place}.$$", f"{place}.$$.zip"
     check = f'[ "$(sha256sum < {packed})" = "{digest}  -" ]'
-    unpack = f"python3 -I -m zipfile -e {packed} {fresh}"
+    unpack = f"python3 -IS -m zipfile -e {packed} {fresh}"
     # If two commands install it at the same time, the second one's mv fails, and it finds the program whole.
     move = f"{{ mv -T {fresh} {place} 2>/dev/null || [ -s {place}/__main__.py ]; }}"
     whole = f"mkdir -p {FOLDER} && cat > {packed} && {check} && {unpack} && {move}"

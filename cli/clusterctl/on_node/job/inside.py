@@ -99,7 +99,7 @@ def container_argv(layout: Layout, spec: dict[str, Any], rank: str, command: lis
     )
     places = [layout.ranks(job, attempt), layout.secrets(job), variables_file(layout, job, attempt, number)]
     words = [job, rank, str(first), *map(str, places)]
-    return container.exec_argv(request, [entry_python(spec), "-I", program, "join", *words, "--", *command])
+    return container.exec_argv(request, [entry_python(spec), "-IS", program, "join", *words, "--", *command])
 
 
 def running_program(keeper: tuple[int, int]) -> str:

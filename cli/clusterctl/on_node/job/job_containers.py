@@ -85,7 +85,7 @@ class JobContainers:
                 "path_first": python_folders(self._layout, self._spec["job"]),
             },
         )
-        inside = [entry_python(self._spec), "-I", str(self._program), verb, str(variables), "--", *argv]
+        inside = [entry_python(self._spec), "-IS", str(self._program), verb, str(variables), "--", *argv]
         return container.run_argv(self._request(name, storage, making), inside)
 
     def _present_storage(self) -> Tuple[str, ...]:

@@ -31,7 +31,7 @@ def keep(layout: Layout, job: str, program: Path) -> None:
 
     def supervised() -> int:
         task_names.serve_task(layout, read_json(layout.spec(job)), program)
-        return subprocess.Popen([sys.executable, "-I", str(program), "supervise", job]).wait()
+        return subprocess.Popen([sys.executable, "-IS", str(program), "supervise", job]).wait()
 
     def end() -> None:
         end_all(job, os.getpid(), KILLED_WITHIN_S)

@@ -38,7 +38,7 @@ def answer_start(layout: Layout, job: str, program: Path) -> Dict[str, Any]:
 
 def start_keeper(layout: Layout, job: str, program: Path) -> str:
     """Starts the keeper apart from this session; gives an empty text, or why the keeper is not there."""
-    argv = [*with_own_tmp(layout, job), sys.executable, "-I", str(program), "keep", job]
+    argv = [*with_own_tmp(layout, job), sys.executable, "-IS", str(program), "keep", job]
     if Path("/run/systemd/system").is_dir():
         why = start_service(layout, job, program, argv)
         if why:
@@ -109,7 +109,7 @@ def service_argv(job: str, program: Path, *, is_sudo: bool, has_image: bool = Fa
         "TasksMax=infinity",
         "OOMPolicy=continue",
         *(["ExecStopPost=" + " ".join(containers_end_argv(job, program))] if has_image else []),
-        "ExecStopPost=%s -I %s clear-up %s" % (sys.executable, program, job),
+        "ExecStopPost=%s -IS %s clear-up %s" % (sys.executable, program, job),
         *([] if is_sudo else safe),
     ]
     return [
@@ -125,7 +125,7 @@ def containers_end_argv(job: str, program: Path) -> list[str]:
     The job's service does not hold them anyway: docker's are children of its daemon.
     """
     begin = ["systemd-run", "--quiet", "--collect", "--no-block", "--unit", UNIT % job + "-containers"]
-    return [*begin, sys.executable, "-I", str(program), "end-containers", job]
+    return [*begin, sys.executable, "-IS", str(program), "end-containers", job]
 
 
 def _detached(argv: list[str], log: Path) -> None:

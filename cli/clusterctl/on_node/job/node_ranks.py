@@ -62,7 +62,7 @@ class NodeRanks:
         job = self._spec["job"]
         # In a container: the image's own Python, wherever that is.
         python = "python3" if self._containers is not None else sys.executable
-        parent = [python, "-I", str(self._program), "rank", str(self._folder), str(self._layout.secrets(job))]
+        parent = [python, "-IS", str(self._program), "rank", str(self._folder), str(self._layout.secrets(job))]
         environment = self._environment()
         if self._is_mpi:
             receive_output(self._layout.output(job, self._spec["attempt"]), self._user.pw_uid, self._output.follow)
@@ -191,7 +191,7 @@ class NodeRanks:
         self._output.drain(timeout_s)
 
     def _with_rights(self, may_sudo: str) -> list[str]:
-        return [sys.executable, "-I", str(self._program), "become", may_sudo, "--"]
+        return [sys.executable, "-IS", str(self._program), "become", may_sudo, "--"]
 
     def _parent(self, path: Path) -> tuple[int, int]:
         """The process that runs a rank, by its number on this node. Raises OSError, ValueError."""

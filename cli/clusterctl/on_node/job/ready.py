@@ -151,7 +151,7 @@ class Readying:
         if engine is not None:
             argv = engine.ready_argv(argv, {"PIP_NO_CACHE_DIR": "1", **environment}, making=making)
         else:
-            become = [sys.executable, "-I", str(self._program), "become", "yes" if spec["is_sudo"] else "no", "--"]
+            become = [sys.executable, "-IS", str(self._program), "become", "yes" if spec["is_sudo"] else "no", "--"]
             argv = [*become, *argv]
         before = self._log.stat().st_size if self._log.exists() else 0
         with self._log.open("ab") as log, in_memory(stdin or "") as given:

@@ -22,7 +22,7 @@ def start_copy(spec: Mapping[str, Any], program: Path) -> Optional[subprocess.Po
     """A process of the login user's that copies this node's output beside the job's folder; None: there is no share."""
     if not spec.get("shared"):
         return None
-    argv = [sys.executable, "-I", str(program), "share-logs", spec["job"]]
+    argv = [sys.executable, "-IS", str(program), "share-logs", spec["job"]]
     return subprocess.Popen(
         argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, **as_user(pwd.getpwnam(spec["user"]))
     )

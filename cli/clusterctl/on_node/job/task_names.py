@@ -45,7 +45,7 @@ def has_own_mounts(layout: Layout, job: str) -> bool:
 
 def _started(program: Path) -> str:
     """The address of the server; empty where it could not start."""
-    argv = [sys.executable, "-I", str(program), "serve-names"]
+    argv = [sys.executable, "-IS", str(program), "serve-names"]
     child = subprocess.Popen(
         argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={"LANG": "C.UTF-8"}
     )

@@ -31,7 +31,7 @@ from clusterctl.on_node.job.shared_storage import shared_paths
 
 from tests.unit.cli.jobs.job_specs import spec
 
-PROGRAM = ["python3", "-I", "/programs/1.pyz", "inside", "/jobs/first/environment-0.json", "--", "a.py", "two words"]
+PROGRAM = ["python3", "-IS", "/programs/1.pyz", "inside", "/jobs/first/environment-0.json", "--", "a.py", "two words"]
 REQUEST = ContainerRequest(
     engine="docker",
     image_id="sha256:0123",

@@ -50,7 +50,7 @@ def test_a_rank_s_container_is_its_own_or_its_launcher_s(tmp_path: Path, launche
     name = f"clusterctl-first-1-{number}"
     folder = layout.attempt("first", 1)
     places = [str(folder / "ranks"), str(layout.secrets("first")), str(folder / f"environment-{number}.json")]
-    inside = ["python3", "-I", "/programs/1", "join", "first", rank, "4", *places, "--", "ls"]
+    inside = ["python3", "-IS", "/programs/1", "join", "first", rank, "4", *places, "--", "ls"]
     assert argv[argv.index(name) :] == [name, *inside]
 
 

@@ -246,5 +246,5 @@ def test_the_containers_of_a_killed_keepers_job_are_ended_by_a_service_of_their_
     last = [word for word in service_argv("first", Path("/p.pyz"), is_sudo=False) if word.startswith("ExecStopPost=")]
     both = service_argv("first", Path("/p.pyz"), is_sudo=False, has_image=True)
     service = "systemd-run --quiet --collect --no-block --unit clusterctl-job-first-containers"
-    first = f"ExecStopPost={service} {sys.executable} -I /p.pyz end-containers first"
+    first = f"ExecStopPost={service} {sys.executable} -IS /p.pyz end-containers first"
     assert [word for word in both if word.startswith("ExecStopPost=")] == [first, *last]
