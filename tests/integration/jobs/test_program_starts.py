@@ -29,7 +29,7 @@ NEEDED = {
     "take": {"shutil", "subprocess"},
     "facts": {"shutil", "subprocess"},
     "follow": {"ctypes"},
-    "rank": {"ctypes", "subprocess"},
+    "rank": {"ctypes", "socket", "subprocess"},
     "keep": {"ctypes", "shutil", "subprocess"},
     "prepare": {"shutil", "subprocess", "tarfile"},
 }

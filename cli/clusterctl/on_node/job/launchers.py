@@ -22,8 +22,6 @@ ONE_EACH = (TENSORFLOW, JAX, PLAIN)
 EVEN = (ACCELERATE, DEEPSPEED_RUNNER)
 """Each node has equally many processes: accelerate divides its total, and DeepSpeed's local ranks are remainders."""
 HOSTFILE, ACCELERATE_FILE, JAX_FILE, AGENT_FILE = "hostfile", "accelerate.json", "jax_main.py", "mpi-agent"
-OUTPUT_VARIABLE = "CLUSTERCTL_JOB_OUTPUT"
-"""Names the socket to which ranks' parents write: mpirun would carry all output to its own node."""
 LOCAL_RANK_BEHIND = "--local-rank-behind="
 """A flag of a rank's parent: behind this many words of the program it puts `--local_rank=N`, as DeepSpeed would."""
 Argv = List[str]

@@ -1,4 +1,8 @@
-"""The socket at which ranks that mpirun started on a node deliver their output to that node's supervisor."""
+"""The socket over which ranks' parents hand their ranks' output to the supervisor, each by a connection of its own.
+
+A launcher that starts several ranks gives them its own stdout, a pipe. There, lines of more than 4 KiB that two ranks
+print at the same time may mix (pipe(7), PIPE_BUF), and mpirun would carry all output to its own node.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,10 @@ import struct
 import threading
 from pathlib import Path
 from socket import AF_UNIX, SO_PEERCRED, SOCK_STREAM, SOL_SOCKET, socket
-from typing import IO, Callable
+from typing import IO, Callable, Mapping
+
+OUTPUT_VARIABLE = "CLUSTERCTL_JOB_OUTPUT"
+"""Names the socket to ranks' parents."""
 
 
 def receive_output(path: Path, uid: int, follow: Callable[[IO[bytes]], None]) -> None:
@@ -30,14 +37,19 @@ def receive_output(path: Path, uid: int, follow: Callable[[IO[bytes]], None]) ->
     threading.Thread(target=admit, daemon=True).start()
 
 
+def rank_output(environment: Mapping[str, str], otherwise: IO[bytes]) -> IO[bytes]:
+    """Where a rank's parent writes what its rank says: to `otherwise`, its stdout, if no socket is named or answers."""
+    if OUTPUT_VARIABLE not in environment:
+        return otherwise
+    with socket(AF_UNIX, SOCK_STREAM) as connection:
+        try:
+            connection.connect(environment[OUTPUT_VARIABLE])
+        except OSError:
+            return otherwise
+        return connection.makefile("wb")  # which keeps the connection open
+
+
 def _peer_uid(connection: socket) -> int:
     """The user at the other end, as the kernel says (unix(7), SO_PEERCRED: pid, uid, gid)."""
     credentials = connection.getsockopt(SOL_SOCKET, SO_PEERCRED, struct.calcsize("3i"))
     return int(struct.unpack("3i", credentials)[1])
-
-
-def connected_output(path: str) -> IO[bytes]:
-    """Where a rank's parent writes what its rank says. Raises OSError."""
-    with socket(AF_UNIX, SOCK_STREAM) as connection:
-        connection.connect(path)
-        return connection.makefile("wb")  # which keeps the connection open

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import Any, Dict
 
@@ -16,18 +17,36 @@ def answer_list(layout: Layout) -> Dict[str, Any]:
     for path in sorted(layout.jobs.glob("*/spec.json")):
         try:
             job = path.parent.name
-            found.append({"spec": read_json(path), "state": present_state(layout, job)})
+            found.append({"spec": read_json(path), "state": listed_state(layout, job)})
         except (OSError, ValueError, LookupError):
             continue  # it is being removed
     return {"jobs": found}
 
 
-def answer_cancel(layout: Layout, job: str) -> Dict[str, Any]:
-    """The verb `cancel`: if the job still runs, its supervisor hears of that. `state`: how it goes now."""
+def answer_cancel(layout: Layout, job: str, then: str = "") -> Dict[str, Any]:
+    """The verb `cancel`. `state`: the state in which the job is; `then`: `restart` if its workflow starts it again."""
+    return {"state": cancel(layout, job, is_to_restart=then == "restart")}
+
+
+def cancel(layout: Layout, job: str, *, is_to_restart: bool = False) -> Dict[str, Any]:
+    """Cancels a job: if it still runs, its supervisor hears of that. Returns the state in which the job is.
+
+    `is_to_restart`: its workflow will start the task again, by a job of another name. Raises OSError, ValueError.
+    """
+    if is_to_restart:
+        with contextlib.suppress(OSError):  # a disk may be full; the job is cancelled all the same
+            layout.restart(job).touch()
+    else:
+        layout.restart(job).unlink(missing_ok=True)
     state = present_state(layout, job)
     if state["state"] not in judge.FINAL:
         layout.cancel(job).touch()
-    return {"state": state}
+    return state
+
+
+def listed_state(layout: Layout, job: str) -> Dict[str, Any]:
+    """How the job goes on this node; `is_to_restart` where it has been cancelled for that."""
+    return {**present_state(layout, job), **({"is_to_restart": True} if layout.restart(job).exists() else {})}
 
 
 def present_state(layout: Layout, job: str) -> dict[str, Any]:

@@ -6,7 +6,6 @@ succeeded when every rank's parent says so.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import re
@@ -17,12 +16,13 @@ import threading
 import time
 from collections import deque
 from pathlib import Path
-from typing import IO, Any, List, Mapping, Tuple
+from typing import IO, Any, List, Tuple
 
 from clusterctl.on_node.job.job_environment import secret_values
-from clusterctl.on_node.job.launchers import LOCAL_RANK_BEHIND, OUTPUT_VARIABLE
+from clusterctl.on_node.job.launchers import LOCAL_RANK_BEHIND
 from clusterctl.on_node.job.layout import write_json
 from clusterctl.on_node.job.output_log import LINE_BYTES, line_pieces
+from clusterctl.on_node.job.output_socket import rank_output
 from clusterctl.on_node.job.processes import itself
 from clusterctl.on_node.job.rank_end import MOST_BYTES as END_BYTES
 from clusterctl.on_node.job.rank_place import rank_variables
@@ -89,15 +89,6 @@ def run_rank(folder: Path, secrets: Path, flags: list[str], command: list[str]) 
     ended = {"code": None if number else status, "signal": number, "lines": output.last_lines()}
     end.tell({**ended, "error": own_error(hidden)})
     return 128 + number if number else status
-
-
-def rank_output(environment: Mapping[str, str], otherwise: IO[bytes]) -> IO[bytes]:
-    """Where this writes what its rank says. Raises OSError."""
-    if OUTPUT_VARIABLE not in environment:
-        return otherwise
-    output_socket = importlib.import_module("clusterctl.on_node.job.output_socket")
-    stream: IO[bytes] = output_socket.connected_output(environment[OUTPUT_VARIABLE])
-    return stream
 
 
 def with_local_rank(flags: list[str], command: list[str], local_rank: int) -> list[str]:
