@@ -1,4 +1,4 @@
-"""When this machine ends, as far as it knows by itself: the deadline that its guard counts to."""
+"""When this machine ends, as far as it knows by itself: the deadline that its guard counts to, and the idle rule."""
 
 import contextlib
 import time
@@ -40,6 +40,12 @@ def deadline(root: Path) -> End:
 def uptime_s(root: Path) -> float:
     """Seconds since this machine's kernel started."""
     return float((root / "proc/uptime").read_text().split()[0])
+
+
+def idle_limit_s(root: Path) -> float:
+    """After how many seconds without use this node has to end its cluster; 0 if it need not. Raises FactsError."""
+    pushed = facts_file.pushed(root) or {}
+    return float(pushed.get("idle_s") or 0) if facts_file.birth(root)["slot"] == 0 else 0.0
 
 
 def end_now(root: Path, outside: Outside) -> None:

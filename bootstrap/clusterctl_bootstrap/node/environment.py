@@ -6,9 +6,8 @@ looked up, are in environment_meaning.py).
 
 import json
 import re
-from dataclasses import dataclass
 from ipaddress import ip_network
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 OWN = "yours"
 TF_PORT = 2222
@@ -17,8 +16,7 @@ HOSTFILE = "/etc/clusterctl/hostfile"
 DOMAIN = "nodes.clusterctl.svc.cluster.local"
 
 
-@dataclass(frozen=True)
-class Variable:
+class Variable(NamedTuple):
     """One variable of the table; `dialect` says whose scripts expect it."""
 
     name: str

@@ -3,7 +3,6 @@
 import contextlib
 import fcntl
 import os
-import tempfile
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Iterator
@@ -12,7 +11,9 @@ from typing import Iterator
 def write_atomically(path: Path, text: str, mode: int = 0o644) -> None:
     """Makes `path` hold `text`; readers see the old file or the new one, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=str(path.parent), prefix=".clusterctl-")
+    # Not by tempfile, which would take 3 ms of processor time to load in each start of the agent.
+    temporary = str(path.parent / (".clusterctl-" + os.urandom(8).hex()))
+    handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)

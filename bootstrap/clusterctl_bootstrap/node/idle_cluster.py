@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, List
 
 from clusterctl_bootstrap.node import facts as facts_file
 from clusterctl_bootstrap.node import status
+from clusterctl_bootstrap.node.ending import idle_limit_s
 from clusterctl_bootstrap.node.environment import address
 from clusterctl_bootstrap.node.files import log, write_atomically
 from clusterctl_bootstrap.node.idle_judge import LastReport, Verdict, verdict
@@ -39,17 +40,11 @@ KEPT_SIGNS = 5
 """How many signs of use are shown."""
 
 
-def limit_s(root: Path) -> float:
-    """After how many seconds without use this node has to end its cluster; 0 if it need not. Raises FactsError."""
-    pushed = facts_file.pushed(root) or {}
-    return float(pushed.get("idle_s") or 0) if facts_file.birth(root)["slot"] == 0 else 0.0
-
-
 def keep_watch(root: Path, outside: Outside) -> int:
     """Judges all nodes as long as the membership has an idle rule; never returns."""
     write_atomically(root / "run/clusterctl/idle.pid", "%d\n" % os.getpid())
     while True:
-        pushed, limit = facts_file.pushed(root), limit_s(root)
+        pushed, limit = facts_file.pushed(root), idle_limit_s(root)
         if not limit:
             status.note(root, idle=None)
             outside.sleep(LONGEST_INTERVAL_S)

@@ -1,22 +1,19 @@
 """What comes to a node with its membership: verbs that nobody needs before, and the watch over the node's end."""
 
 import contextlib
+import importlib
 import json
 import re
 import sys
 from pathlib import Path
-from typing import List, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 from clusterctl_bootstrap.node import guard
 from clusterctl_bootstrap.node.apply import apply, write_ssh_names
-from clusterctl_bootstrap.node.barrier import barrier
+from clusterctl_bootstrap.node.ending import idle_limit_s
 from clusterctl_bootstrap.node.facts import FactsError, present
 from clusterctl_bootstrap.node.files import locked, write_atomically
-from clusterctl_bootstrap.node.idle_cluster import keep_watch, limit_s
-from clusterctl_bootstrap.node.idle_node import report
 from clusterctl_bootstrap.node.outside import Outside
-from clusterctl_bootstrap.node.usage import help_on
-from clusterctl_bootstrap.node.watch import watch
 
 BARRIER = re.compile(r"barrier ([\w.][\w.-]{0,63})(?: --timeout (\d{1,6})([smh]))?\Z", re.ASCII)
 SECONDS = {"s": 1, "m": 60, "h": 3600}
@@ -43,22 +40,27 @@ DETACHED = (
 def run(arguments: List[str], root: Path, outside: Outside) -> Optional[int]:
     """The exit code of a verb that came later; None when there is no such verb."""
     if {"-h", "--help"}.intersection(arguments):
-        print(help_on(arguments[0]))
+        print(_loaded("usage").help_on(arguments[0]))
         return 0
     if arguments == ["apply"]:
         return _take_membership(root, outside)
     asked = asked_barrier(" ".join(arguments))
     if asked:
-        return barrier(root, *asked)
+        return int(_loaded("barrier").barrier(root, *asked))
     if len(arguments) > 1 and arguments[0] == "barrier" and not BARRIER.match("barrier " + arguments[1]):
         told = "no name for a barrier: letters, digits, . _ and -, at most 64, the first one no -"
         print("clusterctl-node: %r is %s" % (arguments[1], told), file=sys.stderr)
     if arguments[:1] == ["idle-report"] and len(arguments) > 3:
         every_s, address, port = arguments[1:4]
-        return report(root, float(every_s), (address, int(port)), outside)
+        return int(_loaded("idle_node").report(root, float(every_s), (address, int(port)), outside))
     if arguments == ["idle"]:
-        return keep_watch(root, outside)
-    return watch(root, outside) if arguments == ["watch"] else None
+        return int(_loaded("idle_cluster").keep_watch(root, outside))
+    return int(_loaded("watch").watch(root, outside)) if arguments == ["watch"] else None
+
+
+def _loaded(module: str) -> Any:
+    """A module of the agent that one verb alone needs."""
+    return importlib.import_module("clusterctl_bootstrap.node." + module)
 
 
 def _take_membership(root: Path, outside: Outside) -> int:
@@ -94,7 +96,7 @@ def _start_watches(root: Path, outside: Outside) -> None:
         if guard.is_host(root):
             return
     _start("watch", "warns before the end of this machine", root, outside)
-    if limit_s(root):
+    if idle_limit_s(root):
         _start("idle", "ends the cluster when nobody uses it", root, outside)
 
 

@@ -34,7 +34,7 @@ PREPARE_S = 600.0
 READY_S = 1800.0
 """How long requirements and a setup command may take on a node."""
 START_S = 90.0
-"""Longer than a node tries to start the job (`keep.START_WITHIN_S`), so that it can say why it did not."""
+"""Longer than a node tries to start the job (`keeper_service.START_WITHIN_S`), so that it can say why it did not."""
 AGAIN = "clusterctl jobs"
 CHUNK_BYTES = 1024 * 1024
 WAIT_POLL_S = 2.0

@@ -215,7 +215,7 @@ def test_a_command_inside_a_job_has_no_more_rights_than_the_job_whatever_the_job
     for rank in ((), ("--rank", "0")):
         said = cluster.ok("job", "exec", name, *rank, "--", "sh", "-c", INSIDE)
         assert said.splitlines() == [*no_rights, "own: s3cret, stolen: "]
-    enter = f"sudo -n python3 -I $(ls -d /var/lib/clusterctl/jobs/programs/*) exec {name}"
+    enter = f"sudo -n python3 -IS $(ls -d /var/lib/clusterctl/jobs/programs/*) exec {name}"
     planted = cluster.run("ssh", "--node", "0", "--command", f"{enter} 7 id")
     assert planted.stdout.split() == ["planted", "1000"], planted.text
     for number in (8, 9, 10):

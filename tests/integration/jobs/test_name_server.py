@@ -19,12 +19,12 @@ from clusterctl.on_node.job.name_server import (
     NOBODY,
     PORT,
     NameServer,
-    Resolvers,
     ask_by_packet,
     ask_by_stream,
     bound,
     serve,
 )
+from clusterctl.on_node.job.resolv_conf import Resolvers
 
 OWN, OTHERS = "127.83.1.1", "127.83.1.2"
 WITHIN_S = 20.0

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any  # JSON
 
 import pytest
+from clusterctl.on_node.job.facts import missing_program
 from clusterctl.on_node.job.layout import Layout, write_json
-from clusterctl.on_node.job.prepare import missing_program
 from clusterctl.on_node.job.ready import Readying
 
 from tests.unit.cli.jobs.job_specs import spec

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from clusterctl_bootstrap.node.idle_cluster import interval_s, limit_s, warn_s, warning
+from clusterctl_bootstrap.node.ending import idle_limit_s
+from clusterctl_bootstrap.node.idle_cluster import interval_s, warn_s, warning
 from clusterctl_bootstrap.node.idle_node import WANTED, wanted_end
 from clusterctl_bootstrap.node.idle_peer import argv, newest
 
@@ -29,7 +30,7 @@ def test_slot_0_alone_judges_and_only_where_there_is_a_rule(
     (folder / "birth.json").write_text(json.dumps({"slot": slot}))
     if pushed is not None:
         (folder / "cluster.json").write_text(json.dumps({"cluster_id": "x", "generation": 1, **pushed}))
-    assert limit_s(tmp_path) == limit
+    assert idle_limit_s(tmp_path) == limit
 
 
 @pytest.mark.parametrize(

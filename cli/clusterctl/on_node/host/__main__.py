@@ -30,7 +30,7 @@ NODE_UNIT = "clusterctl-node.service"
 UNITS = ("clusterctl-node.service", "clusterctl-watch.service", "clusterctl-idle.service", "clusterctl-job-*.service")
 """What the agent and jobs start; others of such a name, such as a timer for `clusterctl reap`, are the owner's."""
 ENDS_CONTAINERS = "-containers.service"
-"""The end of the name of a unit that a job leaves behind, to end its containers (on_node/job/keep.py)."""
+"""The end of the name of a unit that a job leaves behind, to end its containers (on_node/job/keeper_service.py)."""
 LIBRARY = "/usr/local/lib/clusterctl"
 FOLDERS = (LIBRARY, "/etc/clusterctl", "/etc/ssh/clusterctl", "/run/clusterctl", "/var/log/clusterctl")
 """Folders that are ours alone, as is STATE, which is deleted last."""
@@ -38,7 +38,7 @@ STATE = "/var/lib/clusterctl"
 WRITTEN_LATER = ("/etc/profile.d/clusterctl.sh", "/var/log/clusterctl.log")
 """Files that the agent writes."""
 LOGIND = "/run/systemd/logind.conf.d/50-clusterctl-job.conf"
-"""The file that the first job after a boot writes (on_node/job/keep.py)."""
+"""The file that the first job after a boot writes (on_node/job/keeper_service.py)."""
 HOSTS_BEGIN, HOSTS_END = "# clusterctl: every node of the cluster", "# clusterctl: end"
 HOSTS_ASIDE = "# clusterctl: put aside: "
 """Put before a line of the owner's that gave one of the cluster's names a loopback address."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, List, Mapping, Sequence, Tuple
+from typing import Any, List, Mapping, NamedTuple, Sequence, Tuple
+
+from clusterctl.on_node.job.layout import Layout, read_json
 
 DOCKER, PODMAN = "docker", "podman"
 ENGINES = (DOCKER, PODMAN)
@@ -33,8 +34,7 @@ CLIENT_ENVIRONMENT = {
 Argv = List[str]
 
 
-@dataclass(frozen=True)
-class Bind:
+class Bind(NamedTuple):
     """A folder or file of the node that the container has, at the same place if nothing else is said."""
 
     path: str
@@ -43,8 +43,7 @@ class Bind:
     """Where it is on the node, if elsewhere."""
 
 
-@dataclass(frozen=True)
-class ContainerRequest:
+class ContainerRequest(NamedTuple):
     """One container of a job on this node."""
 
     engine: str
@@ -62,8 +61,7 @@ class ContainerRequest:
     """Which GPUs of the node it gets; None: all of them."""
 
 
-@dataclass(frozen=True)
-class ExecRequest:
+class ExecRequest(NamedTuple):
     """A command to run in a container of a job, beside what runs there."""
 
     engine: str
@@ -176,6 +174,21 @@ def has_nvidia(root: Path) -> bool:
 def present_engine() -> str:
     """What runs containers on this node; empty where nothing does."""
     return next((engine for engine in ENGINES if shutil.which(engine) is not None), "")
+
+
+def remove_job(layout: Layout, job: str) -> None:
+    """Removes the job's remaining containers from this node; does nothing for a job without an image."""
+    engine = present_engine()
+    if engine and has_image(layout, job):
+        remove_containers(engine, job)
+
+
+def has_image(layout: Layout, job: str) -> bool:
+    """Whether the job runs in containers."""
+    try:
+        return bool(read_json(layout.spec(job)).get("image_id"))
+    except (OSError, ValueError):
+        return False
 
 
 def remove_containers(engine: str, job: str) -> None:

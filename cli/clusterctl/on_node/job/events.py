@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Dict
 
 from clusterctl.on_node.job.layout import Layout
 
 MOST_BYTES = 1024 * 1024
 """The most that one node's file may have: some thousand events. Later ones are not kept."""
+
+
+def answer_events(layout: Layout, job: str) -> Dict[str, Any]:
+    """The verb `events`: what happened to the job on this node."""
+    return {"events": read_events(layout.events(job))}
 
 
 def note_event(layout: Layout, job: str, event: str, **words: Any) -> None:

@@ -8,13 +8,18 @@ import time
 from typing import Any
 
 from clusterctl.on_node.job import judge
-from clusterctl.on_node.job.keep import present_state
 from clusterctl.on_node.job.layout import Layout
 from clusterctl.on_node.job.output_log import read_from
+from clusterctl.on_node.job.present_state import present_state
 
 POLL_S = 0.1
 BEAT_S = 1.0
 MOST_AT_ONCE = 2000
+
+
+def answer_follow(layout: Layout, job: str, attempt: str, segment: str, offset: str, is_followed: str) -> None:
+    """The verb `follow`, from this place on; `is_followed`: yes, or no for what is there by now."""
+    follow(layout, job, int(attempt), (int(segment), int(offset)), is_followed=is_followed == "yes")
 
 
 def follow(layout: Layout, job: str, attempt: int, place: tuple[int, int], *, is_followed: bool) -> None:

@@ -16,9 +16,10 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
-from clusterctl.on_node.job.container import CLIENT_ENVIRONMENT, LOOK_S, PODMAN
+from clusterctl.on_node.job.container import CLIENT_ENVIRONMENT, LOOK_S, PODMAN, present_engine
+from clusterctl.on_node.job.layout import Layout
 
 PULL_S = 3600.0
 LOGINS = "run/clusterctl/registry-logins"
@@ -27,6 +28,16 @@ DOCKER_HUB = "docker.io"
 DOCKER_HUB_KEYS = ("https://index.docker.io/v1/", DOCKER_HUB)
 """What docker, and what podman, calls Docker Hub's registry."""
 HIDDEN = "***"
+
+
+def answer_pull(layout: Layout, image: str, has_login: str = "no") -> Dict[str, Any]:
+    """The verb `pull`: the id of the image, which is on this node now.
+
+    Reads the registry's login, if any, as a line of JSON from stdin.
+    """
+    leave_when_told()
+    login = str(json.loads(sys.stdin.buffer.readline())["login"]) if has_login == "yes" else ""
+    return {"image_id": pulled_image(present_engine(), image, root=layout.root, login=login)}
 
 
 def pulled_image(engine: str, image: str, *, root: Path, login: str = "") -> str:

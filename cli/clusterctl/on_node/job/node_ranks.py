@@ -20,14 +20,7 @@ from clusterctl.on_node.job.mpi_agent import orders_of
 from clusterctl.on_node.job.out_of_memory import OutOfMemory
 from clusterctl.on_node.job.output_log import LauncherOutput, OutputLog
 from clusterctl.on_node.job.output_socket import OUTPUT_VARIABLE, receive_output
-from clusterctl.on_node.job.processes import (
-    end_with_parent,
-    give_up_privileges,
-    is_alive,
-    of_job,
-    reap,
-    seen_from_here,
-)
+from clusterctl.on_node.job.processes import is_alive, of_job, reap, seen_from_here
 from clusterctl.on_node.job.processes import send as send_signal
 from clusterctl.on_node.job.rank_end import rank_end, rank_parent
 from clusterctl.on_node.job.redaction import hidden_bytes
@@ -72,7 +65,7 @@ class NodeRanks:
         job = self._spec["job"]
         # In a container: the image's own Python, wherever that is.
         python = "python3" if self._containers is not None else sys.executable
-        parent = [python, "-I", str(self._program), "rank", str(self._folder), str(self._layout.secrets(job))]
+        parent = [python, "-IS", str(self._program), "rank", str(self._folder), str(self._layout.secrets(job))]
         environment = self._environment()
         if not self._has_own_streams:
             receive_output(self._socket, self._user.pw_uid, self._output.follow)
@@ -201,7 +194,7 @@ class NodeRanks:
         self._output.drain(timeout_s)
 
     def _with_rights(self, may_sudo: str) -> list[str]:
-        return [sys.executable, "-I", str(self._program), "become", may_sudo, "--"]
+        return [sys.executable, "-IS", str(self._program), "become", may_sudo, "--"]
 
     def _parent(self, path: Path) -> tuple[int, int]:
         """The process that runs a rank, by its number on this node. Raises OSError, ValueError."""
@@ -260,10 +253,3 @@ class NodeRanks:
 def refusal_argv(why: str) -> list[str]:
     """The argv of a process that says, in the job's output, why something cannot be started, and fails."""
     return ["sh", "-c", 'printf "clusterctl: %s\n" "$1"; exit 1', "sh", why]
-
-
-def become(*, is_privileged: bool) -> None:
-    """Has this process end with its parent; unless `is_privileged`, it and its programs gain no more rights."""
-    if not is_privileged:
-        give_up_privileges()
-    end_with_parent()

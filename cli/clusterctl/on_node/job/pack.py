@@ -6,19 +6,31 @@ import gzip
 import os
 import pwd
 import stat
+import sys
 import tarfile
 from pathlib import Path
-from typing import IO, Iterable, Iterator, Tuple
+from typing import IO, Iterable, Iterator, List, Tuple
 
 from clusterctl.on_node.job.job_environment import own_folder
+from clusterctl.on_node.job.kept_files import log_rows
 from clusterctl.on_node.job.layout import Layout, read_json
-from clusterctl.on_node.job.output_log import segments
-from clusterctl.on_node.job.processes import become_user
+from clusterctl.on_node.job.this_process import become_user
 
 WORK, LOGS = "work", "logs"
 BUFFER_BYTES = 256 * 1024
 OVER_LIMIT = "more than the limit of"
 """Part of the sentence about too many bytes, which a higher `--limit` allows; also used by the computer that asks."""
+
+
+def answer_pack(words: List[str]) -> int:
+    """The verb: writes the archive to stdout, and says on stderr what goes wrong."""
+    job, what, path, most_bytes = words
+    try:
+        pack(Layout(), job, what, path, int(most_bytes), sys.stdout.buffer)
+    except (OSError, ValueError, LookupError, tarfile.TarError) as e:
+        print("clusterctl: %s" % e, file=sys.stderr, flush=True)
+        return 1
+    return 0
 
 
 def pack(layout: Layout, job: str, what: str, path: str, most_bytes: int, stream: IO[bytes]) -> None:
@@ -77,28 +89,6 @@ def refuse_more_than(most_bytes: int, rows: Iterable[Tuple[Path, str]]) -> None:
         size_bytes += found.st_size if stat.S_ISREG(found.st_mode) else 0
     if size_bytes > most_bytes:
         raise ValueError("%d bytes in %d files: %s %d bytes" % (size_bytes, files, OVER_LIMIT, most_bytes))
-
-
-def log_rows(layout: Layout, job: str) -> Iterator[Tuple[Path, str]]:
-    """How the job went, and all attempts' output; a rank's own log where the node's output has lost its beginning."""
-    folder = layout.folder(job)
-    for path in (*files_of(layout, job), folder / "supervisor.log"):
-        if path.exists():
-            yield path, path.name
-    for attempt in sorted(folder.glob("attempt-*")):
-        numbers = segments(attempt)
-        for path in sorted(attempt.glob("output.??????")):
-            yield path, "%s/%s" % (attempt.name, path.name)
-        for path in sorted((attempt / "ranks").glob("*")):
-            if path.suffix == ".json" or (numbers and numbers[0] > 1 and ".log" in path.name):
-                yield path, "%s/ranks/%s" % (attempt.name, path.name)
-        for path in sorted(attempt.glob("*.log")):
-            yield path, "%s/%s" % (attempt.name, path.name)
-
-
-def files_of(layout: Layout, job: str) -> Tuple[Path, ...]:
-    """The files that the supervisor writes here about the whole job."""
-    return (layout.spec(job), layout.state(job), layout.events(job))
 
 
 def _add(tar: tarfile.TarFile, path: Path, name: str) -> None:

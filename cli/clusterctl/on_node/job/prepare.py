@@ -1,69 +1,47 @@
-"""What comes before a job's start on a node: what the node has to say, the job's files, and taking all of it back."""
+"""What comes before a job's start on a node: the job's files are put in place, or taken back."""
 
 from __future__ import annotations
 
+import json
 import os
-import pkgutil
 import pwd
 import shutil
-import subprocess
+import sys
 import tarfile
 import time
 from pathlib import Path
-from typing import IO, Any, Callable, Iterable, Iterator, Mapping
+from typing import IO, Any, Callable, Dict, Iterator
 
-from clusterctl.on_node.job import job_containers, judge, launch, launchers, lease, shared_storage
-from clusterctl.on_node.job.container import present_engine
+from clusterctl.on_node.job import judge, launchers, lease, shared_storage
+from clusterctl.on_node.job.container import remove_job
 from clusterctl.on_node.job.events import note_event
-from clusterctl.on_node.job.layout import Layout, read_json, read_state, write_json
-from clusterctl.on_node.job.supervise import boot_id
-from clusterctl.on_node.job.warned import is_reclaimed
+from clusterctl.on_node.job.layout import Layout, read_boot_id, read_json, read_state, write_json
 
-PORTS = range(28000, 29000)
-"""The ports of jobs: between the start barrier's and those that Linux gives to outgoing connections."""
 CHUNK_BYTES = 256 * 1024
 RENEW_S = 5.0
-NVIDIA_SMI_S = 20
 FOLDERS_KEPT = 20
-LISTEN = "0A"
 PROGRAMS = "programs"
 """A folder beside the jobs' folders, which is no job's."""
 
 
-def node_facts(layout: Layout, job: str, program: str = "") -> dict[str, Any]:
-    """What a job has to know of this node before it is started; `program` is a path that it needs here, if any."""
-    facts = read_json(layout.node_file)
-    holders = lease.holders(layout)
-    return {
-        "slot": facts["slot"],
-        "cluster_id": facts["cluster_id"],
-        "generation": facts["generation"],
-        "gpus": gpus(int(facts["gpus_per_node"])),
-        "phase": _phase(layout),
-        "shared": shared_storage.shared_mount(layout.root, facts),
-        "mounts": [_mount_words(mount) for mount in facts.get("mounts") or []],
-        "holders": holders,
-        "engine": present_engine(),
-        "is_reclaimed": is_reclaimed(layout.root, time.time()),
-        "is_name_taken": layout.folder(job).exists(),
-        "missing_program": missing_program(layout, program),
-        "ports_in_use": sorted({*ports_in_use(layout.root), *ports_of_jobs(layout, holders)}),
-        "free_bytes": shutil.disk_usage(_existing(layout.jobs)).free,
-    }
+def answer_prepare(layout: Layout, job: str, program: Path) -> Dict[str, Any]:
+    """The verb `prepare`: puts a job's files in place; reads a line of JSON and the snapshot behind it from stdin."""
+    if not lease.renew(layout, job):
+        raise ValueError("%s has lost its lease on the node" % job)
+    os.umask(0o022)
+    try:
+        receive(layout, job, json.loads(sys.stdin.buffer.readline()), sys.stdin.buffer, program)
+    except tarfile.TarError as e:
+        raise ValueError("the snapshot cannot be unpacked: %s" % e) from e
+    remove_old(layout, but=job)
+    lease.renew(layout, job)
+    return {}
 
 
-def _mount_words(mount: dict[str, Any]) -> dict[str, Any]:
-    return {key: mount[key] for key in ("path", "kind", "source", "writable")}
-
-
-def missing_program(layout: Layout, program: str) -> str | None:
-    """`program` if nothing is there; None if it is, or is on shared storage, where root may see less than the user.
-
-    Raises ValueError where the path does not answer.
-    """
-    if not program or any(program.startswith(mount.rstrip("/") + "/") for mount in job_containers.shared_paths(layout)):
-        return None
-    return None if shared_storage.present_paths((program,)) else program
+def answer_discard(layout: Layout, job: str) -> Dict[str, Any]:
+    """The verb `discard`: removes what is here of a job that was never started."""
+    discard(layout, job)
+    return {}
 
 
 def receive(layout: Layout, job: str, header: dict[str, Any], stream: IO[bytes], program: Path) -> None:
@@ -81,7 +59,7 @@ def discard(layout: Layout, job: str) -> None:
     if lease.is_kept(layout, job):
         return
     if _is_unstarted(layout, job):
-        job_containers.remove(layout, job)  # of a setup command, or of pip, whose connection broke off
+        remove_job(layout, job)  # of a setup command, or of pip, whose connection broke off
         _remove(layout, job)
     lease.release(layout, job)
 
@@ -110,31 +88,6 @@ def remove_old(layout: Layout, but: str) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def ports_in_use(root: Path) -> list[int]:
-    """The ports in `PORTS` on which somebody listens."""
-    found = set()
-    for name in ("tcp", "tcp6"):
-        try:
-            lines = (root / "proc/net" / name).read_text().splitlines()[1:]
-        except OSError:
-            continue  # there is none without IPv6
-        found |= {int(line.split()[1].rpartition(":")[2], 16) for line in lines if line.split()[3] == LISTEN}
-    return sorted(port for port in found if port in PORTS)
-
-
-def ports_of_jobs(layout: Layout, holders: Iterable[Mapping[str, Any]]) -> set[int]:
-    """The ports that other jobs here were given, though nothing may listen on them yet."""
-    found: set[int] = set()
-    for holder in holders:
-        found |= set(holder.get("ports") or ())
-        try:
-            spec = read_json(layout.spec(holder["job"]))
-            found |= {int(port) for port in launch.ports(spec)}
-        except (OSError, ValueError, LookupError, TypeError):
-            continue  # it is being prepared
-    return found
-
-
 def paths_to_give(folder: Path) -> Iterator[str]:
     """Everything in the folder and then the folder itself, each before what it lies in.
 
@@ -155,7 +108,7 @@ def _put(layout: Layout, job: str, header: dict[str, Any], stream: IO[bytes], pr
     _close(folder, user)
     shared_storage.make_folder(spec)
     if spec.get("image_id"):  # its containers get the storage, and an engine would wait for a server that is away
-        shared_storage.present_paths(job_containers.shared_paths(layout))
+        shared_storage.present_paths(shared_storage.shared_paths(layout))
     for own in (layout.code(job), layout.work(job), layout.attempt(job, spec["attempt"])):
         own.mkdir()
     archive = folder / "code.tar.gz"
@@ -178,7 +131,7 @@ def _put(layout: Layout, job: str, header: dict[str, Any], stream: IO[bytes], pr
             "slot": facts["slot"],
             "state": judge.PREPARING,
             "since_s": time.time(),
-            "boot_id": boot_id(layout),
+            "boot_id": read_boot_id(layout),
         },
     )
     note_event(layout, job, judge.PREPARING, attempt=spec["attempt"], by=spec["by"])
@@ -186,28 +139,10 @@ def _put(layout: Layout, job: str, header: dict[str, Any], stream: IO[bytes], pr
 
 def _write_files(folder: Path, spec: dict[str, Any], program: Path) -> None:
     """Writes what the job's launcher reads or runs; the job cannot change it."""
-    jax_main = (pkgutil.get_data(launchers.__name__, launchers.JAX_FILE) or b"").decode()
+    jax_main = Path(launchers.__file__).with_name(launchers.JAX_FILE).read_text()
     for name, text in launchers.files(spec, str(program), jax_main).items():
         (folder / name).write_text(text)
         (folder / name).chmod(0o755 if name == launchers.AGENT_FILE else 0o644)
-
-
-def gpus(declared: int) -> int:
-    """How many GPUs the driver counts; where there is no driver to ask, how many the plan says."""
-    if not declared or shutil.which("nvidia-smi") is None:
-        return declared
-    try:
-        done = subprocess.run(["nvidia-smi", "-L"], capture_output=True, timeout=NVIDIA_SMI_S)
-    except (OSError, subprocess.TimeoutExpired):
-        return declared
-    return sum(line.startswith(b"GPU ") for line in done.stdout.splitlines()) if not done.returncode else declared
-
-
-def _phase(layout: Layout) -> str:
-    try:
-        return str(read_json(layout.root / "etc/clusterctl/status.json")["phase"])
-    except (OSError, ValueError, LookupError):
-        return "unknown"
 
 
 def _is_unstarted(layout: Layout, job: str) -> bool:
@@ -306,9 +241,3 @@ def _write_private(path: Path, content: bytes, user: pwd.struct_passwd | None) -
         stream.write(content)
         if user is not None and os.getuid() == 0:
             os.fchown(stream.fileno(), user.pw_uid, user.pw_gid)
-
-
-def _existing(path: Path) -> Path:
-    while not path.exists():
-        path = path.parent
-    return path

@@ -1,78 +1,15 @@
-"""Processes of this machine, as /proc shows them, and what prctl(2) does for a job's own."""
+"""Processes of this machine, as /proc shows them, and how those of a job are ended."""
 
 from __future__ import annotations
 
-import ctypes
 import os
-import pwd
 import signal
 import time
 from pathlib import Path
 from typing import Iterable
 
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 36, 38
 POLL_S = 0.05
 JOB_VARIABLE = "CLUSTERCTL_JOB"
-CLONE_NEWNS = 0x00020000
-MS_BIND, MS_REC, MS_PRIVATE = 1 << 12, 1 << 14, 1 << 18
-
-
-def _prctl(option: int, value: int) -> None:
-    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0):
-        raise OSError(ctypes.get_errno(), "prctl %d" % option)
-
-
-def adopt_orphans() -> None:
-    """What our descendants leave behind becomes our own child, not init's."""
-    _prctl(PR_SET_CHILD_SUBREAPER, 1)
-
-
-def end_with_parent() -> None:
-    """The kernel kills this process when its parent ends."""
-    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def give_up_privileges() -> None:
-    """From now on no program that this process runs gains rights: sudo does not work."""
-    _prctl(PR_SET_NO_NEW_PRIVS, 1)
-
-
-def become_user(user: pwd.struct_passwd) -> None:
-    """From now on this process, where it is root's, is the user's, groups and all."""
-    if os.getuid() == 0:
-        os.initgroups(user.pw_name, user.pw_gid)
-        os.setgid(user.pw_gid)
-        os.setuid(user.pw_uid)
-
-
-def hide(paths: Iterable[str], place: Path) -> None:
-    """For root: hides these paths from this process and all that it starts, behind what is empty and nobody may read.
-
-    `place`: a folder for the empty file and the empty folder. Raises OSError.
-    """
-    file, folder = place / "no-file", place / "no-folder"
-    folder.mkdir(parents=True, exist_ok=True)
-    file.touch()
-    for nothing in (file, folder):
-        nothing.chmod(0)
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(CLONE_NEWNS):
-        raise OSError(ctypes.get_errno(), "unshare")
-    _mount(libc, None, "/", MS_REC | MS_PRIVATE)
-    for path in paths:
-        if os.path.exists(path):
-            _mount(libc, folder if os.path.isdir(path) else file, path, MS_BIND)
-
-
-def bind_file(source: Path, target: Path) -> None:
-    """For root: this process, and all that shares its mounts, then sees `source` at `target`. Raises OSError."""
-    _mount(ctypes.CDLL(None, use_errno=True), source, str(target), MS_BIND)
-
-
-def _mount(libc: ctypes.CDLL, source: Path | None, target: str, flags: int) -> None:
-    what = None if source is None else os.fsencode(source)
-    if libc.mount(what, os.fsencode(target), None, ctypes.c_ulong(flags), None):
-        raise OSError(ctypes.get_errno(), "mount", target)
 
 
 def started_at(pid: int, proc: Path = Path("/proc")) -> int | None:

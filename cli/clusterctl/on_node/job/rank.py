@@ -16,18 +16,19 @@ import threading
 import time
 from collections import deque
 from pathlib import Path
-from typing import IO, Any, Tuple
+from typing import IO, Any, List, Tuple
 
 from clusterctl.on_node.job.job_environment import secret_values
 from clusterctl.on_node.job.launchers import LOCAL_RANK_BEHIND
 from clusterctl.on_node.job.layout import write_json
 from clusterctl.on_node.job.output_log import LINE_BYTES, line_pieces
 from clusterctl.on_node.job.output_socket import rank_output
-from clusterctl.on_node.job.processes import end_with_parent, itself
+from clusterctl.on_node.job.processes import itself
 from clusterctl.on_node.job.rank_end import MOST_BYTES as END_BYTES
 from clusterctl.on_node.job.rank_place import rank_variables
 from clusterctl.on_node.job.redaction import Redactor, hidden_bytes, redacted
 from clusterctl.on_node.job.reserved_space import reserve_space
+from clusterctl.on_node.job.this_process import CANNOT_RUN, NOT_FOUND, end_with_parent
 
 LOG_BYTES = 16 * 1024 * 1024
 """The most bytes of a rank's log; the log before it, of the same size, is kept too."""
@@ -39,8 +40,13 @@ TRACE = re.compile(rb"(?:\[rank\d+\]: *)?(?:frame #\d+: |Exception raised from )
 """How lines of a C++ stack trace begin: torch 2.11 prints 15 of them, twice, behind what was wrong."""
 DRAIN_S = 1.0
 """How long output is waited for once the rank has ended: something it left running may hold the pipe."""
-CANNOT_RUN, NOT_FOUND = 126, 127
-"""The exit codes that shells have for this."""
+
+
+def answer_rank(words: List[str]) -> int:
+    """The verb: `words` are the ranks' folder, that of secrets, flags, `--`, and the rank's own command."""
+    begin = words.index("--")
+    folder, secrets, *flags = words[:begin]
+    return run_rank(Path(folder), Path(secrets), flags, words[begin + 1 :])
 
 
 def run_rank(folder: Path, secrets: Path, flags: list[str], command: list[str]) -> int:

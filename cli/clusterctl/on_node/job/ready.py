@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 import subprocess
@@ -12,16 +13,31 @@ from typing import IO, Any, Dict, List, Mapping, Optional, Tuple
 
 from clusterctl.on_node.job import container, job_containers, lease, own_python
 from clusterctl.on_node.job.job_environment import job_environment, job_folder
-from clusterctl.on_node.job.keep import HIDDEN
+from clusterctl.on_node.job.keeper_service import HIDDEN
 from clusterctl.on_node.job.launch import member_of
 from clusterctl.on_node.job.layout import Layout, read_json
-from clusterctl.on_node.job.processes import hide
+from clusterctl.on_node.job.this_process import hide
 
 POLL_S = 0.1
 RENEW_S = 5.0
 END_BYTES = 1024 * 1024
 SETUPS = "var/lib/clusterctl/setups"
 NOTHING = "run/clusterctl/nothing"
+
+
+def answer_lock(layout: Layout, job: str, program: Path) -> Dict[str, Any]:
+    """The verb `lock`: the job's requirements with each version, for which only its first node is asked."""
+    os.umask(0o022)
+    return Readying(layout, job, program).lock()
+
+
+def answer_ready(layout: Layout, job: str, program: Path) -> Dict[str, Any]:
+    """The verb `ready`: makes the job's interpreter and runs its setup command.
+
+    Reads the lock as a line of JSON from stdin.
+    """
+    os.umask(0o022)
+    return Readying(layout, job, program).make(str(json.loads(sys.stdin.buffer.readline())["lock"]))
 
 
 class Readying:
@@ -135,7 +151,7 @@ class Readying:
         if engine is not None:
             argv = engine.ready_argv(argv, {"PIP_NO_CACHE_DIR": "1", **environment}, making=making)
         else:
-            become = [sys.executable, "-I", str(self._program), "become", "yes" if spec["is_sudo"] else "no", "--"]
+            become = [sys.executable, "-IS", str(self._program), "become", "yes" if spec["is_sudo"] else "no", "--"]
             argv = [*become, *argv]
         before = self._log.stat().st_size if self._log.exists() else 0
         with self._log.open("ab") as log, in_memory(stdin or "") as given:
@@ -170,7 +186,7 @@ class Readying:
                 renewed_s = time.monotonic()
                 if not lease.renew(self._layout, self._job):
                     child.kill()
-                    job_containers.remove(self._layout, self._job)
+                    container.remove_job(self._layout, self._job)
                     raise ValueError("%s has lost its lease on the node" % self._job)
             try:
                 output, _ = child.communicate(timeout=POLL_S)

@@ -1,28 +1,22 @@
-"""Storage that all nodes of a job share: its own folder there, and its output beside that once it has ended."""
+"""Storage that all nodes of a job share: where it is mounted, and the job's own folder there."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import pwd
-import shutil
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any, Iterable, List, Mapping, Optional, Tuple
 
-from clusterctl.on_node.job.launch import member_of
 from clusterctl.on_node.job.layout import Layout, read_json
-from clusterctl.on_node.job.pack import log_rows
 
 KINDS = ("fsx-lustre", "efs")
 """Kinds of storage on which files can be written in place; in a bucket they cannot."""
 FOLDER = "clusterctl-jobs"
 MAKE_S = 20.0
 LOOK_S, KILLED_S = 10.0, 1.0
-COPY_S = 15.0
-"""How long a job's end waits for its output to be there, too: storage that hangs must not keep its nodes."""
 
 
 def shared_mount(root: Path, facts: Mapping[str, Any]) -> Optional[str]:
@@ -40,6 +34,15 @@ def shared_mount(root: Path, facts: Mapping[str, Any]) -> Optional[str]:
     return None
 
 
+def shared_paths(layout: Layout) -> tuple[str, ...]:
+    """The paths at which this node has storage mounted, as its plan says."""
+    try:
+        mounts = read_json(layout.node_file).get("mounts") or []
+        return tuple(str(mount["path"]) for mount in mounts)
+    except (OSError, ValueError, LookupError, TypeError):
+        return ()
+
+
 def make_folder(spec: Mapping[str, Any]) -> None:
     """Makes `$CLUSTERCTL_JOB_DIR` on shared storage, where the job has it there. Raises ValueError."""
     if spec.get("shared"):
@@ -49,7 +52,7 @@ def make_folder(spec: Mapping[str, Any]) -> None:
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=MAKE_S,
-                **_as(pwd.getpwnam(spec["user"])),
+                **as_user(pwd.getpwnam(spec["user"])),
             )
         except subprocess.TimeoutExpired as e:
             raise ValueError("%s: no answer within %g s" % (spec["shared"], MAKE_S)) from e
@@ -88,38 +91,8 @@ def present_paths(paths: Iterable[str], within_s: float = LOOK_S) -> Tuple[str, 
     return tuple(found)
 
 
-def start_copy(spec: Mapping[str, Any], program: Path) -> Optional[subprocess.Popen[bytes]]:
-    """A process of the login user's that copies this node's output beside the job's folder; None: there is no share."""
-    if not spec.get("shared"):
-        return None
-    argv = [sys.executable, "-I", str(program), "share-logs", spec["job"]]
-    return subprocess.Popen(
-        argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, **_as(pwd.getpwnam(spec["user"]))
-    )
-
-
-def await_copy(copy: Optional[subprocess.Popen[bytes]]) -> None:
-    """Waits for the copy, at most for `COPY_S`; then kills it, and does not wait for that."""
-    try:
-        if copy is not None:
-            copy.wait(COPY_S)
-    except subprocess.TimeoutExpired:
-        if copy is not None:
-            copy.kill()
-
-
-def share_logs(layout: Layout, job: str) -> None:
-    """Copies this node's output, in the process that `start_copy` starts. Raises OSError."""
-    spec = read_json(layout.spec(job))
-    slot = int(read_json(layout.node_file)["slot"])
-    target = Path(spec["shared"]) / "logs" / str(spec["members"][member_of(spec, slot)]["name"])
-    for path, name in log_rows(layout, job):
-        if path != layout.state(job) and path.is_file() and not path.is_symlink():
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, target / name)
-
-
-def _as(user: pwd.struct_passwd) -> dict[str, Any]:
+def as_user(user: pwd.struct_passwd) -> dict[str, Any]:
+    """Arguments of Popen with which root starts a process of this user; none where nobody is root."""
     if os.getuid() != 0:
         return {}
     groups = os.getgrouplist(user.pw_name, user.pw_gid)

@@ -13,12 +13,13 @@ from clusterctl.on_node.job.coordination import ENDED, LOST_AFTER_S, MET_WITHIN_
 from clusterctl.on_node.job.coordinator import Coordinator
 from clusterctl.on_node.job.events import note_event
 from clusterctl.on_node.job.launch import coordinator_of, first_rank, member_of
-from clusterctl.on_node.job.layout import Layout, read_json, write_state
+from clusterctl.on_node.job.layout import Layout, read_boot_id, read_json, write_state
 from clusterctl.on_node.job.member import MemberLink
 from clusterctl.on_node.job.member_words import bounded
 from clusterctl.on_node.job.node_ranks import NodeRanks
-from clusterctl.on_node.job.processes import adopt_orphans, end_all, end_with_parent
-from clusterctl.on_node.job.shared_storage import await_copy, start_copy
+from clusterctl.on_node.job.processes import end_all
+from clusterctl.on_node.job.shared_logs import await_copy, start_copy
+from clusterctl.on_node.job.this_process import adopt_orphans, end_with_parent
 from clusterctl.on_node.job.warned import Warnings
 
 POLL_S = 0.05
@@ -223,7 +224,7 @@ class Supervisor:
                 "slot": self._slot,
                 "state": state,
                 "since_s": time.time(),
-                "boot_id": boot_id(self._layout),
+                "boot_id": read_boot_id(self._layout),
                 "ranks": [first, first + nproc - 1],
                 **more,
             },
@@ -248,11 +249,3 @@ def ends_by_now(ranks: RankEnds, nproc: int) -> list[dict[str, Any]]:
 def patience_s(*, is_started: bool, is_cancelled: bool) -> float:
     """How long the coordinator may be silent before this node goes on without it."""
     return LOST_AFTER_S if is_started or is_cancelled else MET_WITHIN_S
-
-
-def boot_id(layout: Layout) -> str:
-    """The id of this start of the node; empty where the agent wrote none."""
-    try:
-        return layout.boot_id.read_text().strip()
-    except OSError:
-        return ""

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any, Mapping
 
 from clusterctl.on_node.job.layout import Layout
-from clusterctl.on_node.job.name_server import own_resolv_conf
-from clusterctl.on_node.job.processes import bind_file
+from clusterctl.on_node.job.resolv_conf import RESOLV_CONF, own_resolv_conf
+from clusterctl.on_node.job.this_process import bind_file
 
-RESOLV_CONF = "etc/resolv.conf"
 STARTED_WITHIN_S = 10.0
 
 
@@ -39,14 +38,14 @@ def serve_task(layout: Layout, spec: Mapping[str, Any], program: Path) -> None:
 
 
 def has_own_mounts(layout: Layout, job: str) -> bool:
-    """Whether this process has the job's own mounts: then its /tmp is the job's (`keep.with_own_tmp`)."""
+    """Whether this process has the job's own mounts: then its /tmp is the job's (`keeper_service.with_own_tmp`)."""
     own = layout.tmp(job)
     return own.exists() and os.path.samestat(own.stat(), (layout.root / "tmp").stat())
 
 
 def _started(program: Path) -> str:
     """The address of the server; empty where it could not start."""
-    argv = [sys.executable, "-I", str(program), "serve-names"]
+    argv = [sys.executable, "-IS", str(program), "serve-names"]
     child = subprocess.Popen(
         argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={"LANG": "C.UTF-8"}
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import os
 import pwd
@@ -13,6 +12,7 @@ import pytest
 from clusterctl.on_node.job.container import (
     Bind,
     ContainerRequest,
+    has_image,
     has_nvidia,
     present_binds,
     present_devices,
@@ -21,18 +21,17 @@ from clusterctl.on_node.job.container import (
 )
 from clusterctl.on_node.job.job_containers import (
     JobContainers,
-    has_image,
-    shared_paths,
     variables_inside,
     volume_binds,
 )
 from clusterctl.on_node.job.layout import Layout, read_json, write_json
 from clusterctl.on_node.job.own_python import write_python
 from clusterctl.on_node.job.processes import seen_from_here
+from clusterctl.on_node.job.shared_storage import shared_paths
 
 from tests.unit.cli.jobs.job_specs import spec
 
-PROGRAM = ["python3", "-I", "/programs/1.pyz", "inside", "/jobs/first/environment-0.json", "--", "a.py", "two words"]
+PROGRAM = ["python3", "-IS", "/programs/1.pyz", "inside", "/jobs/first/environment-0.json", "--", "a.py", "two words"]
 REQUEST = ContainerRequest(
     engine="docker",
     image_id="sha256:0123",
@@ -73,7 +72,7 @@ DOCKER_LIMITS = [
     [((), []), (None, ["--gpus", "all"]), ((4, 5), ["--gpus", '"device=4,5"'])],
 )
 def test_docker_is_asked_for_the_gpus_of_the_job(indices: tuple[int, ...] | None, asked: list[str]) -> None:
-    argv = run_argv(dataclasses.replace(REQUEST, gpu_indices=indices), PROGRAM)
+    argv = run_argv(REQUEST._replace(gpu_indices=indices), PROGRAM)
     assert argv == ["docker", *BEFORE, *DOCKER_LIMITS, *asked, *BEHIND]
 
 
@@ -86,14 +85,14 @@ def test_docker_is_asked_for_the_gpus_of_the_job(indices: tuple[int, ...] | None
     ],
 )
 def test_podman_has_gpus_by_name_and_the_limits_of_the_job(indices: tuple[int, ...] | None, asked: list[str]) -> None:
-    argv = run_argv(dataclasses.replace(REQUEST, engine="podman", gpu_indices=indices), PROGRAM)
+    argv = run_argv(REQUEST._replace(engine="podman", gpu_indices=indices), PROGRAM)
     assert argv == ["podman", *BEFORE, "--ulimit", "host", *asked, *BEHIND]
 
 
 @pytest.mark.parametrize("path", ["/data,type=tmpfs", '/da"ta'])
 def test_a_path_that_an_engine_reads_as_several_words_is_refused(path: str) -> None:
     with pytest.raises(ValueError, match="cannot be in a container"):
-        run_argv(dataclasses.replace(REQUEST, binds=(Bind(path),)), PROGRAM)
+        run_argv(REQUEST._replace(binds=(Bind(path),)), PROGRAM)
 
 
 def test_the_key_to_other_nodes_stays_outside_and_storage_comes_in(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import pwd
 from collections.abc import Mapping
@@ -33,7 +32,7 @@ def test_a_command_enters_a_container_as_the_job_s_user_and_with_a_terminal_wher
     )
     known = ["--user", "1000:1001", "--workdir", "/code"]
     assert exec_argv(plain, ["ls", "a b"]) == ["podman", "exec", "--interactive", *known, "c-0", "ls", "a b"]
-    seen = dataclasses.replace(plain, has_terminal=True, terminal_type="xterm")
+    seen = plain._replace(has_terminal=True, terminal_type="xterm")
     begin = ["podman", "exec", "--interactive", "--tty", *known, "--env", "TERM=xterm"]
     assert exec_argv(seen, ["sh"]) == [*begin, "c-0", "sh"]
 
@@ -51,7 +50,7 @@ def test_a_rank_s_container_is_its_own_or_its_launcher_s(tmp_path: Path, launche
     name = f"clusterctl-first-1-{number}"
     folder = layout.attempt("first", 1)
     places = [str(folder / "ranks"), str(layout.secrets("first")), str(folder / f"environment-{number}.json")]
-    inside = ["python3", "-I", "/programs/1", "join", "first", rank, "4", *places, "--", "ls"]
+    inside = ["python3", "-IS", "/programs/1", "join", "first", rank, "4", *places, "--", "ls"]
     assert argv[argv.index(name) :] == [name, *inside]
 
 

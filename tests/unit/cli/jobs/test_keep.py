@@ -9,8 +9,9 @@ from typing import Any  # JSON
 import pytest
 from clusterctl.on_node.job import judge, lease
 from clusterctl.on_node.job.events import read_events
-from clusterctl.on_node.job.keep import cancel, listed_state, present_state, see_through, tell_lost
+from clusterctl.on_node.job.keep import see_through
 from clusterctl.on_node.job.layout import Layout, read_state, write_json
+from clusterctl.on_node.job.present_state import cancel, listed_state, present_state, tell_lost
 
 from tests.unit.cli.jobs.leases import in_the_way
 

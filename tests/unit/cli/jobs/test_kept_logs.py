@@ -15,8 +15,9 @@ from clusterctl.jobs.kept_logs import kept_folder, kept_job, kept_lines
 from clusterctl.jobs.shown_job import LinesWanted, show_kept
 from clusterctl.on_node.job import judge
 from clusterctl.on_node.job.events import note_event, read_events
+from clusterctl.on_node.job.kept_files import log_rows
 from clusterctl.on_node.job.layout import Layout
-from clusterctl.on_node.job.pack import log_rows, work_rows
+from clusterctl.on_node.job.pack import work_rows
 from clusterctl.on_node.job.shared_storage import folder_argv, shared_mount
 from clusterctl.output import Output
 from clusterctl_infra.errors import NothingMatched, UsageError

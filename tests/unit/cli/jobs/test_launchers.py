@@ -110,7 +110,7 @@ def test_mpirun_runs_on_the_first_node_alone_and_asks_our_agent() -> None:
     ]
     assert argv(1, **changes) == []
     agent = launchers.files(spec(**changes), "/programs/p.pyz", "")["mpi-agent"]
-    assert agent == '#!/bin/sh\nexec python3 -I /programs/p.pyz mpi-agent "$@"\n'
+    assert agent == '#!/bin/sh\nexec python3 -IS /programs/p.pyz mpi-agent "$@"\n'
     variables = launchers.mpi_variables(FOLDER)
     assert variables["OMPI_MCA_plm_rsh_agent"] == variables["PRTE_MCA_plm_ssh_agent"] == "/jobs/first/mpi-agent"
 

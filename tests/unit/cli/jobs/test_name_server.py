@@ -10,15 +10,8 @@ from pathlib import Path
 import pytest
 from clusterctl.on_node.job import dns_message
 from clusterctl.on_node.job.dns_message import ADDRESS, ANY_KIND, answered, failed, read_question
-from clusterctl.on_node.job.name_server import (
-    MARK,
-    NameServer,
-    Resolvers,
-    addresses_of,
-    own_resolv_conf,
-    read_hosts,
-    read_resolvers,
-)
+from clusterctl.on_node.job.name_server import NameServer, addresses_of, read_hosts
+from clusterctl.on_node.job.resolv_conf import MARK, Resolvers, own_resolv_conf, read_resolvers
 from clusterctl.on_node.workflow import task
 from hypothesis import given
 from hypothesis import strategies as st

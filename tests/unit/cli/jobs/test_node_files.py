@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 from clusterctl.on_node.job import lease
+from clusterctl.on_node.job.facts import ports_in_use, ports_of_jobs
 from clusterctl.on_node.job.job_environment import read_environment
-from clusterctl.on_node.job.keep import present_state, service_argv
+from clusterctl.on_node.job.keeper_service import service_argv
 from clusterctl.on_node.job.layout import Layout, read_state, write_json, write_state
 from clusterctl.on_node.job.out_of_memory import OutOfMemory, out_of_memory_kills
 from clusterctl.on_node.job.output_log import RESERVED_BYTES, SEGMENTS, LauncherOutput, OutputLog, read_from
-from clusterctl.on_node.job.prepare import ports_in_use, ports_of_jobs
+from clusterctl.on_node.job.present_state import present_state
 from clusterctl.on_node.job.processes import itself
 
 from tests.unit.cli.jobs.leases import in_the_way
@@ -231,5 +232,5 @@ def test_the_containers_of_a_killed_keepers_job_are_ended_by_a_service_of_their_
     last = [word for word in service_argv("first", Path("/p.pyz"), is_sudo=False) if word.startswith("ExecStopPost=")]
     both = service_argv("first", Path("/p.pyz"), is_sudo=False, has_image=True)
     service = "systemd-run --quiet --collect --no-block --unit clusterctl-job-first-containers"
-    first = f"ExecStopPost={service} {sys.executable} -I /p.pyz end-containers first"
+    first = f"ExecStopPost={service} {sys.executable} -IS /p.pyz end-containers first"
     assert [word for word in both if word.startswith("ExecStopPost=")] == [first, *last]

@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from clusterctl.on_node.job.keep import clear_up, with_own_tmp
+from clusterctl.on_node.job.keep import clear_up
+from clusterctl.on_node.job.keeper_service import with_own_tmp
 from clusterctl.on_node.job.layout import Layout, write_json
 
 

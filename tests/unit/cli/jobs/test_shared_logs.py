@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from clusterctl.on_node.job.layout import Layout, write_json
-from clusterctl.on_node.job.shared_storage import share_logs
+from clusterctl.on_node.job.shared_logs import share_logs
 
 from tests.unit.cli.jobs.job_specs import spec
 

@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 from clusterctl.jobs.start import START_S
-from clusterctl.on_node.job.keep import RELOAD_LOGIND, SERVICE_S, START_WITHIN_S, STARTED_WITHIN_S, start_service
+from clusterctl.on_node.job.keeper_service import (
+    RELOAD_LOGIND,
+    SERVICE_S,
+    START_WITHIN_S,
+    STARTED_WITHIN_S,
+    start_service,
+)
 from clusterctl.on_node.job.layout import Layout, write_json
 
 LOGIND_FILE = "run/systemd/logind.conf.d/50-clusterctl-job.conf"
