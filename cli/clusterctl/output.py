@@ -6,6 +6,7 @@ command on a node wrote (`clusterctl ssh`), which belongs to the person who ran 
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import io
 import json
@@ -97,8 +98,12 @@ class Output:
         return io.TextIOWrapper(self._stdout, encoding=self._encoding, errors="replace")
 
     def json(self, value: object, *, is_line: bool = False) -> None:
-        """`value` as JSON to stdout: indented, or as one line of a stream of them."""
-        self.data(visible_in_json(json.dumps(value, ensure_ascii=False, indent=None if is_line else 2)))
+        """`value` as JSON to stdout: indented, or as one line of a stream of them.
+
+        JSON is UTF-8 (RFC 8259), so in another locale what is not ASCII is escaped: a program reads the same value.
+        """
+        is_utf8 = codecs.lookup(self._encoding).name == "utf-8"
+        self.data(visible_in_json(json.dumps(value, ensure_ascii=not is_utf8, indent=None if is_line else 2)))
 
     def table(self, header: Sequence[str], rows: Iterable[Sequence[str]], *, right: Collection[str] = ()) -> None:
         """A text table to stdout; columns named in `right` are right-aligned."""

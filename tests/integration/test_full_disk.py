@@ -55,9 +55,9 @@ def test_a_down_without_room_for_the_state_ends_machines_and_reservations_by_the
     try:
         shutil.copytree(tmp_path / "kept", small, symlinks=True, dirs_exist_ok=True)
         filler = small / "filler"
-        room_bytes = shutil.disk_usage(small).free - 16 * 2**20
+        free_bytes = shutil.disk_usage(small).free - 16 * 2**20
         with filler.open("wb") as file:
-            os.posix_fallocate(file.fileno(), 0, room_bytes)
+            os.posix_fallocate(file.fileno(), 0, free_bytes)
         ended = cluster.run("down", str(cluster.folder))
         assert ended.exit_code == 1, ended.text
         assert "MiB there, so its state cannot be changed." in ended.stderr

@@ -138,7 +138,7 @@ class Wait:
 
         if not is_guest(words) or not is_same(self._proof([challenge], words), proof):
             return say(refused="another secret")  # which this guest cannot believe
-        self.door.is_proven(connection)
+        self.door.remove_unproven(connection)
         slot = words["slot"]
         reason = self._refusal(words)
         if reason and slot in self.missing:

@@ -63,8 +63,8 @@ class Door:
         for connection in gone:
             self._send_away(connection)
 
-    def is_proven(self, connection: socket.socket) -> None:
-        """Marks the connection as proven, so that it may stay."""
+    def remove_unproven(self, connection: socket.socket) -> None:
+        """Takes the connection off the unproven ones, as it has proved itself or is gone."""
         with self.lock:
             self.unproven.pop(connection, None)
 
@@ -79,7 +79,7 @@ class Door:
         try:
             threading.Thread(target=self._attend, args=(connection,), daemon=True).start()
         except RuntimeError:
-            self.is_proven(connection)
+            self.remove_unproven(connection)
             connection.close()
             raise
 
@@ -88,7 +88,7 @@ class Door:
             with connection:
                 self.receive(connection)
         finally:
-            self.is_proven(connection)
+            self.remove_unproven(connection)
 
     def _oldest_of_the_most(self) -> socket.socket:
         """The oldest connection of the address that has the most unproven ones; the caller holds the lock."""
@@ -97,6 +97,6 @@ class Door:
 
     def _send_away(self, connection: socket.socket) -> None:
         """Closes the connection; the thread that reads from it sees that it hung up."""
-        self.is_proven(connection)
+        self.remove_unproven(connection)
         with contextlib.suppress(OSError):
             connection.shutdown(socket.SHUT_RDWR)

@@ -16,7 +16,7 @@ LONGEST_WORD = 64
 MOST_SLOTS = 65536
 SO_RCVBUFFORCE = 33
 """socket(7); Python has no name for it."""
-ROOM_BYTES = 4 << 20
+BUFFER_BYTES = 4 << 20
 """The buffer for what comes between two looks. Linux's default holds fewer than 300 beats."""
 
 
@@ -25,7 +25,7 @@ def opened_door(place: Tuple[str, int]) -> socket.socket:
     door = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     door.setblocking(False)
     with contextlib.suppress(OSError):  # only root may have more than the system's own limit
-        door.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, ROOM_BYTES)
+        door.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
     try:
         door.bind(place)
     except OSError:
@@ -65,7 +65,7 @@ def _proof(secret: bytes, words: Dict[str, Any]) -> str:
     return hmac.new(secret, json.dumps(["beat", words], sort_keys=True).encode(), "sha256").hexdigest()
 
 
-def heard(door: socket.socket, secret: bytes, cluster_id: str) -> Iterator[Tuple[Dict[str, Any], Tuple[str, int]]]:
+def received(door: socket.socket, secret: bytes, cluster_id: str) -> Iterator[Tuple[Dict[str, Any], Tuple[str, int]]]:
     """What nodes of this cluster have said since the last look, and from where."""
     for _ in range(BEATS):
         try:

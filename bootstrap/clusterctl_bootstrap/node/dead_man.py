@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from clusterctl_bootstrap.node import facts as facts_file
-from clusterctl_bootstrap.node.beats import heard, opened_door, sealed
+from clusterctl_bootstrap.node.beats import opened_door, received, sealed
 from clusterctl_bootstrap.node.environment import address
 from clusterctl_bootstrap.node.release import start_ending
 from clusterctl_bootstrap.node.trust import BARRIER_SECRET
@@ -124,7 +124,7 @@ class DeadMan:
         """Takes what has come since the last look, and sends beats when it is time. Raises OSError."""
         if self.door is None:
             self.door = _own_door(known)
-        for said, sender in heard(self.door, secret, known["cluster_id"]):
+        for said, sender in received(self.door, secret, known["cluster_id"]):
             self._take(self.door, sender, known, secret, said)
         if self.awake_s - self.beat_s < pause_s:
             return

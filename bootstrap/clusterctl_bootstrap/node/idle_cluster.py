@@ -16,7 +16,7 @@ from clusterctl_bootstrap.node import status
 from clusterctl_bootstrap.node.ending import idle_limit_s
 from clusterctl_bootstrap.node.environment import address
 from clusterctl_bootstrap.node.files import log, write_atomically
-from clusterctl_bootstrap.node.idle_judge import Heard, Verdict, verdict
+from clusterctl_bootstrap.node.idle_judge import LastReport, Verdict, verdict
 from clusterctl_bootstrap.node.idle_peer import Peer, Reporter, argv
 from clusterctl_bootstrap.node.outside import Outside
 from clusterctl_bootstrap.node.release import start_ending
@@ -114,8 +114,8 @@ class IdleWatch:
 
     def _judge(self, counts: Callable[[Reporter], bool]) -> Verdict:
         now = time.monotonic()
-        heard = [Heard(peer.report if counts(peer) else None, now - peer.seen_s) for peer in self.peers]
-        return verdict(heard, self.known["cluster"], self.known["generation"], self.limit_s)
+        nodes = [LastReport(peer.report if counts(peer) else None, now - peer.seen_s) for peer in self.peers]
+        return verdict(nodes, self.known["cluster"], self.known["generation"], self.limit_s)
 
     def _fresh(self, peer: Reporter) -> bool:
         return time.monotonic() - peer.reported_s < STALE * self.interval_s + self.slack_s

@@ -78,8 +78,8 @@ class Verdict(NamedTuple):
     is_over: bool
 
 
-class Heard(NamedTuple):
-    """What slot 0 has heard of one node."""
+class LastReport(NamedTuple):
+    """What slot 0 knows of one node."""
 
     report: Optional[Dict[str, Any]]
     """Its newest one: `generation`, `quiet_s` and `signs`; None when it is too old to count."""
@@ -87,7 +87,7 @@ class Heard(NamedTuple):
     """For how long it has neither reported nor answered as an SSH server."""
 
 
-def verdict(heard: List[Heard], cluster: str, generation: int, limit_s: float) -> Verdict:
+def verdict(nodes: List[LastReport], cluster: str, generation: int, limit_s: float) -> Verdict:
     """The judgement over all nodes, by slot.
 
     A node that has been silent to everything for the whole time is taken for lost and does not count, as long as more
@@ -95,7 +95,7 @@ def verdict(heard: List[Heard], cluster: str, generation: int, limit_s: float) -
     """
     keeps = []
     quiet_s = []
-    for slot, node in enumerate(heard):
+    for slot, node in enumerate(nodes):
         if node.report is not None and node.report["generation"] == generation:
             keeps += ["%s-%d: %s" % (cluster, slot, sign) for sign in node.report["signs"]]
             quiet_s.append(float(node.report["quiet_s"]))
@@ -103,7 +103,7 @@ def verdict(heard: List[Heard], cluster: str, generation: int, limit_s: float) -
             keeps.append("%s-%d: has another membership (%s)" % (cluster, slot, node.report["generation"]))
         elif node.silent_s < limit_s:
             keeps.append("%s-%d: does not report" % (cluster, slot))
-    if not keeps and len(quiet_s) * 2 <= len(heard):
-        keeps.append("only %d of %d nodes report" % (len(quiet_s), len(heard)))
+    if not keeps and len(quiet_s) * 2 <= len(nodes):
+        keeps.append("only %d of %d nodes report" % (len(quiet_s), len(nodes)))
     idle_s = 0.0 if keeps else min(quiet_s)
     return Verdict(idle_s, keeps, idle_s >= limit_s)

@@ -13,7 +13,7 @@ from clusterctl_bootstrap.node.ending import AWS, End
 from clusterctl_bootstrap.node.facts import FactsError, read_json
 from clusterctl_bootstrap.node.files import write_atomically
 from clusterctl_bootstrap.node.person_hook import REBALANCE, Hook, PersonHook
-from clusterctl_bootstrap.node.spot_market import Heard
+from clusterctl_bootstrap.node.spot_market import SpotNotices
 from clusterctl_bootstrap.node.warning import tell
 
 FILE = "run/clusterctl/notices.json"
@@ -25,25 +25,25 @@ WHY = "AWS takes this spot machine back at %s"
 
 
 class Notices:
-    """Acts on AWS's notices; `heard` gives what AWS has told by now."""
+    """Acts on AWS's notices; `told_by_aws` gives what AWS has told by now."""
 
-    def __init__(self, root: Path, heard: Callable[[], Heard]) -> None:
+    def __init__(self, root: Path, told_by_aws: Callable[[], SpotNotices]) -> None:
         self.root = root
-        self.heard = heard
+        self.told_by_aws = told_by_aws
         self.hook: Hook = PersonHook(root, REBALANCE)
         self.done = remembered(root)
-        self.is_marked = self.done != Heard()
+        self.is_marked = self.done != SpotNotices()
 
     def end(self, now_s: float) -> Optional[End]:
         """The end that AWS brings; None where it told of none. `now_s`: the uptime."""
-        told = self.heard()
+        told = self.told_by_aws()
         if not told.ends or now_s - told.ends_s > OVER_S:
             return None
         return End(told.ends_s, told.ends_s - now_s, WHY % time_of_day(told.ends), AWS)
 
     def look(self, name: str) -> None:
         """Acts on new notices for the node of that name; the watch itself warns before an end."""
-        told = self.heard()
+        told = self.told_by_aws()
         if told != self.done:
             if told.rebalance and not self.done.rebalance:
                 words = (name, time_of_day(told.rebalance))
@@ -65,21 +65,21 @@ class Notices:
         self.is_marked = wanted is not None
 
 
-def mark(told: Heard) -> Optional[Dict[str, Any]]:
+def mark(told: SpotNotices) -> Optional[Dict[str, Any]]:
     """What `status` shows of the notices: the interruption, else the recommendation; None without either."""
     if told.ends:
         return {"kind": "interruption", "time": told.ends, "at": told.at}
     return {"kind": "rebalance", "time": told.rebalance, "at": told.at} if told.rebalance else None
 
 
-def remembered(root: Path) -> Heard:
+def remembered(root: Path) -> SpotNotices:
     """What the watch before this one had heard in this boot."""
     try:
-        heard = Heard(**read_json(root / FILE))
+        notices = SpotNotices(**read_json(root / FILE))
     except (FactsError, TypeError):
-        return Heard()
-    is_whole = all(type(value) in kinds for value, kinds in zip(heard, ((str,), (int, float), (str,), (str,))))
-    return heard if is_whole else Heard()
+        return SpotNotices()
+    is_whole = all(type(value) in kinds for value, kinds in zip(notices, ((str,), (int, float), (str,), (str,))))
+    return notices if is_whole else SpotNotices()
 
 
 def time_of_day(instant: str) -> str:

@@ -27,7 +27,7 @@ MARKET, ACTION, REBALANCE = "instance-life-cycle", "spot/instance-action", "even
 STAMP = "%Y-%m-%dT%H:%M:%SZ"
 
 
-class Heard(NamedTuple):
+class SpotNotices(NamedTuple):
     """What AWS has told, each an instant in UTC by AWS's clock; empty where it told nothing."""
 
     ends: str = ""
@@ -41,19 +41,19 @@ class Heard(NamedTuple):
 
 
 class SpotMarket:
-    """Asks for AWS's notices as long as this is a spot machine; `heard` has the latest ones."""
+    """Asks for AWS's notices as long as this is a spot machine; `notices` has the latest ones."""
 
     def __init__(
         self,
         page: Callable[[str], Page],
         uptime_s: Callable[[], float],
         sleep: Callable[[float], None],
-        known: Heard,
+        known: SpotNotices,
     ) -> None:
         self.page = page
         self.uptime_s = uptime_s
         self.sleep = sleep
-        self.heard = known
+        self.notices = known
         self.is_spot = False
         """Whether AWS has said that this is a spot machine."""
 
@@ -79,11 +79,11 @@ class SpotMarket:
             self.is_spot = market == "spot"
             if not self.is_spot:
                 return market not in NOT_SPOT  # anything else is no answer: asked again
-        self.heard = heard(self.heard, self.page(ACTION), self.page(REBALANCE), self.uptime_s())
+        self.notices = updated(self.notices, self.page(ACTION), self.page(REBALANCE), self.uptime_s())
         return True
 
 
-def heard(before: Heard, action: Page, rebalance: Page, uptime_s: float) -> Heard:
+def updated(before: SpotNotices, action: Page, rebalance: Page, uptime_s: float) -> SpotNotices:
     """The notices with these answers added. A recommendation stays, an interruption may be taken back."""
     ends = before.ends
     if action.text is None:
@@ -101,7 +101,7 @@ def heard(before: Heard, action: Page, rebalance: Page, uptime_s: float) -> Hear
     ends_s = before.ends_s
     if ends != before.ends:
         ends_s = uptime_s + epoch(ends) - action.at_s if ends else 0.0
-    return Heard(ends, ends_s, since, _stamp(action.at_s) if ends or since else "")
+    return SpotNotices(ends, ends_s, since, _stamp(action.at_s) if ends or since else "")
 
 
 def _row(text: str) -> Dict[str, Any]:

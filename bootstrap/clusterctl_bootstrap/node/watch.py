@@ -21,7 +21,7 @@ from clusterctl_bootstrap.node.metadata_service import MetadataService
 from clusterctl_bootstrap.node.notices import Notices, remembered
 from clusterctl_bootstrap.node.outside import Outside
 from clusterctl_bootstrap.node.person_hook import PRE_TERMINATE, Hook, PersonHook, time_to_save_s
-from clusterctl_bootstrap.node.spot_market import Heard, SpotMarket
+from clusterctl_bootstrap.node.spot_market import SpotMarket, SpotNotices
 
 POLL_S = 1.0
 SAME_END_S = 5
@@ -48,7 +48,7 @@ def watch(root: Path, outside: Outside) -> int:
     market = SpotMarket(MetadataService().page, lambda: uptime_s(root), outside.sleep, remembered(root))
     boundary.run(NOTICES, market.start)
     rules: Dict[str, Rule] = {"dead man": dead_man.look, "idle": lambda: wanted_end(root)}
-    own = Watch(root, outside, rules, dead_man.last_words, lambda: market.heard, boundary)
+    own = Watch(root, outside, rules, dead_man.last_words, lambda: market.notices, boundary)
     while True:
         boundary.run(PORT_RULE, port.look)
         boundary.run("the watch", own.look)
@@ -65,7 +65,7 @@ class Watch:
         outside: Outside,
         rules: Dict[str, Rule],
         last_words: Callable[[int], None] = lambda wait_s: None,
-        told_by_aws: Callable[[], Heard] = Heard,
+        told_by_aws: Callable[[], SpotNotices] = SpotNotices,
         boundary: Optional[Boundary] = None,
     ) -> None:
         self.root = root

@@ -31,7 +31,7 @@ from clusterctl.output import Output
 from clusterctl.ssh.command import Command
 from clusterctl.ssh.fanout.fan_out import run_on_nodes
 from clusterctl.ssh.results import outcome
-from clusterctl.system.room import shown
+from clusterctl.system.disk_space import shown
 from clusterctl.text.quantities import count, thousands
 
 LOOK_S = 30.0

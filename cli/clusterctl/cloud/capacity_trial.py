@@ -1,4 +1,4 @@
-"""Whether AWS has room for machines of a type in a zone: asked by a reservation that is cancelled at once.
+"""Whether AWS has capacity for machines of a type in a zone: asked by a reservation that is cancelled at once.
 
 Everything that is made carries the trial's own id and no cluster's, so that it can be ended even after a crash.
 """
@@ -35,9 +35,9 @@ PENDING_S = 60.0
 """How long a reservation may be neither granted nor refused."""
 END_S = 120.0
 """How long AWS may take to end what is left of a trial."""
-NO_ROOM = ("InsufficientInstanceCapacity", "InsufficientCapacity", "InsufficientHostCapacity", "failed", "pending")
-"""EC2's codes, and states of a reservation, that say that there is no room now (EC2 API; 2026-11-25)."""
-NEXT = (*NO_ROOM, "VcpuLimitExceeded", "InstanceLimitExceeded", "Unsupported", "InvalidInstanceType")
+NO_CAPACITY = ("InsufficientInstanceCapacity", "InsufficientCapacity", "InsufficientHostCapacity", "failed", "pending")
+"""EC2's codes, and states of a reservation, that say that there is no capacity now (EC2 API; 2026-11-25)."""
+NEXT = (*NO_CAPACITY, "VcpuLimitExceeded", "InstanceLimitExceeded", "Unsupported", "InvalidInstanceType")
 """Refusals that may not apply to another type or zone; any other refusal ends the trial."""
 NOTHING_TO_CANCEL = ("failed", "expired", "cancelled")
 """States of a reservation that AWS does not cancel: nothing is left of it, and nothing bills (the same page)."""
@@ -58,12 +58,12 @@ class Answer:
 
     candidate: Candidate
     refusal: str | None
-    """AWS's code, or the state of the reservation; None: there is room."""
+    """AWS's code, or the state of the reservation; None: there is capacity."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CapacityTrial:
-    """What every candidate has in common: the trial's id, and how many machines it needs room for."""
+    """What every candidate has in common: the trial's id, and how many machines it needs capacity for."""
 
     trial_id: str
     """12 hex digits, made for this trial."""
@@ -88,7 +88,7 @@ def offered(clients: Clients, names: Sequence[str]) -> tuple[Candidate, ...]:
     return tuple(Candidate(instance_type=name, zone=zone) for name in names for zone in zones if (name, zone) in found)
 
 
-def ask_for_room(
+def ask_for_capacity(
     clients: Clients,
     trial: CapacityTrial,
     candidates: Sequence[Candidate],
@@ -97,7 +97,7 @@ def ask_for_room(
     tell: Callable[[str], None],
     sleep: Callable[[float], None] = time.sleep,
 ) -> tuple[Answer, ...]:
-    """What AWS said to each candidate in turn, up to the first with room; nothing that was made for this is left.
+    """What AWS said to each candidate in turn, up to the first with capacity; nothing that was made for this is left.
 
     Raises CloudError for a refusal that would be the same for every candidate, and when something could not be ended.
     """
@@ -162,7 +162,7 @@ def _ask(
     ends_at: datetime,
     sleep: Callable[[float], None],
 ) -> str | None:
-    """AWS's refusal, or None if there is room; the reservation is cancelled again by then. Raises botocore's errors."""
+    """AWS's refusal, or None if it has capacity. By then the reservation is cancelled. Raises botocore's errors."""
     placed: Any = {} if group is None else {"PlacementGroupArn": group}
     try:
         row = clients.ec2.create_capacity_reservation(

@@ -20,7 +20,7 @@ from clusterctl.cloud.preflight_needs import Needs
 from clusterctl.cloud.quotas import (
     QUOTA_CODE,
     VPC_QUOTA_CODE,
-    address_room,
+    address_quota,
     quota,
     quota_code,
     raise_quota,
@@ -156,12 +156,12 @@ def vcpus(clients: Clients, needs: Needs, now: datetime) -> Iterator[Finding]:
 def addresses(clients: Clients, needs: Needs, now: datetime) -> Iterator[Finding]:
     if not needs.addresses:
         return
-    room = address_room(clients, own_id=needs.own_id)
-    wanted = room.taken + needs.addresses
-    helps = _raise(clients, "addresses", QUOTA_CODE, wanted) if wanted > room.limit else None
-    value = f"{needs.addresses}, and others have {room.taken}"
-    level: Level = "error" if wanted > room.limit else "ok"
-    yield Finding(about="elastic IPs", level=level, value=value, limit=f"{room.limit} in all", helps=helps)
+    addresses = address_quota(clients, own_id=needs.own_id)
+    wanted = addresses.taken + needs.addresses
+    helps = _raise(clients, "addresses", QUOTA_CODE, wanted) if wanted > addresses.limit else None
+    value = f"{needs.addresses}, and others have {addresses.taken}"
+    level: Level = "error" if wanted > addresses.limit else "ok"
+    yield Finding(about="elastic IPs", level=level, value=value, limit=f"{addresses.limit} in all", helps=helps)
 
 
 def vpcs(clients: Clients, needs: Needs, now: datetime) -> Iterator[Finding]:

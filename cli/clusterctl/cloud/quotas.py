@@ -73,7 +73,7 @@ VPC_QUOTA_CODE = "L-F678F1CE"
 
 
 @dataclass(frozen=True, kw_only=True)
-class AddressRoom:
+class AddressQuota:
     """Elastic IPs of an account in one region."""
 
     limit: int
@@ -81,13 +81,13 @@ class AddressRoom:
     """How many belong to others than the cluster: its own are kept, or ended by the repair before a change."""
 
 
-def address_room(clients: Clients, *, own_id: str | None) -> AddressRoom:
+def address_quota(clients: Clients, *, own_id: str | None) -> AddressQuota:
     """What the account may have, and what others than the cluster with this id have. Raises CloudError."""
     limit = quota(clients, "ec2", QUOTA_CODE)
     with aws_errors("asking how many elastic IPs there may be"):
         addresses = clients.ec2.describe_addresses()["Addresses"]
     others = [row for row in addresses if own_id is None or tags_of(row.get("Tags")).get(ID_TAG) != own_id]
-    return AddressRoom(limit=_old_limit(clients) if limit is None else limit, taken=len(others))
+    return AddressQuota(limit=_old_limit(clients) if limit is None else limit, taken=len(others))
 
 
 def _old_limit(clients: Clients) -> int:
@@ -113,15 +113,15 @@ def addresses_wanted(cluster_plan: ClusterPlan) -> int:
     return len(cluster_plan.slots) if network.public_addresses == "elastic" else 0
 
 
-def refuse_without_room(room: AddressRoom, wanted: int, *, region: str, is_rehearsal: bool) -> None:
+def refuse_addresses_beyond(addresses: AddressQuota, wanted: int, *, region: str, is_rehearsal: bool) -> None:
     """Raises CloudError, with the command that asks AWS for more, when `wanted` do not fit."""
-    needed = room.taken + wanted
-    if needed <= room.limit:
+    needed = addresses.taken + wanted
+    if needed <= addresses.limit:
         return
     raise CloudError(
-        f"AddressLimitExceeded: the cluster needs {wanted} elastic IPs, and others have {room.taken} of the "
-        f"{room.limit} that this account may have in {region}: nothing was made. access: {{mode: private}} needs one "
-        "for all nodes",
+        f"AddressLimitExceeded: the cluster needs {wanted} elastic IPs, and others have {addresses.taken} of the "
+        f"{addresses.limit} that this account may have in {region}: nothing was made. access: {{mode: private}} needs "
+        "one for all nodes",
         code="AddressLimitExceeded",
         hint=raise_quota("addresses", QUOTA_CODE, needed, region=region, is_rehearsal=is_rehearsal),
     )

@@ -54,7 +54,7 @@ class Files(Protocol):
     def beginning_with(self, prefix: str) -> Sequence[str]:
         """The paths that begin with `prefix`."""
 
-    def room_bytes(self, path: str) -> int | None:
+    def free_bytes(self, path: str) -> int | None:
         """The free space on the file system of this file's folder; None if that is not known."""
 
     def gathered_bytes(self, path: str) -> int:

@@ -77,7 +77,7 @@ class LocalFiles(Files):
             return [os.path.join(folder, entry.name) for entry in entries if entry.name.startswith(beginning)]
         return []
 
-    def room_bytes(self, path: str) -> int | None:
+    def free_bytes(self, path: str) -> int | None:
         return shutil.disk_usage(os.path.dirname(path) or ".").free
 
     def gathered_bytes(self, path: str) -> int:

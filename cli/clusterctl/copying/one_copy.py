@@ -13,7 +13,7 @@ from clusterctl.copying.local_files import LocalFiles
 from clusterctl.copying.partial import KeptParts, left_over, partial_name, partial_prefix
 from clusterctl.copying.place import Download, Upload
 from clusterctl.copying.progress import BYTES_PER_MB, Progress
-from clusterctl.system.room import FULL
+from clusterctl.system.disk_space import FULL
 
 Give = Callable[[str, int, Callable[[int], None]], None]
 """give(partial, offset, moved): brings the content from `offset` on into the file `partial`, and calls `moved` with the
@@ -110,7 +110,7 @@ def bring(target: str, content: Content, files: Files, give: Give, progress: Pro
     if offset > content.size_bytes:
         files.remove(partial)
         offset = 0
-    _refuse_without_room(files, target, content.size_bytes - offset)
+    _refuse_without_space(files, target, content.size_bytes - offset)
     digest = _gathered(partial, offset, content, files, give, progress)
     if offset and digest not in (None, content.sha256):  # what was there was not the beginning of this content
         files.remove(partial)
@@ -125,11 +125,11 @@ def bring(target: str, content: Content, files: Files, give: Give, progress: Pro
         raise CopyFailed(f"{target}: another copy to the same place began meanwhile, and this one was given up")
 
 
-def _refuse_without_room(files: Files, target: str, size_bytes: int) -> None:
+def _refuse_without_space(files: Files, target: str, size_bytes: int) -> None:
     """Raises CopyFailed if the target's file system has no room for so many bytes: before any is sent."""
-    room_bytes = files.room_bytes(target) if size_bytes >= LEAST_BYTES_LOOKED_FOR else None
-    if room_bytes is not None and room_bytes < size_bytes:
-        left = f"{room_bytes / BYTES_PER_MB:.0f} MB are free {files.where}"
+    free_bytes = files.free_bytes(target) if size_bytes >= LEAST_BYTES_LOOKED_FOR else None
+    if free_bytes is not None and free_bytes < size_bytes:
+        left = f"{free_bytes / BYTES_PER_MB:.0f} MB are free {files.where}"
         raise CopyFailed(f"{target}: {left}, and {size_bytes / BYTES_PER_MB:.0f} MB are needed; nothing was replaced")
 
 

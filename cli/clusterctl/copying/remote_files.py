@@ -206,7 +206,7 @@ class RemoteFiles(Files):
         done = self._connection.run(f"printf '%s\\0' {shlex.quote(prefix)}*", timeout_s=LOOK_S)
         return [name for name in done.stdout.decode(errors="surrogateescape").split("\0") if name.startswith(prefix)]
 
-    def room_bytes(self, path: str) -> int | None:
+    def free_bytes(self, path: str) -> int | None:
         """The free space on the file system of this file's folder; None if that is not known."""
         line = f"stat -f -c '%b %a %S' -- {shlex.quote(posixpath.dirname(path) or '.')}"
         blocks = self._connection.run(line, timeout_s=LOOK_S).stdout.split()

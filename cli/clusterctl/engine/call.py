@@ -22,7 +22,7 @@ from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import StackState, parse_state, state_of
 from clusterctl.engine.state_in_files import state_in_files
 from clusterctl.output import Output
-from clusterctl.system.room import full_folder, full_told, look_at
+from clusterctl.system.disk_space import full_folder, full_told, look_at
 
 SHORT_S = 60.0
 REFRESH_S = 600.0

@@ -63,10 +63,10 @@ def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, reh
     """The plan that the next `up` would follow, problems included. Raises ConfigError when there can be none."""
     is_rehearsal = rehearse or stack.is_rehearsal_project
     settings = read_stack_settings(config_folder(stack, home=home, rehearse=rehearse), stack.name)
-    further = partial(further_problems, catalog=catalog, now=now, is_rehearsal=is_rehearsal)
+    more = partial(more_problems, catalog=catalog, now=now, is_rehearsal=is_rehearsal)
     in_file = size_in_file(stack.cluster_file)
     overrides = without_ended_size(settings.overrides, settings.nodes_over, in_file=in_file)
-    written = load_cluster(stack.cluster_file, overrides=overrides, further=further, source=stack.source)
+    written = load_cluster(stack.cluster_file, overrides=overrides, more_problems=more, source=stack.source)
     config = written.narrowed(settings.chosen, settings.block)
     known = None if settings.down else _known(config.name, stack, home=home, is_rehearsal=is_rehearsal)
     identity = _identity(config, settings, known, now=now)
@@ -118,10 +118,10 @@ def size_note_of(stack: Stack, settings: StackSettings, *, in_file: str | None, 
     return size_note(values, in_file=in_file, source=stack.source, config=stack.config_file.name, shown=shown)
 
 
-def further_problems(
+def more_problems(
     config: ClusterConfig, unsound: Unsound, *, catalog: Catalog, now: datetime, is_rehearsal: bool
 ) -> tuple[ConfigProblem, ...]:
-    """The further problems of a broken configuration: those of its sound parts."""
+    """More problems of a broken configuration: those of its sound parts."""
     found = problems_of_sound_parts(config, unsound, catalog=catalog, now=now)
     if is_rehearsal or not is_sound(("access",), unsound):
         return found

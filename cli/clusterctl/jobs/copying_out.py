@@ -18,7 +18,7 @@ from clusterctl.jobs.node_answers import JobNodes
 from clusterctl.jobs.unpacking import move_into, staging_folder
 from clusterctl.on_node.job.pack import OVER_LIMIT, WORK
 from clusterctl.output import Output
-from clusterctl.system.room import existing, look_at
+from clusterctl.system.disk_space import existing, look_at
 
 GIB = 1024**3
 NOT_IN_PLACE = "not all was put in place"

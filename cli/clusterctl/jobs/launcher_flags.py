@@ -187,9 +187,8 @@ def refuse_owned(tool: str, word: str, name: str, flags: Flags) -> None:
     """Raises UsageError for a flag that clusterctl sets itself, for a beginning of one, which argparse would take for
     it, and for an unknown flag of a launcher whose flags are all known."""
     known = name in flags.switches or name in flags.values
-    meant = [
-        owned for owned in flags.owned if owned == name or (not known and len(name) > 2 and owned.startswith(name))
-    ]
+    may_be_shortened = not known and (word.startswith("--") or len(name) > 2)
+    meant = [owned for owned in flags.owned if owned == name or (may_be_shortened and owned.startswith(name))]
     if meant:
         reason = flags.owned[name if name in meant else meant[0]]
         raise UsageError(f"{tool} {word}: clusterctl sets it itself; {reason}", hint=HINT)

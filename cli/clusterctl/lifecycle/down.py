@@ -47,7 +47,7 @@ from clusterctl.lifecycle.running_jobs import keep_jobs, tell_running
 from clusterctl.lifecycle.unknown_machines import preview_unknown
 from clusterctl.lifecycle.up_runs import go_at_once
 from clusterctl.output import Output
-from clusterctl.system.room import NoRoom
+from clusterctl.system.disk_space import NoDiskSpace
 from clusterctl.text.instant import utc_now
 from clusterctl.text.next_commands import reap_cluster, reap_id
 from clusterctl.text.quantities import usd
@@ -72,7 +72,7 @@ def take_down(request: DownRequest, output: Output, home: Home, environ: Mapping
             state, was_cut_off = inspect(change)
             is_under_way = True
             take_down_held(request, change, state, was_cut_off=was_cut_off)
-    except (NoRoom, OSError) as e:
+    except (NoDiskSpace, OSError) as e:
         if is_under_way:
             raise
         end = EndByTag(where=request.where, is_agreed=request.is_agreed, again=typed_again(request), why=e)

@@ -33,8 +33,8 @@ from clusterctl.engine.whereabouts import Whereabouts
 from clusterctl.home import Home
 from clusterctl.lifecycle.last_look import bill_of, billing, look_for
 from clusterctl.output import Output
+from clusterctl.system.disk_space import FULL, NoDiskSpace
 from clusterctl.system.processes import is_alive
-from clusterctl.system.room import FULL, NoRoom
 
 END_S = 600.0
 """A big GPU machine takes minutes to end."""
@@ -50,7 +50,7 @@ class EndByTag:
     is_agreed: bool
     again: str
     """The command that goes on with it, as a person types it."""
-    why: NoRoom | OSError
+    why: NoDiskSpace | OSError
 
 
 def end_by_tag(end: EndByTag, output: Output, home: Home, environ: Mapping[str, str]) -> None:
@@ -103,9 +103,9 @@ def is_of_stack(known: Inventory, where: Whereabouts) -> bool:
     return (known.stack_dir, known.stack_name) == (str(where.stack.directory), where.stack.name)
 
 
-def told_why(why: NoRoom | OSError) -> str:
+def told_why(why: NoDiskSpace | OSError) -> str:
     """Why the state cannot be written, in words that fit into a sentence."""
-    if isinstance(why, NoRoom):
+    if isinstance(why, NoDiskSpace):
         return why.place_told
     if why.errno in WITHOUT_LOCKS:
         return f"{why.filename or 'the home'} is on a file system without locks"

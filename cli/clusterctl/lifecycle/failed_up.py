@@ -18,7 +18,7 @@ from clusterctl.lifecycle.intent import Intent
 from clusterctl.lifecycle.rollback import roll_back
 from clusterctl.lifecycle.stopped import told_stopped, what_is_there
 from clusterctl.lifecycle.up_runs import UpRunsResult
-from clusterctl.system.room import cannot_write
+from clusterctl.system.disk_space import cannot_write
 from clusterctl.text.next_commands import edit
 
 NO_CAPACITY = ("InsufficientInstanceCapacity", "InsufficientCapacity", "InsufficientHostCapacity")

@@ -10,7 +10,7 @@ from clusterctl_infra.errors import CloudError, ClusterctlError, EngineError
 from clusterctl.engine.boundary import RunResult
 from clusterctl.engine.lock import locks_named
 from clusterctl.engine.region import NEXT
-from clusterctl.system.room import full_folder, full_told, look_at
+from clusterctl.system.disk_space import full_folder, full_told, look_at
 
 WRONG_PASSPHRASE = "incorrect passphrase"
 """The engine's words (3.250, tried 2026-11-22)."""

@@ -33,7 +33,7 @@ from clusterctl.cost.sighting import SeenMachine
 from clusterctl.engine.extended_budget import taken_back
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_config import config_values, with_values
-from clusterctl.engine.stack_plan import further_problems, refuse_problems
+from clusterctl.engine.stack_plan import more_problems, refuse_problems
 from clusterctl.engine.state import StackState, deadline_in, generation_in, identity_in, ledger_in
 from clusterctl.lifecycle.data import kept_in
 from clusterctl.text.next_commands import edit
@@ -80,8 +80,8 @@ def read_intent(
     text = with_values(config_text, changes)
     settings = stack_settings(config_values(text))
     catalog = load_catalog(fresh_prices)
-    further = partial(further_problems, catalog=catalog, now=datetime.now(UTC), is_rehearsal=is_rehearsal)
-    config = load_cluster(stack.cluster_file, overrides=settings.overrides, further=further, source=stack.source)
+    more = partial(more_problems, catalog=catalog, now=datetime.now(UTC), is_rehearsal=is_rehearsal)
+    config = load_cluster(stack.cluster_file, overrides=settings.overrides, more_problems=more, source=stack.source)
     return Intent(
         config=config.narrowed(settings.chosen, settings.block),
         settings=settings,

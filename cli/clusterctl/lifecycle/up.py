@@ -24,6 +24,7 @@ from clusterctl.engine.state import StackState
 from clusterctl.home import home_directory
 from clusterctl.lifecycle.adopt import adopt
 from clusterctl.lifecycle.block_stage import bought, look_for_block, plan_time
+from clusterctl.lifecycle.capacity_stage import candidates_of, capacity_words, chosen
 from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.checks.known import WithFolder, WithIntent, WithPlan, WithPreview
 from clusterctl.lifecycle.checks.table import run_checks, run_checks_of_time
@@ -47,7 +48,6 @@ from clusterctl.lifecycle.price_age import with_todays_prices
 from clusterctl.lifecycle.rank_order import is_wanted, order_ranks
 from clusterctl.lifecycle.readiness import Watches
 from clusterctl.lifecycle.reservation import forget_ended, reserved_or_not
-from clusterctl.lifecycle.room_stage import candidates_of, chosen, room_words
 from clusterctl.lifecycle.running_jobs import refuse_running
 from clusterctl.lifecycle.spend_gate import agree
 from clusterctl.lifecycle.spot_checks import makes_spot_machines
@@ -354,5 +354,5 @@ def question_of(
     Raises CloudError.
     """
     running = len(living_slots(clients, state))
-    asking = room_words(candidates, cluster_plan)
+    asking = capacity_words(candidates, cluster_plan)
     return price_question(cluster_plan, running=running, anew=anew, now=now, asking=asking)

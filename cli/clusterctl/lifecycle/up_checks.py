@@ -11,7 +11,7 @@ from clusterctl_infra.plan.model import ClusterPlan
 
 from clusterctl.cloud.instances import instances_of, other_ids_alive
 from clusterctl.cloud.look import look
-from clusterctl.cloud.quotas import address_room, addresses_wanted, refuse_beyond, refuse_without_room, vcpu_limit
+from clusterctl.cloud.quotas import address_quota, addresses_wanted, refuse_addresses_beyond, refuse_beyond, vcpu_limit
 from clusterctl.cloud.storage_resources import DATA_KINDS
 from clusterctl.engine.known_clusters import inventory_here
 from clusterctl.engine.region import tell_region
@@ -93,8 +93,8 @@ def refuse_without_addresses(change: Change, cluster_plan: ClusterPlan, state: S
     wanted = addresses_wanted(cluster_plan)
     if not wanted:
         return
-    room = address_room(change.clients, own_id=state.cluster_id)
-    refuse_without_room(room, wanted, region=cluster_plan.region, is_rehearsal=change.is_rehearsal)
+    addresses = address_quota(change.clients, own_id=state.cluster_id)
+    refuse_addresses_beyond(addresses, wanted, region=cluster_plan.region, is_rehearsal=change.is_rehearsal)
 
 
 def refuse_without_vcpus(change: Change, intent: Intent, state: StackState, *, anew: int) -> None:

@@ -35,7 +35,7 @@ from clusterctl.engine.stack_config import config_of_one_run, read_config, with_
 from clusterctl.engine.state import INSTANCE_TYPE, LAUNCH_TEMPLATE_TYPE, RESERVATION_TYPE, StackState
 from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.display import Display
-from clusterctl.system.room import cannot_write
+from clusterctl.system.disk_space import cannot_write
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ It remembers where each source was, so that a new connection can go on there.
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -61,16 +62,20 @@ class SharedFiles:
 
         `place`: `inode:offset` of the line; `before`: the place of the same node's previous line.
         """
-        inode, _, offset = place.partition(":")
-        last_inode, _, last_offset = before.partition(":")
-        end = int(offset) if offset.isdigit() else 0
+        (inode, end), (last_inode, last_end) = _inode_and_offset(place), _inode_and_offset(before)
         with self._lock:
-            if last_inode == inode and last_offset.isdigit() and end < int(last_offset):
+            if last_inode == inode and end < last_end:
                 self._told_to.pop((path, inode), None)  # the file was truncated and is written anew
             if end <= self._told_to.get((path, inode), -1):
                 return False
             self._told_to[path, inode] = end
             return True
+
+
+def _inode_and_offset(place: str) -> tuple[str, int]:
+    """The parts of a place, `inode:offset`; 0 for an offset that no file has, as a broken node may give it."""
+    inode, _, offset = place.partition(":")
+    return inode, int(offset) if re.fullmatch(r"[0-9]{1,18}", offset) else 0
 
 
 class NodeStream:

@@ -38,13 +38,13 @@ def send(pair: dict[str, Any], port: int, limit_s: float, rows: list[dict[str, A
     with connected(pair["address"], port, limit_s) as wire:
         for index, (device, _) in enumerate(pair["links"]):
             say(wire, str(index))
-            answer = heard(wire, limit_s + CLOSING_S)
+            answer = read_line(wire, limit_s + CLOSING_S)
             if answer != "ready":
                 rows.append({"link": index, "text": "", "why": answer or "the other node went away"})
                 continue
             code, text = run([*argv_of(device, port + 1 + index, pair["address"]), pair["address"]], limit_s)
             say(wire, "done")
-            theirs = heard(wire, limit_s + CLOSING_S)
+            theirs = read_line(wire, limit_s + CLOSING_S)
             why = "" if code == 0 else told(code, text) + ("; there: " + theirs if theirs not in ("", ENDED) else "")
             rows.append({"link": index, "text": text[-MOST_TEXT:], "why": why})
 
@@ -60,14 +60,14 @@ def receive(pair: dict[str, Any], port: int, limit_s: float) -> str:
         wire, _ = door.accept()
     with wire:
         while True:
-            index = heard(wire, limit_s + CLOSING_S)
+            index = read_line(wire, limit_s + CLOSING_S)
             if not index:
                 return ""
             own_port = port + 1 + int(index)
             with served(argv_of(pair["links"][int(index)][1], own_port, pair["address"])) as process:
                 state = ready(process, own_port, limit_s)
                 say(wire, state)
-                if state == "ready" and heard(wire, limit_s + CLOSING_S) == "done":
+                if state == "ready" and read_line(wire, limit_s + CLOSING_S) == "done":
                     say(wire, last_words(process))
 
 
@@ -160,7 +160,7 @@ def say(wire: socket.socket, word: str) -> None:
     wire.sendall(word.replace("\n", " ").encode() + b"\n")
 
 
-def heard(wire: socket.socket, limit_s: float) -> str:
+def read_line(wire: socket.socket, limit_s: float) -> str:
     """A line from the other node; empty if that has gone."""
     wire.settimeout(limit_s)
     said = b""

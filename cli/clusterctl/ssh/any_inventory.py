@@ -61,7 +61,7 @@ def read_any_inventory(path: Path, *, ssh_config: Path) -> Inventory:
     if not data["nodes"]:
         raise ConfigError(f"--inventory {path}: the list `nodes` is empty", hint=edit(path))
     problems = [problem for number, row in enumerate(data["nodes"]) for problem in _problems(number, row)]
-    problems += _ssh_problems(data.get("ssh", {}))
+    problems += [*_slot_problems(data["nodes"]), *_ssh_problems(data.get("ssh", {}))]
     if problems:
         told = f"--inventory {path}: {count(len(problems), 'problem')}"
         raise ConfigError(told, problems=problems, hint=edit(path))
@@ -110,6 +110,17 @@ def _problems(number: int, row: Any) -> list[str]:
     if isinstance(name, str) and (len(name) > LONGEST_NAME or not name.isprintable()):
         missing.append(f"  nodes[{number}].name: {shortened(name)} is longer than {LONGEST_NAME} or not printable")
     return missing
+
+
+def _slot_problems(rows: list[Any]) -> list[str]:
+    """The rows whose slot, or whose place in the file where it has none, another row has: one would hide the other."""
+    first: dict[object, int] = {}
+    problems = []
+    for number, row in enumerate(rows):
+        slot = row.get("slot", number) if isinstance(row, dict) else number
+        if isinstance(slot, int) and first.setdefault(slot, number) != number:
+            problems.append(f"  nodes[{number}].slot: {slot} is the slot of nodes[{first[slot]}], too")
+    return problems
 
 
 def _ssh_problems(ssh: Any) -> list[str]:

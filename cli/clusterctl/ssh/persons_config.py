@@ -6,12 +6,14 @@ paramiko parses it, and takes 0.1 s to load: this module is loaded only when the
 from __future__ import annotations
 
 import shlex
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import paramiko
 from clusterctl_infra.errors import ConfigError
+from clusterctl_infra.place import HIGHEST_PORT
 
 from clusterctl.text.next_commands import edit
 
@@ -51,12 +53,24 @@ def settings_of(name: str, config: paramiko.SSHConfig) -> HostSettings:
     return HostSettings(
         host=host,
         user=None if user is None else str(user),
-        port=None if port is None else int(str(port)),
+        port=None if port is None else _port(str(port), name),
         proxy_argv=_proxy_argv(found, host, str(port or 22)),
         identity_files=tuple(str(Path(file).expanduser()) for file in files) if isinstance(files, list) else (),
         identity_agent=None if agent is None else str(agent).strip('"'),
-        has_identities_only=str(found.get("identitiesonly", "no")).lower() == "yes",
+        has_identities_only=str(found.get("identitiesonly", "no")).lower() in ("yes", "true"),
     )
+
+
+def _port(text: str, name: str) -> int:
+    """The port's number; ssh takes the name of a service, too. Raises ConfigError."""
+    try:
+        port = int(text) if text.removeprefix("-").isdecimal() else socket.getservbyname(text, "tcp")
+    except OSError:
+        port = 0
+    if not 1 <= port <= HIGHEST_PORT:
+        told = f"~/.ssh/config, host {name}: {text!r} is no port, which is a number from 1 to {HIGHEST_PORT}"
+        raise ConfigError(told, hint=f"ssh -G {shlex.quote(name)}")
+    return port
 
 
 def _proxy_argv(found: Mapping[str, object], host: str, port: str) -> tuple[str, ...] | None:

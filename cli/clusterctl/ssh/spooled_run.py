@@ -146,13 +146,14 @@ def _body(said: bytes, common: bytes | None) -> tuple[bytes, str]:
 def _diff(said: bytes, common: bytes) -> list[str] | None:
     """The lines that differ, with one line around them; None when the whole output tells more, or is no text."""
     try:
-        here, there = said.decode().splitlines(keepends=True), common.decode().splitlines(keepends=True)
+        here, there = (text.decode().removesuffix("\n").split("\n") for text in (said, common))
     except UnicodeDecodeError:
         return None
     if max(len(here), len(there)) > MOST_DIFF_LINES:
         return None
-    diff = list(difflib.unified_diff(there, here, n=1))[2:]
-    return diff if len(diff) < len(here) else None
+    # Each line gets a newline, also the last one of an output that has none, or two would stand in one.
+    diff = [f"{line}\n" for line in difflib.unified_diff(there, here, n=1, lineterm="")][2:]
+    return diff if 0 < len(diff) < len(here) else None
 
 
 def _indented(lines: Sequence[bytes]) -> bytes:

@@ -13,7 +13,7 @@ from clusterctl_infra.errors import ClusterctlError, UsageError
 from clusterctl_infra.private_home import make_private_folder
 
 from clusterctl.home import named_home
-from clusterctl.system.room import cannot_write
+from clusterctl.system.disk_space import cannot_write
 from clusterctl.text.cluster_word import cluster_word, extra_word
 
 

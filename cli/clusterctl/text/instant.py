@@ -23,7 +23,7 @@ def parse_instant(text: str, *, now: datetime) -> datetime:
         moment = datetime.fromisoformat(compact)
     except ValueError as e:
         raise ValueError(f"{text!r} is no moment; write {EXAMPLES}") from e
-    if re.fullmatch(r"[\d-]{8,10}", compact, re.ASCII):
+    if re.fullmatch(r"[\dW-]{8,10}", compact, re.ASCII):
         raise ValueError(f"{text!r} is a day without a time; write {EXAMPLES}")
     zoned = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     return zoned.astimezone(UTC).replace(microsecond=0)

@@ -38,7 +38,7 @@ def parse_node_set(
             named = None if names is None else _slots_called(item, cluster=cluster, names=names, look=look)
             chosen.update(_slots_of(item, cluster=cluster, slots=slots, look=look) if named is None else named)
     except ValueError as e:
-        raise UsageError(f"{source} {e}") from e
+        raise UsageError(f"{source} {e}{'' if names is None else ', or a name in the file'}") from e
     return tuple(sorted(chosen))
 
 

@@ -21,7 +21,7 @@ GPU_WIDTH = 4
 NAME_WIDTH = 14
 INDENT_WIDTH = 2
 NUMBER_WIDTHS = {"util": 6, "memory": 12, "power": 9, "temp": 7}
-LOAD_WIDTHS = {"load": 8, "memory": 12}
+LOAD_WIDTHS = {"load": 8, "memory": 15}
 """The columns of nodes without GPUs."""
 NETWORK_WIDTHS = {"in": 11, "out": 11}
 GIVEN_UP = ("out", "in", "power", "memory", "gpus", "temp", "util")
@@ -63,9 +63,9 @@ class Layout:
 def layout_for(gpus_per_node: int, *, names: Iterable[str] = (), columns: int | None = None) -> Layout:
     """The columns for a terminal of this width; None: there is room for all."""
     widths = {**(NUMBER_WIDTHS if gpus_per_node else LOAD_WIDTHS), **NETWORK_WIDTHS}
-    if columns is None:
-        return Layout(name_width=NAME_WIDTH, gpus=gpus_per_node, widths=widths)
     longest = max((len(name) for name in names), default=0)
+    if columns is None:
+        return Layout(name_width=max(NAME_WIDTH, longest), gpus=gpus_per_node, widths=widths)
     name_width, gpus = min(NAME_WIDTH, max(len("node"), longest)), gpus_per_node
     for given_up in GIVEN_UP:
         if INDENT_WIDTH + name_width + gpus * GPU_WIDTH + sum(widths.values()) <= columns:
@@ -84,7 +84,7 @@ def header(layout: Layout) -> str:
 
 def node_line(state: NodeState, gpus_per_node: int, layout: Layout, now_s: float) -> Line:
     """One node: a cell per GPU coloured by its use, then the node's sums and means."""
-    name = Cell(text=f"{state.name[: layout.name_width]:<{layout.name_width}}")
+    name = Cell(text=f"{_shortened(state.name, layout.name_width):<{layout.name_width}}")
     sample = state.sample
     if (silent := silence(state, now_s)) is not None:
         return (name, Cell(text=f"  {silent.message}", is_bad=True))
@@ -139,6 +139,11 @@ def per_second(count: float) -> str:
             return f"{count:.0f} {unit}/s" if unit == "B" else f"{count:.1f} {unit}/s"
         count /= 1000
     return f"{count:.1f} GB/s"
+
+
+def _shortened(name: str, width: int) -> str:
+    """The name without its beginning where it is too long: its end is what tells nodes apart."""
+    return name if len(name) <= width else f"…{name[len(name) - width + 1 :]}"
 
 
 def _gpu_cell(gpu: GpuSample | None) -> Cell:

@@ -29,7 +29,7 @@ def print_frame(
         output.json(frame_json(inventory, states, now_s))
     else:
         output.data(title(inventory, states, ledger, now=datetime.now(UTC), now_s=now_s))
-        layout = layout_for(inventory.gpus_per_node)
+        layout = layout_for(inventory.gpus_per_node, names=[state.name for state in states.values()])
         output.data("  " + header(layout))
         for state in sorted_states(states, "n"):
             output.data("  " + text_of(node_line(state, inventory.gpus_per_node, layout, now_s)))

@@ -33,7 +33,7 @@ from clusterctl.workflows.course import (
 )
 from clusterctl.workflows.jobs_of_tasks import jobs_known_to
 from clusterctl.workflows.model import Group
-from clusterctl.workflows.placement import NoRoom, Placed, Room, place
+from clusterctl.workflows.placement import DoesNotFit, NodeCapacity, Placed, place
 from clusterctl.workflows.task_job import Gate, Run, ranked, staged, task_request, values_of
 
 POLL_S = 1.0
@@ -50,7 +50,7 @@ class Submission:
     run: Run
     plans: tuple[GroupPlan, ...]
     nodes: JobNodes
-    rooms: tuple[Room, ...]
+    capacities: tuple[NodeCapacity, ...]
     secrets_of: Mapping[str, Mapping[str, str]]
     """Task → variable → value, for its credentials."""
     logins: Mapping[str, str]
@@ -166,7 +166,7 @@ class Submission:
             for task in step.again:
                 self._begin_task(group, together, self.placed[task], None)
             self._waits_no_more(group.name)
-        except (NoRoom, NodesInUse) as e:
+        except (DoesNotFit, NodesInUse) as e:
             self._wait_or_raise(plan, e)
 
     def _start_ready(self, states: Mapping[str, str]) -> None:
@@ -174,10 +174,10 @@ class Submission:
             group = self._group(plan)
             try:
                 self._begin(group, self._place(group, ()))
-            except (NoRoom, NodesInUse) as e:
+            except (DoesNotFit, NodesInUse) as e:
                 self._wait_or_raise(plan, e)
 
-    def _wait_or_raise(self, plan: GroupPlan, why: NoRoom | NodesInUse) -> None:
+    def _wait_or_raise(self, plan: GroupPlan, why: DoesNotFit | NodesInUse) -> None:
         """Tells once what the group waits for.
 
         Raises ConfigError if no task of this workflow runs, whose end would make room, and `queue_timeout` is over.
@@ -195,27 +195,27 @@ class Submission:
         raise ConfigError(f"group {plan.name} cannot start: other jobs have its nodes", problems=problems, hint=hint)
 
     def _place(self, group: Group, avoided: Collection[int]) -> tuple[Placed, ...]:
-        """A node for each task of the group, by what is free now. Raises NoRoom."""
-        answers = self.nodes.ask([room.node for room in self.rooms], "facts", self.run.id)
-        rooms = []
-        for room in self.rooms:
-            answer = answers[room.node.slot]
+        """A node for each task of the group, by what is free now. Raises DoesNotFit."""
+        answers = self.nodes.ask([capacity.node for capacity in self.capacities], "facts", self.run.id)
+        capacities = []
+        for capacity in self.capacities:
+            answer = answers[capacity.node.slot]
             if answer.error is not None or answer.words["phase"] != "ready" or answer.words.get("is_reclaimed"):
                 continue
             holders = answer.words["holders"]
             free = len(free_gpus(holders, int(answer.words["gpus"])))
-            rooms.append(
-                Room(
-                    node=room.node,
-                    gpus=room.gpus,
-                    free_gpus=min(room.free_gpus, free),
+            capacities.append(
+                NodeCapacity(
+                    node=capacity.node,
+                    gpus=capacity.gpus,
+                    free_gpus=min(capacity.free_gpus, free),
                     is_free=not holders,
-                    cpus=room.cpus,
-                    memory_mib=room.memory_mib,
-                    storage_mib=room.storage_mib,
+                    cpus=capacity.cpus,
+                    memory_mib=capacity.memory_mib,
+                    storage_mib=capacity.storage_mib,
                 )
             )
-        return place(group.tasks, self.run.loaded.workflow.resources, rooms, avoided=avoided)
+        return place(group.tasks, self.run.loaded.workflow.resources, capacities, avoided=avoided)
 
     def _begin(self, group: Group, placed: Sequence[Placed]) -> None:
         """Starts all tasks of a group, the lead first. If one cannot be started, the others are stopped.

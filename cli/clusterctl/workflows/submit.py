@@ -25,7 +25,7 @@ from clusterctl.workflows.buckets import BucketMount, bucket_mounts
 from clusterctl.workflows.course import plans_json, plans_of
 from clusterctl.workflows.jobs_of_tasks import known_workflow, workflow_json
 from clusterctl.workflows.loading import LoadedWorkflow
-from clusterctl.workflows.placement import Placed, Room, place, rooms_of
+from clusterctl.workflows.placement import NodeCapacity, Placed, capacities_of, place
 from clusterctl.workflows.submission import Submission
 from clusterctl.workflows.submit_checks import (
     ON_HOST_HINT,
@@ -76,7 +76,7 @@ def submit(loaded: LoadedWorkflow, inventory: Inventory, flags: SubmitFlags, out
     """
     secrets = credentials_of(loaded, os.environ)
     where, hint = inventory.cluster, f"clusterctl nodes --cluster {inventory.cluster}"
-    refuse_unfit(loaded, _rooms(inventory), where=where, type_name=inventory.instance_type, hint=hint)
+    refuse_unfit(loaded, _capacities(inventory), where=where, type_name=inventory.instance_type, hint=hint)
     refuse_odd_tasks(loaded, is_on_host=flags.is_on_host)
     logins = registry_logins(loaded, flags.registry_secrets, os.environ)
     nodes = job_nodes(inventory, connect_timeout_s=flags.connect_timeout_s)
@@ -93,7 +93,7 @@ def submit(loaded: LoadedWorkflow, inventory: Inventory, flags: SubmitFlags, out
         run=run,
         plans=plans_of(loaded.workflow),
         nodes=nodes,
-        rooms=_rooms(inventory),
+        capacities=_capacities(inventory),
         secrets_of=secrets,
         logins=logins,
         tell=output.note,
@@ -168,8 +168,8 @@ def _say_where(loaded: LoadedWorkflow, flags: SubmitFlags, output: Output) -> No
     output.note(f"{where}; memory and processors have no limit")
 
 
-def _rooms(inventory: Inventory) -> tuple[Room, ...]:
-    return rooms_of(inventory, load_catalog().types.get(inventory.instance_type))
+def _capacities(inventory: Inventory) -> tuple[NodeCapacity, ...]:
+    return capacities_of(inventory, load_catalog().types.get(inventory.instance_type))
 
 
 def _run(loaded: LoadedWorkflow, inventory: Inventory, storage: NodeStorage, *, has_containers: bool) -> Run:
@@ -193,7 +193,7 @@ def _show_plan(run: Run, inventory: Inventory, output: Output, *, as_json: bool)
     workflow = run.loaded.workflow
     for plan in plans_of(workflow):
         group = next(group for group in workflow.all_groups() if group.name == plan.name)
-        placed = place(group.tasks, workflow.resources, _rooms(inventory))
+        placed = place(group.tasks, workflow.resources, _capacities(inventory))
         rows = [_planned(run, placed, each) for each in placed]
         if as_json:
             output.json({"group": plan.name, "after": list(plan.after), "tasks": rows}, is_line=True)

@@ -13,7 +13,7 @@ from clusterctl.jobs.spec import IMAGE
 from clusterctl.on_node.job.image_pull import registry_of
 from clusterctl.workflows.buckets import BucketMount, mounted_path, unmounted
 from clusterctl.workflows.loading import LoadedWorkflow
-from clusterctl.workflows.placement import Room, unfit
+from clusterctl.workflows.placement import NodeCapacity, unfit
 from clusterctl.workflows.task_job import needs_share
 
 SUBMIT_HINT = "clusterctl workflow --help"
@@ -40,10 +40,10 @@ def credentials_of(loaded: LoadedWorkflow, environ: Mapping[str, str]) -> dict[s
 
 
 def refuse_unfit(
-    loaded: LoadedWorkflow, rooms: Sequence[Room], *, where: str, type_name: str | None, hint: str
+    loaded: LoadedWorkflow, capacities: Sequence[NodeCapacity], *, where: str, type_name: str | None, hint: str
 ) -> None:
     """Raises ConfigError where the nodes could not take its tasks even if nobody else used them."""
-    problems = unfit(loaded.workflow, rooms, type_name or "of an unknown type")
+    problems = unfit(loaded.workflow, capacities, type_name or "of an unknown type")
     if problems:
         raise ConfigError(
             f"{loaded.source}: it does not fit on {where}, nothing was started",

@@ -26,7 +26,7 @@ from clusterctl.text.next_commands import down_again, stack_words
 from clusterctl.text.quantities import clock, count, duration, usd
 from clusterctl.workflows.buckets import BucketMount
 from clusterctl.workflows.loading import LoadedWorkflow
-from clusterctl.workflows.placement import Room, room_of
+from clusterctl.workflows.placement import NodeCapacity, capacity_of
 from clusterctl.workflows.submit import StackToBringUp, SubmitFlags, submit
 from clusterctl.workflows.submit_checks import (
     credentials_of,
@@ -61,17 +61,17 @@ def planned_cluster(loaded: LoadedWorkflow, stack: StackToBringUp, *, home: Home
     read = read_stack(stack.folder, rehearse=stack.is_rehearsed)
     planned = plan_stack(read, load_catalog(home.prices_file), home=home, now=now, rehearse=stack.is_rehearsed)
     refuse_problems(planned.plan, read, overrides=planned.overrides)
-    rooms = rooms_of_plan(planned.plan, planned.instance_type)
+    capacities = capacities_of_plan(planned.plan, planned.instance_type)
     words = stack_words(stack.folder, stack_name=USUAL_STACK_NAME, rehearse=stack.is_rehearsed)
     where, hint = read.source, f"clusterctl plan {words}"
-    refuse_unfit(loaded, rooms, where=where, type_name=planned.plan.instance_type, hint=hint)
+    refuse_unfit(loaded, capacities, where=where, type_name=planned.plan.instance_type, hint=hint)
     has_bucket = planned.config.workflow_storage is not None
     refuse_unshared(loaded, shared_mount(planned.plan), has_bucket=has_bucket, where=where, hint=hint)
     refuse_unmounted(loaded, planned_buckets(planned.plan), where=where, hint=hint)
     return planned.plan.name + (REHEARSAL_SUFFIX if planned.is_rehearsal else "")
 
 
-def rooms_of_plan(plan: ClusterPlan, row: InstanceType) -> tuple[Room, ...]:
+def capacities_of_plan(plan: ClusterPlan, row: InstanceType) -> tuple[NodeCapacity, ...]:
     """The nodes of the plan, as if nobody used them. `row`: their type in the catalog."""
     nodes = (
         InventoryNode(
@@ -83,7 +83,7 @@ def rooms_of_plan(plan: ClusterPlan, row: InstanceType) -> tuple[Room, ...]:
         )
         for slot in plan.slots
     )
-    return tuple(room_of(node, gpus=plan.gpus_per_node, row=row) for node in nodes)
+    return tuple(capacity_of(node, gpus=plan.gpus_per_node, row=row) for node in nodes)
 
 
 def shared_mount(plan: ClusterPlan) -> str | None:

@@ -27,9 +27,9 @@ def load_stack(folder: Path) -> tuple[ClusterConfig, StackSettings]:
     settings = current_settings()
     overrides = without_ended_size(settings.overrides, settings.nodes_over, in_file=size_in_file(file))
     settings = dataclasses.replace(settings, overrides=overrides, cluster_file=shown)
-    further = partial(problems_of_sound_parts, catalog=load_catalog(), now=datetime.now(UTC))
+    more = partial(problems_of_sound_parts, catalog=load_catalog(), now=datetime.now(UTC))
     try:
-        config = load_cluster(file, overrides=settings.overrides, further=further, source=str(shown))
+        config = load_cluster(file, overrides=settings.overrides, more_problems=more, source=str(shown))
     except ConfigError as e:
         raise refused(e) from e
     return config.narrowed(settings.chosen, settings.block), settings

@@ -25,10 +25,10 @@ from clusterctl_infra.errors import ConfigError
 SIZE_LIMIT_BYTES = 256 * 1024
 """A hundred times what a cluster needs; a larger file is no cluster.yaml."""
 NO_OVERRIDES: Mapping[str, str] = {}
-Further = Callable[[ClusterConfig, Unsound], Sequence[ConfigProblem]]
+MoreProblems = Callable[[ClusterConfig, Unsound], Sequence[ConfigProblem]]
 
 
-def nothing_further(config: ClusterConfig, unsound: Unsound) -> Sequence[ConfigProblem]:
+def no_more_problems(config: ClusterConfig, unsound: Unsound) -> Sequence[ConfigProblem]:
     """No problems beyond the configuration's own."""
     return ()
 
@@ -37,13 +37,13 @@ def load_cluster(
     path: Path,
     *,
     overrides: Mapping[str, str] = NO_OVERRIDES,
-    further: Further = nothing_further,
+    more_problems: MoreProblems = no_more_problems,
     source: str | None = None,
 ) -> ClusterConfig:
     """The configuration in the file, with the stack's overrides. Raises ConfigError with all problems.
 
-    `source`: the file as a person calls it; None: by its path. When there are problems, `further` is asked what else is
-    wrong with the parts that are sound, so that a person hears of everything at once.
+    `source`: the file as a person calls it; None: by its path. When there are problems, `more_problems` is asked what
+    else is wrong with the parts that are sound, so that a person hears of everything at once.
     """
     source = source or str(path)
     reading = _reading(read_text(path, source), load_catalog(), overrides)
@@ -54,7 +54,7 @@ def load_cluster(
     if reading.config is not None and sound is not None and not problems:
         return sound if sound.owner is not None else sound.model_copy(update={"owner": login_name()})
     if sound is not None:
-        problems += further(sound, unsound_paths(problem.path for problem in problems))
+        problems += more_problems(sound, unsound_paths(problem.path for problem in problems))
     raise config_error(source, problems, reading.document, overrides)
 
 

@@ -152,7 +152,8 @@ def _finish(recipe: ImageRecipe, root: Path) -> None:
     for name, text in recipe.files:
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        mode = path.stat().st_mode & 0o7777 if path.is_file() else 0o644
+        plain = 0o755 if text.startswith("#!") else 0o644
+        mode = path.stat().st_mode & 0o7777 if path.is_file() else plain
         path.unlink(missing_ok=True)
         path.write_text(text)
         path.chmod(mode)

@@ -6,8 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-
-from clusterctl_rehearsal.machines import cloud_init_start
+from pathlib import Path
 
 DISK_FULL = "the disk is full"
 PACKAGES = (
@@ -109,7 +108,7 @@ events_logger = "file"
 # With ssh_pwauth in user-data instead, cloud-init restarts sshd after it already answered.
 SSHD_SETTINGS = "PasswordAuthentication no\n"
 
-
+_HERE = Path(__file__).parent
 FILES = {
     "etc/cloud/cloud.cfg.d/90_local.cfg": CLOUD_INIT_SETTINGS,
     "etc/containers/containers.conf": CONTAINER_SETTINGS,
@@ -119,9 +118,10 @@ FILES = {
     "etc/machine-id": "",
     "etc/resolv.conf": "",  # an unreachable resolver costs ten seconds per look-up
     "etc/hostname": "",
-    cloud_init_start.PATH: cloud_init_start.TEXT,
+    "usr/bin/cloud-init": (_HERE / "cloud_init_stage.py").read_text(),
+    "usr/lib/clusterctl/cloud-init": (_HERE / "cloud_init_start.py").read_text(),
 }
-"""A file that replaces one of a package keeps that file's mode."""
+"""A file that replaces one of a package keeps that file's mode; a new one that names an interpreter can be executed."""
 
 
 @dataclass(frozen=True, kw_only=True)

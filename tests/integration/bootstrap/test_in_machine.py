@@ -11,7 +11,7 @@ import pytest
 from clusterctl_bootstrap.cloud_config import cloud_config
 from clusterctl_bootstrap.node.efa import COMMANDS
 
-from tests.integration.bootstrap.bootstrapped import CLUSTER_ID, OWN, SLOT, Bootstrapped, access, iso
+from tests.integration.bootstrap.bootstrapped import CLUSTER_ID, OWN, SLOT, Bootstrapped, access, iso, wait_until
 
 TIMER = "clusterctl-deadline.timer"
 
@@ -131,6 +131,33 @@ def test_cloud_init_accepts_the_config_it_was_given(machine: Bootstrapped) -> No
     machine.output(SLOT, "cloud-init status --wait")
     result = json.loads(machine.output(SLOT, "cat /run/cloud-init/result.json"))
     assert result["v1"]["errors"] == []
+
+
+STAGES = {
+    "init-local": "cloud-init-local.service",
+    "init": "cloud-init.service",
+    "modules:config": "cloud-config.service",
+    "modules:final": "cloud-final.service",
+}
+
+
+@pytest.mark.parametrize(("stage", "unit"), STAGES.items(), ids=STAGES.keys())
+def test_a_stage_of_cloud_init_runs_in_its_own_unit(machine: Bootstrapped, stage: str, unit: str) -> None:
+    """Whichever process has cloud-init's modules: what it says, and the control group it says it from."""
+    machine.output(SLOT, "cloud-init status --wait")
+    found = machine.output(SLOT, f"sudo journalctl --no-pager -o json _SYSTEMD_UNIT={unit}").splitlines()
+    said = [row["MESSAGE"] for row in map(json.loads, found) if row["SYSLOG_IDENTIFIER"] == "cloud-init"]
+    assert any(f"running '{stage}'" in text for text in said), said
+
+
+def test_no_process_of_cloud_init_is_left_after_its_last_stage(machine: Bootstrapped) -> None:
+    machine.output(SLOT, "cloud-init status --wait")
+    wait_until(
+        lambda: "cloud-init" not in machine.output(SLOT, "ps -eo comm=").split(),
+        lambda: machine.output(SLOT, "ps -ef"),
+        timeout_s=20,
+    )
+    assert "socket" not in machine.output(SLOT, "ls /run/cloud-init")
 
 
 def test_openssh_reads_every_derived_key(machine: Bootstrapped) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from clusterctl_bootstrap.node import status
-from clusterctl_bootstrap.node.spot_market import Heard
+from clusterctl_bootstrap.node.spot_market import SpotNotices
 
 from tests.unit.bootstrap.machine_that_ends import Ending
 
@@ -24,6 +24,6 @@ def test_a_recommendation_whose_hook_cannot_be_started_is_told_once(
     hook.write_text("#!/bin/sh\n")
     hook.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))  # no sh: as where no process can be made
-    ending.heard = Heard(rebalance=AT, at=AT)
+    ending.notices = SpotNotices(rebalance=AT, at=AT)
     assert "rebalance does not run: " in ending.look(3)
     assert ending.look(4) == ""

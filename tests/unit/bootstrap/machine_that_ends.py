@@ -6,7 +6,7 @@ from pathlib import Path
 
 from clusterctl_bootstrap.node import register
 from clusterctl_bootstrap.node.notices import remembered
-from clusterctl_bootstrap.node.spot_market import Heard
+from clusterctl_bootstrap.node.spot_market import SpotNotices
 from clusterctl_bootstrap.node.watch import Rule, Watch
 
 from tests.unit.bootstrap.fake_outside import FakeOutside
@@ -23,7 +23,7 @@ class Ending:
         self.root = born(root, with_systemd=True)
         self.outside = FakeOutside()
         self.rules = {str(number): rule for number, rule in enumerate(rules)}
-        self.heard = Heard()
+        self.notices = SpotNotices()
         """What AWS told; a test changes it."""
         (root / "dev/pts").mkdir(parents=True)
         (root / "dev/pts/0").touch()
@@ -34,8 +34,8 @@ class Ending:
 
     def started_anew(self) -> Watch:
         """The watch, started anew as after a push: it has not asked AWS yet, and knows what was written down."""
-        self.heard = remembered(self.root)
-        self.watch = Watch(self.root, self.outside, self.rules, told_by_aws=lambda: self.heard)
+        self.notices = remembered(self.root)
+        self.watch = Watch(self.root, self.outside, self.rules, told_by_aws=lambda: self.notices)
         return self.watch
 
     def at(self, second: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from clusterctl_bootstrap.node.idle_judge import Heard, Reading, Verdict, signs_of_life, verdict
+from clusterctl_bootstrap.node.idle_judge import LastReport, Reading, Verdict, signs_of_life, verdict
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -68,53 +68,53 @@ def test_a_node_without_gpus_or_disks_of_its_own_is_judged_by_the_rest() -> None
     assert signs_of_life(BEFORE._replace(**bare), QUIET._replace(**bare)) == []
 
 
-def heard(*signs: str, quiet_s: float = LIMIT_S, generation: int = 3) -> Heard:
+def reported(*signs: str, quiet_s: float = LIMIT_S, generation: int = 3) -> LastReport:
     """A node that reports."""
-    return Heard({"generation": generation, "quiet_s": quiet_s, "signs": list(signs)}, 1.0)
+    return LastReport({"generation": generation, "quiet_s": quiet_s, "signs": list(signs)}, 1.0)
 
 
-def silent(for_s: float) -> Heard:
+def silent(for_s: float) -> LastReport:
     """A node that does not."""
-    return Heard(None, for_s)
+    return LastReport(None, for_s)
 
 
-def judged(*nodes: Heard) -> Verdict:
+def judged(*nodes: LastReport) -> Verdict:
     return verdict(list(nodes), "train", 3, LIMIT_S)
 
 
 KEEPS = {
-    "one node is in use": ([heard(), heard("1 SSH session", quiet_s=0)], "train-1: 1 SSH session"),
-    "one node has another membership": ([heard(), heard(generation=2)], "train-1: has another membership (2)"),
-    "one node does not report": ([heard(), heard(), silent(60.0)], "train-2: does not report"),
-    "too few report": ([heard(), silent(9999.0)], "only 1 of 2 nodes report"),
+    "one node is in use": ([reported(), reported("1 SSH session", quiet_s=0)], "train-1: 1 SSH session"),
+    "one node has another membership": ([reported(), reported(generation=2)], "train-1: has another membership (2)"),
+    "one node does not report": ([reported(), reported(), silent(60.0)], "train-2: does not report"),
+    "too few report": ([reported(), silent(9999.0)], "only 1 of 2 nodes report"),
 }
 
 
 @pytest.mark.parametrize(("nodes", "why"), KEEPS.values(), ids=KEEPS.keys())
-def test_what_keeps_a_cluster_is_named(nodes: list[Heard], why: str) -> None:
+def test_what_keeps_a_cluster_is_named(nodes: list[LastReport], why: str) -> None:
     assert judged(*nodes) == (0.0, [why], False)
 
 
 def test_a_cluster_is_as_idle_as_the_node_that_was_used_last() -> None:
-    assert judged(heard(quiet_s=4000.0), heard(quiet_s=700.0)) == (700.0, [], False)
-    assert judged(heard(quiet_s=4000.0), heard(quiet_s=1800.0)) == (1800.0, [], True)
+    assert judged(reported(quiet_s=4000.0), reported(quiet_s=700.0)) == (700.0, [], False)
+    assert judged(reported(quiet_s=4000.0), reported(quiet_s=1800.0)) == (1800.0, [], True)
 
 
 def test_a_machine_that_is_lost_for_the_whole_time_does_not_keep_the_others() -> None:
-    assert judged(heard(), heard(), silent(LIMIT_S)).is_over
+    assert judged(reported(), reported(), silent(LIMIT_S)).is_over
 
 
 QUIET_S = some.floats(min_value=0, max_value=10**6)
 NODES = some.one_of(
-    some.builds(heard, quiet_s=QUIET_S),
-    some.builds(heard, some.sampled_from(["1 SSH session", "GPU use not readable"]), quiet_s=QUIET_S),
-    some.builds(heard, quiet_s=QUIET_S, generation=some.integers(1, 4)),
+    some.builds(reported, quiet_s=QUIET_S),
+    some.builds(reported, some.sampled_from(["1 SSH session", "GPU use not readable"]), quiet_s=QUIET_S),
+    some.builds(reported, quiet_s=QUIET_S, generation=some.integers(1, 4)),
     some.builds(silent, QUIET_S),
 )
 
 
 @given(some.lists(NODES, min_size=1, max_size=12))
-def test_a_cluster_ends_only_when_a_quorum_reports_and_nobody_speaks_against_it(nodes: list[Heard]) -> None:
+def test_a_cluster_ends_only_when_a_quorum_reports_and_nobody_speaks_against_it(nodes: list[LastReport]) -> None:
     found = verdict(nodes, "train", 3, LIMIT_S)
     reports = [node.report for node in nodes if node.report is not None]
     if found.is_over:
@@ -126,8 +126,8 @@ def test_a_cluster_ends_only_when_a_quorum_reports_and_nobody_speaks_against_it(
 
 
 @given(some.lists(NODES, min_size=0, max_size=8), some.integers(0, 8), some.floats(0, LIMIT_S, exclude_max=True))
-def test_one_node_in_use_or_unknown_keeps_every_cluster(nodes: list[Heard], place: int, silence_s: float) -> None:
-    for node in (heard("8 GPU processes", quiet_s=0), heard(generation=2), silent(silence_s)):
+def test_one_node_in_use_or_unknown_keeps_every_cluster(nodes: list[LastReport], place: int, silence_s: float) -> None:
+    for node in (reported("8 GPU processes", quiet_s=0), reported(generation=2), silent(silence_s)):
         found = verdict([*nodes[:place], node, *nodes[place:]], "train", 3, LIMIT_S)
         assert not found.is_over
         assert found.idle_s == 0

@@ -12,9 +12,9 @@ from clusterctl_bootstrap.node.spot_market import (
     POLL_S,
     REBALANCE,
     RETRY_S,
-    Heard,
     SpotMarket,
-    heard,
+    SpotNotices,
+    updated,
 )
 
 AT_S = 1_800_000_000.0
@@ -22,8 +22,8 @@ AT_S = 1_800_000_000.0
 UPTIME_S = 500.0
 NONE = Page(None, AT_S)
 ENDS = "2027-01-15T08:02:00Z"
-INTERRUPTED = Heard(ends=ENDS, ends_s=UPTIME_S + 120, at="2027-01-15T08:00:00Z")
-RECOMMENDED = Heard(rebalance="2027-01-15T07:59:58Z", at="2027-01-15T08:00:00Z")
+INTERRUPTED = SpotNotices(ends=ENDS, ends_s=UPTIME_S + 120, at="2027-01-15T08:00:00Z")
+RECOMMENDED = SpotNotices(rebalance="2027-01-15T07:59:58Z", at="2027-01-15T08:00:00Z")
 
 
 def page(text: str) -> Page:
@@ -40,24 +40,24 @@ ACTIONS = {
     "a time in years": ('{"action": "terminate", "time": "2999-01-01T00:00:00Z"}', INTERRUPTED),
     "the first of all times": ('{"action": "terminate", "time": "0001-01-01T00:00:00+23:59"}', INTERRUPTED),
     "a list for a time": ('{"action": "terminate", "time": ["2027-01-15T08:02:00Z"]}', INTERRUPTED),
-    "a list for an action": ('{"action": ["terminate"], "time": "2027-01-15T08:02:00Z"}', Heard()),
-    "a number for an action": ('{"action": 7, "time": "2027-01-15T08:02:00Z"}', Heard()),
-    "lists in lists": ("[" * 30000, Heard()),
-    "a number without end": ('{"action": "terminate", "time": ' + "9" * 30000 + "}", Heard()),
+    "a list for an action": ('{"action": ["terminate"], "time": "2027-01-15T08:02:00Z"}', SpotNotices()),
+    "a number for an action": ('{"action": 7, "time": "2027-01-15T08:02:00Z"}', SpotNotices()),
+    "lists in lists": ("[" * 30000, SpotNotices()),
+    "a number without end": ('{"action": "terminate", "time": ' + "9" * 30000 + "}", SpotNotices()),
     "a time that is none": ('{"action": "terminate", "time": "soon"}', INTERRUPTED),
     "a time without a zone": ('{"action": "terminate", "time": "2027-01-15T08:02:00"}', INTERRUPTED),
     "a number for a time": ('{"action": "terminate", "time": 7}', INTERRUPTED),
-    "no action": ('{"time": "2027-01-15T08:02:00Z"}', Heard()),
-    "the action none": ('{"action": "none"}', Heard()),
-    "no object": ('["terminate"]', Heard()),
-    "no JSON": ("<html>busy</html>", Heard()),
-    "nothing": ("", Heard()),
+    "no action": ('{"time": "2027-01-15T08:02:00Z"}', SpotNotices()),
+    "the action none": ('{"action": "none"}', SpotNotices()),
+    "no object": ('["terminate"]', SpotNotices()),
+    "no JSON": ("<html>busy</html>", SpotNotices()),
+    "nothing": ("", SpotNotices()),
 }
 
 
 @pytest.mark.parametrize(("text", "expected"), ACTIONS.values(), ids=ACTIONS.keys())
-def test_an_interruption_is_read_whatever_stands_beside_it(text: str, expected: Heard) -> None:
-    assert heard(Heard(), page(text), NONE, UPTIME_S) == expected
+def test_an_interruption_is_read_whatever_stands_beside_it(text: str, expected: SpotNotices) -> None:
+    assert updated(SpotNotices(), page(text), NONE, UPTIME_S) == expected
 
 
 RECOMMENDATIONS = {
@@ -71,22 +71,22 @@ RECOMMENDATIONS = {
 
 @pytest.mark.parametrize(("text", "since"), RECOMMENDATIONS.values(), ids=RECOMMENDATIONS.keys())
 def test_a_recommendation_is_read_with_an_odd_time_too(text: str, since: str) -> None:
-    assert heard(Heard(), NONE, page(text), UPTIME_S).rebalance == since
+    assert updated(SpotNotices(), NONE, page(text), UPTIME_S).rebalance == since
 
 
 def test_the_time_that_is_left_is_counted_by_awss_clock_and_not_counted_anew() -> None:
     action = page('{"action": "terminate", "time": "2027-01-15T08:02:00Z"}')
-    first = heard(Heard(), action, NONE, UPTIME_S)
+    first = updated(SpotNotices(), action, NONE, UPTIME_S)
     assert first.ends_s == UPTIME_S + 120
-    assert heard(Heard(), action._replace(at_s=AT_S + 30), NONE, UPTIME_S).ends_s == UPTIME_S + 90
-    assert heard(first, action._replace(at_s=AT_S + 5.4), NONE, UPTIME_S + 5) == first
+    assert updated(SpotNotices(), action._replace(at_s=AT_S + 30), NONE, UPTIME_S).ends_s == UPTIME_S + 90
+    assert updated(first, action._replace(at_s=AT_S + 5.4), NONE, UPTIME_S + 5) == first
 
 
 def test_a_notice_that_cannot_be_read_any_more_still_holds_and_one_that_is_gone_does_not() -> None:
-    assert heard(INTERRUPTED, page("busy"), NONE, UPTIME_S + 5) == INTERRUPTED
+    assert updated(INTERRUPTED, page("busy"), NONE, UPTIME_S + 5) == INTERRUPTED
     without_time = Page('{"action": "terminate"}', AT_S + 5)
-    assert heard(INTERRUPTED, without_time, NONE, UPTIME_S + 5) == INTERRUPTED
-    assert heard(INTERRUPTED, NONE, NONE, UPTIME_S + 5) == Heard()
+    assert updated(INTERRUPTED, without_time, NONE, UPTIME_S + 5) == INTERRUPTED
+    assert updated(INTERRUPTED, NONE, NONE, UPTIME_S + 5) == SpotNotices()
 
 
 @pytest.mark.parametrize("date", [None, "", "soon", "Mon, 99 Nov 2026 99:99:99 GMT", "1"])
@@ -110,13 +110,13 @@ def test_a_date_without_a_zone_is_in_utc_wherever_the_machine_stands(
 
 def test_a_notice_whose_time_passed_long_ago_still_is_the_same_one() -> None:
     action = Page('{"action": "terminate", "time": "2027-01-15T08:02:00Z"}', AT_S + 4000)
-    assert heard(INTERRUPTED, action, NONE, UPTIME_S + 4000) == INTERRUPTED
+    assert updated(INTERRUPTED, action, NONE, UPTIME_S + 4000) == INTERRUPTED
 
 
 def test_a_recommendation_stays() -> None:
-    assert heard(RECOMMENDED, NONE, NONE, UPTIME_S) == RECOMMENDED
-    both = heard(RECOMMENDED, page('{"action": "terminate"}'), NONE, UPTIME_S)
-    assert heard(both, NONE, NONE, UPTIME_S).rebalance == RECOMMENDED.rebalance
+    assert updated(RECOMMENDED, NONE, NONE, UPTIME_S) == RECOMMENDED
+    both = updated(RECOMMENDED, page('{"action": "terminate"}'), NONE, UPTIME_S)
+    assert updated(both, NONE, NONE, UPTIME_S).rebalance == RECOMMENDED.rebalance
 
 
 class Market:
@@ -143,7 +143,7 @@ class Market:
             if len(self.slept) == rounds:
                 raise EOFError
 
-        return SpotMarket(self.page, lambda: UPTIME_S, sleep, Heard())
+        return SpotMarket(self.page, lambda: UPTIME_S, sleep, SpotNotices())
 
 
 @pytest.mark.parametrize("kind", ["on-demand", "scheduled", "capacity-block\n"])
@@ -162,7 +162,7 @@ def test_an_answer_that_is_no_market_is_asked_for_again(odd: str | None) -> None
     assert (market.asked, market.slept) == ([MARKET, MARKET], [RETRY_S, RETRY_S])
     market.pages = {MARKET: "spot", ACTION: '{"action": "terminate", "time": "2027-01-15T08:02:00Z"}'}
     asker.look()
-    assert asker.heard == INTERRUPTED
+    assert asker.notices == INTERRUPTED
 
 
 def test_a_spot_machine_asks_for_both_notices_every_five_seconds() -> None:
@@ -171,7 +171,7 @@ def test_a_spot_machine_asks_for_both_notices_every_five_seconds() -> None:
     with pytest.raises(EOFError):
         asker.listen()
     assert market.asked == [MARKET, ACTION, REBALANCE, ACTION, REBALANCE]
-    assert (market.slept, asker.heard) == ([POLL_S, POLL_S], INTERRUPTED)
+    assert (market.slept, asker.notices) == ([POLL_S, POLL_S], INTERRUPTED)
 
 
 def test_where_the_metadata_service_is_cut_off_it_is_asked_seldom_and_nothing_is_known() -> None:
@@ -180,13 +180,13 @@ def test_where_the_metadata_service_is_cut_off_it_is_asked_seldom_and_nothing_is
     asker = market.asker(rounds=2)
     with pytest.raises(EOFError):
         asker.listen()
-    assert (market.slept, asker.heard) == ([RETRY_S, POLL_S], Heard())
+    assert (market.slept, asker.notices) == ([RETRY_S, POLL_S], SpotNotices())
 
 
 def test_what_was_known_holds_while_the_metadata_service_is_cut_off() -> None:
     market = Market()
     asker = market.asker(rounds=1)
-    asker.is_spot, asker.heard, market.is_cut = True, INTERRUPTED, True
+    asker.is_spot, asker.notices, market.is_cut = True, INTERRUPTED, True
     with pytest.raises(EOFError):
         asker.listen()
-    assert asker.heard == INTERRUPTED
+    assert asker.notices == INTERRUPTED

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from clusterctl_bootstrap.node import status
 from clusterctl_bootstrap.node.notices import Notices
-from clusterctl_bootstrap.node.spot_market import Heard
+from clusterctl_bootstrap.node.spot_market import SpotNotices
 
 from tests.unit.bootstrap.machine_that_ends import MINUTE, STARTED_S, Ending, ask
 
@@ -31,9 +31,9 @@ class SilentHook:
         return False
 
 
-def interrupted(second: float) -> Heard:
+def interrupted(second: float) -> SpotNotices:
     """A notice that ends the machine at that second."""
-    return Heard(ends="2027-01-15T08:02:00Z", ends_s=STARTED_S + second, at=AT)
+    return SpotNotices(ends="2027-01-15T08:02:00Z", ends_s=STARTED_S + second, at=AT)
 
 
 def notice(ending: Ending) -> object:
@@ -60,7 +60,7 @@ def test_an_interruption_is_warned_of_with_the_time_that_is_left(
     ending: Ending, hook: SilentHook, caught: list[int]
 ) -> None:
     ask(ending, os.getpid())
-    ending.heard = interrupted(120)
+    ending.notices = interrupted(120)
     assert ending.look(3) == f"train-2 ends in 117 seconds ({WHY}): save what is to be kept"
     assert caught == [signal.SIGUSR1]
     more = {"CLUSTERCTL_ENDS_IN_S": "117", "CLUSTERCTL_END_REASON": WHY}
@@ -72,7 +72,7 @@ def test_an_interruption_is_told_once_and_the_node_does_not_end_itself(
     ending: Ending, hook: SilentHook, caught: list[int]
 ) -> None:
     ask(ending, os.getpid())
-    ending.heard = interrupted(120)
+    ending.notices = interrupted(120)
     told = [ending.look(second) for second in range(0, 150, 5)]
     assert len([said for said in told if said]) == 1
     assert (len(caught), len(hook.started), ending.has_ended) == (1, 1, False)
@@ -82,7 +82,7 @@ def test_a_watch_that_starts_anew_tells_nothing_twice_before_it_has_asked_again(
     ending: Ending, caught: list[int]
 ) -> None:
     ask(ending, os.getpid())
-    ending.heard = interrupted(120)
+    ending.notices = interrupted(120)
     ending.look(0)
     ending.started_anew()
     hook = ending.watch.hook = SilentHook()
@@ -91,9 +91,9 @@ def test_a_watch_that_starts_anew_tells_nothing_twice_before_it_has_asked_again(
 
 
 def test_a_notice_that_disappears_gives_the_node_back(ending: Ending) -> None:
-    ending.heard = interrupted(120)
+    ending.notices = interrupted(120)
     ending.look(0)
-    ending.heard = Heard()
+    ending.notices = SpotNotices()
     assert ending.look(10) == "train-2 goes on: it ends in 60 minutes"
     assert notice(ending) is None
     assert "15 minutes" in ending.look(45 * MINUTE), "and its deadline is warned of as ever"
@@ -104,14 +104,14 @@ def test_who_saves_before_the_deadline_is_not_told_to_save_again(
 ) -> None:
     ask(ending, os.getpid())
     ending.look(56 * MINUTE)
-    ending.heard = interrupted(58 * MINUTE)
+    ending.notices = interrupted(58 * MINUTE)
     assert WHY in ending.look(56 * MINUTE + 10), "people are told that it is sooner"
     assert (len(caught), len(hook.started)) == (1, 1)
 
 
 def test_a_deadline_before_aws_is_the_guards(ending: Ending, hook: SilentHook) -> None:
     ending.look(59 * MINUTE)
-    ending.heard = interrupted(61 * MINUTE)
+    ending.notices = interrupted(61 * MINUTE)
     assert ending.look(59 * MINUTE + 5) == ""
     assert len(hook.started) == 1
 
@@ -126,19 +126,19 @@ def test_a_rule_that_wants_an_end_changes_nothing_of_awss(tmp_path: Path) -> Non
     verdicts = [""]
     ending = Ending(tmp_path, lambda: verdicts[0])
     ending.deadline(60 * MINUTE)
-    ending.heard = interrupted(120)
+    ending.notices = interrupted(120)
     ending.look(0)
     verdicts[0] = "idle"
     assert [ending.look(second) for second in (30, 60, 119)] == ["", "", ""]
     assert not ending.has_ended
-    ending.heard = Heard()
+    ending.notices = SpotNotices()
     ending.look(130)
     assert ending.has_ended, "the rule holds when AWS does not take it"
 
 
 def test_a_recommendation_runs_its_hook_marks_the_node_and_ends_nothing(ending: Ending, hook: SilentHook) -> None:
     own = ending.watch.notices.hook = SilentHook()
-    ending.heard = Heard(rebalance="2027-01-15T07:59:58Z", at=AT)
+    ending.notices = SpotNotices(rebalance="2027-01-15T07:59:58Z", at=AT)
     assert ending.look(0) == "AWS may take train-2 back soon (it said so at 07:59:58 UTC): save what is to be kept"
     assert [ending.look(second) for second in (1, 300)] == ["", ""]
     more = {"CLUSTERCTL_NOTICE": "rebalance", "CLUSTERCTL_NOTICE_TIME": "2027-01-15T07:59:58Z"}
@@ -148,28 +148,28 @@ def test_a_recommendation_runs_its_hook_marks_the_node_and_ends_nothing(ending: 
 
 
 def test_a_recommendation_is_told_once_whatever_comes_after_it(ending: Ending) -> None:
-    ending.heard = Heard(rebalance="2027-01-15T07:59:58Z", at=AT)
+    ending.notices = SpotNotices(rebalance="2027-01-15T07:59:58Z", at=AT)
     ending.look(0)
     ending.started_anew()
     own = ending.watch.notices.hook = SilentHook()
     assert ending.look(1) == ""
-    ending.heard = interrupted(120)._replace(rebalance=ending.heard.rebalance)
+    ending.notices = interrupted(120)._replace(rebalance=ending.notices.rebalance)
     assert ending.look(2) == f"train-2 ends in 118 seconds ({WHY}): save what is to be kept"
     assert own.started == []
 
 
 def test_an_interruption_stands_before_a_recommendation_and_gives_way_to_it(ending: Ending) -> None:
-    recommended = Heard(rebalance="2027-01-15T07:59:58Z", at=AT)
-    ending.heard = interrupted(120)._replace(rebalance=recommended.rebalance)
+    recommended = SpotNotices(rebalance="2027-01-15T07:59:58Z", at=AT)
+    ending.notices = interrupted(120)._replace(rebalance=recommended.rebalance)
     ending.look(0)
     assert notice(ending) == {"kind": "interruption", "time": "2027-01-15T08:02:00Z", "at": AT}
-    ending.heard = recommended
+    ending.notices = recommended
     ending.look(5)
     assert notice(ending) == {"kind": "rebalance", "time": "2027-01-15T07:59:58Z", "at": AT}
 
 
 def test_a_boot_that_begins_after_the_mark_does_not_take_it_away(ending: Ending) -> None:
-    ending.heard = interrupted(120)
+    ending.notices = interrupted(120)
     ending.look(0)
     status.begin(ending.root)
     assert notice(ending) is None
@@ -181,7 +181,7 @@ def test_a_mark_that_cannot_be_written_keeps_nobody_from_being_warned(ending: En
     written = ending.root / "etc/clusterctl/status.json"
     written.unlink()
     written.mkdir()
-    ending.heard = interrupted(120)
+    ending.notices = interrupted(120)
     assert WHY in ending.look(0)
 
 

@@ -12,7 +12,7 @@ from clusterctl_bootstrap.node import status
 from clusterctl_bootstrap.node.boundary import Boundary
 from clusterctl_bootstrap.node.later import UNIT
 from clusterctl_bootstrap.node.register import REGISTER
-from clusterctl_bootstrap.node.spot_market import Heard
+from clusterctl_bootstrap.node.spot_market import SpotNotices
 
 from tests.unit.bootstrap.machine_that_ends import MINUTE, Ending
 from tests.unit.bootstrap.node_examples import born
@@ -78,23 +78,23 @@ def test_where_no_end_is_known_nothing_ends(tmp_path: Path) -> None:
 
 
 ODD_NOTICES = {
-    "a number for an instant": Heard(ends=5, ends_s=1.0, at="x"),  # type: ignore[arg-type]  # as a file may say it
-    "a text for seconds": Heard(ends="2027-01-15T08:02:00Z", ends_s="soon"),  # type: ignore[arg-type]
+    "a number for an instant": SpotNotices(ends=5, ends_s=1.0, at="x"),  # type: ignore[arg-type]  # as a file may say it
+    "a text for seconds": SpotNotices(ends="2027-01-15T08:02:00Z", ends_s="soon"),  # type: ignore[arg-type]
 }
 
 
 @pytest.mark.parametrize("odd", ODD_NOTICES.values(), ids=ODD_NOTICES.keys())
-def test_an_odd_notice_does_not_hide_the_deadline(tmp_path: Path, odd: Heard) -> None:
+def test_an_odd_notice_does_not_hide_the_deadline(tmp_path: Path, odd: SpotNotices) -> None:
     ending = Ending(tmp_path)
     ending.deadline(60 * MINUTE)
-    ending.heard = odd
+    ending.notices = odd
     assert "(its deadline)" in ending.look(50 * MINUTE)
 
 
 def test_a_machine_that_aws_did_not_take_is_warned_of_its_deadline(tmp_path: Path) -> None:
     ending = Ending(tmp_path)
     ending.deadline(60 * MINUTE)
-    ending.heard = Heard(ends="2027-01-15T08:02:00Z", ends_s=1000.0 + 60)
+    ending.notices = SpotNotices(ends="2027-01-15T08:02:00Z", ends_s=1000.0 + 60)
     assert "AWS takes" in ending.look(0)
     assert "goes on" in ending.look(10 * MINUTE)
     assert "15 minutes (its deadline)" in ending.look(45 * MINUTE)

@@ -17,6 +17,7 @@ from clusterctl.node_group.connection import ClusterAccess, SlotConnection
 from clusterctl.node_group.options import run_options
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl_infra.errors import ClusterctlError, NothingMatched, UsageError
+from clusterctl_infra.keys import host_key
 from clusterctl_infra.outputs import Inventory, InventorySsh, inventory_to_json
 from clusterctl_infra.private_home import make_private_folder
 
@@ -49,7 +50,7 @@ def test_an_index_is_a_slot_and_a_slice_a_group(make_inventory: MakeInventory, o
     for absent in (0, 6, -1):
         with pytest.raises(IndexError, match=f"no slot {absent} in this group: it has 2-5"):
             group[absent]
-    with pytest.raises(NothingMatched):
+    with pytest.raises(NothingMatched, match="no node 0: train has nodes 2-5"):
         clusterctl.nodes("train", node="0")
     with pytest.raises(NothingMatched, match="no such cluster"):
         clusterctl.nodes("trian")
@@ -98,10 +99,12 @@ def test_a_connection_is_told_all_by_the_inventory(
     assert isinstance(vars(node.client)["_policy"], paramiko.RejectPolicy)
 
 
-def test_a_node_without_an_address_says_so_when_it_is_opened(make_inventory: MakeInventory) -> None:
-    inventory = make_inventory(ssh=InventorySsh(user="ubuntu", key_file=None, proxy_command=None, address="public"))
+def test_a_node_without_an_address_says_so_when_it_is_opened(make_inventory: MakeInventory, own_home: Path) -> None:
+    make_private_folder(own_home / "keys")
+    (own_home / "keys" / "k").write_text(host_key(bytes(32), 1).private_pem)
+    inventory = make_inventory(ssh=InventorySsh(user="ubuntu", key_file="k", proxy_command=None, address="public"))
     node = connection(inventory, 0)
-    with pytest.raises(ClusterctlError):
+    with pytest.raises(ClusterctlError, match="train-0 has no public address yet"):
         node.open()
 
 

@@ -38,6 +38,13 @@ def test_json_lines_are_one_line_each(screen: Screen) -> None:
     assert json.loads(screen.out) == {"a": "×\n"}
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "UTF8", "iso-8859-1", "ascii"])
+def test_a_program_reads_the_same_value_whatever_the_locale(encoding: str) -> None:
+    stdout = io.BytesIO()
+    Output(stdout=stdout, stderr=io.BytesIO(), encoding=encoding).json({"Zürich": "✓ ×\x7f"})
+    assert json.loads(stdout.getvalue().decode("utf-8")) == {"Zürich": "✓ ×\x7f"}
+
+
 def test_all_problems_come_before_the_hint(screen: Screen) -> None:
     screen.output.error(ConfigError("2 problems", problems=["  one", "  two"], hint="clusterctl plan"))
     assert screen.err == "clusterctl: 2 problems\n  one\n  two\n  next: clusterctl plan\n"

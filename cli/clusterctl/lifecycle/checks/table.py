@@ -80,7 +80,7 @@ CHECKS: tuple[Check[Any], ...] = (
         verbs=EVERY,
         asks=Asks.NOTHING,
         needs=WithFolder,
-        refuse=without_aws.room_at_home,
+        refuse=without_aws.space_at_home,
         refused_when="the disk of this computer's clusterctl home is full, so that the change could not be recorded",
     ),
     Check(
@@ -96,7 +96,7 @@ CHECKS: tuple[Check[Any], ...] = (
         verbs=EVERY,
         asks=Asks.NOTHING,
         needs=WithEngine,
-        refuse=without_aws.room_for_config,
+        refuse=without_aws.space_for_config,
         refused_when="the disk of the stack's config file is full, so that the settings could not be kept",
     ),
     Check(
@@ -104,7 +104,7 @@ CHECKS: tuple[Check[Any], ...] = (
         verbs=EVERY,
         asks=Asks.NOTHING,
         needs=WithEngine,
-        refuse=without_aws.room_for_state,
+        refuse=without_aws.space_for_state,
         refused_when="the state is a file on a disk that is full, so that the engine could not write it",
     ),
     Check(

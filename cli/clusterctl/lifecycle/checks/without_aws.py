@@ -25,31 +25,31 @@ from clusterctl.lifecycle.intent import refuse
 from clusterctl.lifecycle.rank_order import refuse_reorder
 from clusterctl.lifecycle.whole_cluster import refuse_gaps, refuse_half_made
 from clusterctl.ssh.way_in import missing_programs
-from clusterctl.system.room import COPIES, MIB, NEEDED_BYTES, refuse_without_room
+from clusterctl.system.disk_space import COPIES, MIB, NEEDED_BYTES, refuse_without_space
 
 
 def program(known: WithFolder | WithIntent) -> None:
     refuse_without_program(known.stack)
 
 
-def room_at_home(known: WithFolder) -> None:
-    refuse_without_room(known.home.path)
+def space_at_home(known: WithFolder) -> None:
+    refuse_without_space(known.home.path)
 
 
 def config_is_writable(known: WithEngine) -> None:
     refuse_read_only(known.engine.environment.config_file)
 
 
-def room_for_config(known: WithEngine) -> None:
-    refuse_without_room(known.engine.environment.config_file.parent, needed_bytes=MIB)
+def space_for_config(known: WithEngine) -> None:
+    refuse_without_space(known.engine.environment.config_file.parent, needed_bytes=MIB)
 
 
-def room_for_state(known: WithEngine) -> None:
+def space_for_state(known: WithEngine) -> None:
     """A state in a bucket needs no room here."""
     file = state_file(known.engine.backend_url(), known.engine.stack)
     if file is not None:
         size_bytes = file.stat().st_size if file.exists() else 0
-        refuse_without_room(file.parent, needed_bytes=NEEDED_BYTES + COPIES * size_bytes)
+        refuse_without_space(file.parent, needed_bytes=NEEDED_BYTES + COPIES * size_bytes)
 
 
 def ranks_are_ordered(known: WithIntent) -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import IO, Iterator, Optional, Tuple
 
 from clusterctl.on_node.job.redaction import Redactor
-from clusterctl.on_node.job.room import keep_room
+from clusterctl.on_node.job.reserved_space import reserve_space
 
 SEGMENT_BYTES = 16 * 1024 * 1024
 SEGMENTS = 4
-ROOM_BYTES = 64 * 1024
+RESERVED_BYTES = 64 * 1024
 """How much of a segment is taken when it begins, so that a job that fills the disk can still say why it ends."""
 READ_BYTES = 256 * 1024
 LINE_BYTES = 64 * 1024
@@ -64,7 +64,7 @@ class OutputLog:
         self.close()
         self._number += 1
         self._file = segment(self._folder, self._number).open("ab", buffering=0)
-        keep_room(self._file.fileno(), ROOM_BYTES)
+        reserve_space(self._file.fileno(), RESERVED_BYTES)
         self._written = 0
         old = segment(self._folder, self._number - SEGMENTS)
         if old.exists():

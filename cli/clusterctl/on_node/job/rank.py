@@ -27,12 +27,12 @@ from clusterctl.on_node.job.processes import itself
 from clusterctl.on_node.job.rank_end import MOST_BYTES as END_BYTES
 from clusterctl.on_node.job.rank_place import rank_variables
 from clusterctl.on_node.job.redaction import Redactor, hidden_bytes, redacted
-from clusterctl.on_node.job.room import keep_room
+from clusterctl.on_node.job.reserved_space import reserve_space
 from clusterctl.on_node.job.this_process import CANNOT_RUN, NOT_FOUND, end_with_parent
 
 LOG_BYTES = 16 * 1024 * 1024
 """The most bytes of a rank's log; the log before it, of the same size, is kept too."""
-ROOM_BYTES = 64 * 1024
+RESERVED_BYTES = 64 * 1024
 """How much room the log's first file takes before the rank can fill the disk."""
 LAST_LINES = 20
 LAST_BYTES = 4096
@@ -108,7 +108,7 @@ class RankEnd:
         self._beside = folder / ("%d.end" % rank)
         self._place = {"rank": rank, "local_rank": local_rank}
         self._file = self._beside.open("wb")
-        keep_room(self._file.fileno(), END_BYTES)
+        reserve_space(self._file.fileno(), END_BYTES)
 
     def tell(self, ended: dict[str, Any]) -> None:
         """Writes it down; readers see all of it or nothing. Raises OSError."""
@@ -127,7 +127,7 @@ class RankOutput:
         self._mark = b"%d\t" % rank
         self._log = log
         self._file = log.open("ab", buffering=0)
-        keep_room(self._file.fileno(), ROOM_BYTES)
+        reserve_space(self._file.fileno(), RESERVED_BYTES)
         self._written = self._file.tell()
         self._last: deque[bytes] = deque(maxlen=LAST_LINES)
 

@@ -51,6 +51,12 @@ NEAR_S = 0.2
 """A node near by answers within this time."""
 
 
+def command_text(command: Command, *, has_input: bool, silence_s: float) -> bytes:
+    """What a node's shell is given to run: the same for all nodes of a command. Pure."""
+    text = with_input if has_input else guarded
+    return text(command.line, environment=command.environment, is_sudo=command.is_sudo, silence_s=silence_s)
+
+
 class CommandRun:
     """The steps of one command; `start` first, then `to_its_end`."""
 
@@ -61,12 +67,14 @@ class CommandRun:
         outlet: Outlet,
         stdin: Input | None,
         *,
+        text: bytes,
         another: Another,
         silence_s: float,
         window: int,
     ) -> None:
         self._link = link
         self._command = command
+        self._text = text
         self._outlet = outlet
         self._feed = InputFeed(link, stdin)
         self._another = another
@@ -98,7 +106,7 @@ class CommandRun:
 
         A node that has not even received the request by `taken_by` is not waited for any longer.
         """
-        link, text = self._link, self._text()
+        link, text = self._link, self._text
         try:
             try:
                 yield from link.until_done(lambda: self._channel.execute(text), min(ends_at, taken_by))
@@ -118,11 +126,6 @@ class CommandRun:
 
     def _before(self) -> bytes:
         return first_input(environment=self._command.environment, is_sudo=self._command.is_sudo)
-
-    def _text(self) -> bytes:
-        command = self._command
-        text = with_input if self._has_input else guarded
-        return text(command.line, environment=command.environment, is_sudo=command.is_sudo, silence_s=self._silence_s)
 
     def to_its_end(self) -> Generator[Waiting, bool, ExitCode]:
         """The exit code, once the command has ended. Raises NodeFailure when there is none, as after its timeout.

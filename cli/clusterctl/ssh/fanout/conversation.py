@@ -11,7 +11,7 @@ from clusterctl.ssh.command import Command
 from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.fanout.command_input import BytesInput
-from clusterctl.ssh.fanout.command_run import CHUNKS_A_TURN, NEAR_S, CommandRun, refusal, started
+from clusterctl.ssh.fanout.command_run import CHUNKS_A_TURN, NEAR_S, CommandRun, command_text, refusal, started
 from clusterctl.ssh.fanout.event_loop import Waiting
 from clusterctl.ssh.fanout.libssh2 import STDERR, STDOUT, Channel, Libssh2Error
 from clusterctl.ssh.fanout.link import Late, Link, Silent, lost
@@ -81,6 +81,7 @@ class Conversation:
             command,
             kept,
             BytesInput(stdin),
+            text=command_text(command, has_input=True, silence_s=self._deadlines.silence_s),
             another=lambda ends_at: another_link(self._link.target, self._keys, self._deadlines, ends_at),
             silence_s=self._deadlines.silence_s,
             window=WINDOW_BYTES,

@@ -140,6 +140,7 @@ def _command_run(shared: SharedCommand, link: Link, outlet: Outlet) -> CommandRu
         remote.command,
         outlet,
         shared.stdin,
+        text=shared.text,
         another=lambda ends_at: another_link(link.target, remote.keys, remote.deadlines, ends_at),
         silence_s=remote.deadlines.silence_s,
         window=window_bytes(len(remote.nodes)),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from clusterctl.ssh.fanout.command_input import Input
+from clusterctl.ssh.fanout.command_run import command_text
 from clusterctl.ssh.fanout.dialling import Dialled
 from clusterctl.ssh.fanout.link_pool import LinkPool
 from clusterctl.ssh.fanout.outbox import Outbox
@@ -32,3 +34,9 @@ class SharedCommand:
     outbox: Outbox
     captures_bytes: int | None
     """Output is kept in the result, at most so much of each stream; None: it is handed on as it comes."""
+
+    @cached_property
+    def text(self) -> bytes:
+        """What each node's shell is given to run, made once."""
+        silence_s = self.remote.deadlines.silence_s
+        return command_text(self.remote.command, has_input=self.stdin is not None, silence_s=silence_s)

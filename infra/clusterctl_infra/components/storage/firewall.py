@@ -37,13 +37,13 @@ class LustreFirewall(pulumi.ComponentResource):
         self.group_id = group.id
         self.rules = []
         for first, last in LUSTRE_PORTS:
-            between = Between(parent=self, prefix=name, args=args, first=first, last=last)
+            ports = PortRules(parent=self, prefix=name, args=args, first=first, last=last)
             self.rules += [
-                between.let_in("lustre-from-nodes", group.id, args.node_group_id),
-                between.let_in("lustre-from-lustre", group.id, group.id),
-                between.let_in("nodes-from-lustre", args.node_group_id, group.id),
-                between.let_out("lustre-to-nodes", group.id, args.node_group_id),
-                between.let_out("lustre-to-lustre", group.id, group.id),
+                ports.let_in("lustre-from-nodes", group.id, args.node_group_id),
+                ports.let_in("lustre-from-lustre", group.id, group.id),
+                ports.let_in("nodes-from-lustre", args.node_group_id, group.id),
+                ports.let_out("lustre-to-nodes", group.id, args.node_group_id),
+                ports.let_out("lustre-to-lustre", group.id, group.id),
             ]
         self.register_outputs({})
 
@@ -58,14 +58,14 @@ class EfsFirewall(pulumi.ComponentResource):
         super().__init__("clusterctl:infra:EfsFirewall", name, None, opts)
         group = _group(self, name, args, role="efs", description="clusterctl: EFS mount targets of one cluster")
         self.group_id = group.id
-        between = Between(parent=self, prefix=name, args=args, first=NFS_PORT, last=NFS_PORT)
-        self.rules = [between.let_in("efs-from-nodes", group.id, args.node_group_id)]
+        ports = PortRules(parent=self, prefix=name, args=args, first=NFS_PORT, last=NFS_PORT)
+        self.rules = [ports.let_in("efs-from-nodes", group.id, args.node_group_id)]
         self.register_outputs({})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Between:
-    """Rules for one range of TCP ports."""
+class PortRules:
+    """Makes the rules for one range of TCP ports between two groups."""
 
     parent: pulumi.Resource
     prefix: str

@@ -10,7 +10,7 @@ from typing import Any  # requests and answers as boto3 has them
 import pytest
 from botocore.exceptions import ClientError
 from clusterctl.cloud.boundary import Clients
-from clusterctl.cloud.capacity_trial import Candidate, CapacityTrial, ask_for_room, offered
+from clusterctl.cloud.capacity_trial import Candidate, CapacityTrial, ask_for_capacity, offered
 from clusterctl_infra.errors import CloudError
 from clusterctl_infra.names import ID_TAG, TRIAL_TAG
 
@@ -100,7 +100,9 @@ def clients_of(ec2: FakeEc2) -> Clients:
 
 def asked_of(ec2: FakeEc2, *, is_grouped: bool = True) -> list[tuple[str, str | None]]:
     trial = CapacityTrial(trial_id=ID, cluster="train", owner="ada", places=4, is_grouped=is_grouped, tags=OWN_TAGS)
-    attempts = ask_for_room(clients_of(ec2), trial, ORDER, now=lambda: NOW, tell=lambda _: None, sleep=lambda _: None)
+    attempts = ask_for_capacity(
+        clients_of(ec2), trial, ORDER, now=lambda: NOW, tell=lambda _: None, sleep=lambda _: None
+    )
     return [(f"{each.candidate.instance_type}@{each.candidate.zone[-1]}", each.refusal) for each in attempts]
 
 

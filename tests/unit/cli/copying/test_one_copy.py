@@ -205,7 +205,7 @@ class SmallDisk(Files):
     def __init__(self, gathered: Mapping[str, int] | None = None) -> None:
         self.gathered = dict(gathered or {})
 
-    def room_bytes(self, path: str) -> int:
+    def free_bytes(self, path: str) -> int:
         return 12_000_000
 
     def size_bytes(self, path: str) -> int | None:

@@ -40,11 +40,22 @@ def odd(name: str, **facts: object) -> tuple[tarfile.TarInfo, bytes]:
     return row, b"x"
 
 
+def leading_out(folder: Path) -> list[Path]:
+    """The links in the folder that lead out of it."""
+    links = [path for path in folder.rglob("*") if path.is_symlink()]
+    return [path for path in links if not path.resolve().is_relative_to(folder.resolve())]
+
+
 def test_files_come_with_their_folders(tmp_path: Path) -> None:
     packed = archive((tarfile.TarInfo("a/b.txt"), b"12"), (tarfile.TarInfo("c"), b"3"))
     fetched = unpack(io.BytesIO(packed), tmp_path / "here")
     assert (fetched.files, fetched.size_bytes, fetched.error) == (2, 3, None)
     assert (tmp_path / "here/a/b.txt").read_bytes() == b"12"
+
+
+def test_an_archive_of_nothing_is_an_empty_folder(tmp_path: Path) -> None:
+    fetched = unpack(io.BytesIO(archive()), tmp_path / "here")
+    assert (fetched.files, fetched.error, list((tmp_path / "here").iterdir())) == (0, None, [])
 
 
 @pytest.mark.parametrize(
@@ -54,7 +65,9 @@ def test_files_come_with_their_folders(tmp_path: Path) -> None:
         [link("away", "/etc"), (tarfile.TarInfo("away/out"), b"x")],
         [link("up", ".."), (tarfile.TarInfo("up/out"), b"x")],
         [link("a/b", "../d"), link("c", "a/b/.."), link("c/e", "../.."), (tarfile.TarInfo("c/e/out"), b"x")],
+        [link("a/b/", "../.."), (tarfile.TarInfo("a/b/out"), b"x")],
         [odd("hard", type=tarfile.LNKTYPE, linkname="../out")],
+        [link("in", "a/b"), odd("hard", type=tarfile.LNKTYPE, linkname="in/../../out")],
         [odd("pipe", type=tarfile.FIFOTYPE)],
         [odd("disk", type=tarfile.BLKTYPE, devmajor=8)],
         [odd("zero", type=tarfile.CHRTYPE, devmajor=1, devminor=5)],
@@ -69,6 +82,7 @@ def test_nothing_is_written_outside_of_the_folder(tmp_path: Path, rows: list[tup
     assert not (tmp_path / "out").exists()
     assert all(path.is_file() or path.is_dir() or path.is_symlink() for path in (tmp_path / "here").rglob("*"))
     assert not Path("/etc/out").exists()
+    assert leading_out(tmp_path / "here") == []
 
 
 def test_an_archive_that_broke_off_is_told_as_one(tmp_path: Path) -> None:

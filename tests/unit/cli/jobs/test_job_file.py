@@ -68,6 +68,13 @@ def test_what_is_no_job_is_refused(text: str) -> None:
         parse_job_file(text, source="job.yaml")
 
 
+def test_a_command_that_is_one_line_for_a_shell_is_told_how_to_be_written() -> None:
+    with pytest.raises(ConfigError) as refused:
+        parse_job_file("command: train.py --lr 1", source="job.yaml")
+    (told,) = refused.value.problems
+    assert "'train.py --lr 1': no shell reads it: write a list of words" in told
+
+
 def test_the_examples_are_job_files() -> None:
     files = sorted(EXAMPLES.glob("*/*.yaml"))
     assert EXAMPLES / "all_reduce" / "job.yaml" in files
@@ -79,13 +86,13 @@ def test_the_examples_are_job_files() -> None:
 def test_every_key_of_a_job_file_is_in_its_schema() -> None:
     properties = job_schema()["properties"]
     assert {"command", "requirements", "setup", "python", "env_file", "wait"} <= properties.keys()
-    assert all(row.get("description") for row in properties.values())
+    assert {name for name, row in properties.items() if not row.get("description") or "title" in row} == set()
 
 
 def test_variables_are_read_line_by_line_and_secrets_are_kept_apart(tmp_path: Path) -> None:
     path = tmp_path / "vars.env"
     path.write_text(
-        "# a\n\nexport MODE=\"two words\"\nTOKENIZERS=no\nHF_TOKEN='s3'\nAWS_SECRET_ACCESS_KEY=x=y\nEMPTY=\n"
+        "# a\n\nexport MODE=\"two words\"\nTOKENIZERS= no\nHF_TOKEN='s3'\nAWS_SECRET_ACCESS_KEY=x=y\nEMPTY=\n"
     )
     found, secrets = read_env_file(path)
     assert found == {"MODE": "two words", "TOKENIZERS": "no", "EMPTY": ""}
@@ -112,6 +119,7 @@ def test_a_file_of_variables_may_be_as_large_as_the_limit(tmp_path: Path) -> Non
 def test_lines_that_are_no_variables_are_told_without_what_may_be_secret(tmp_path: Path) -> None:
     _, problems = parse_env_file("A=1\nsecret\n1B=secret\nsecret/s==\n")
     assert [" ".join(row.split()) for row in problems] == [f"line {number} write NAME=VALUE" for number in (2, 3, 4)]
+    assert parse_env_file("A=secret\0secret") == ({}, ["  line 1   A: a value has no NUL character"])
     (tmp_path / "vars.env").write_text("1B=secret\n")
     with pytest.raises(ConfigError, match="nothing was started"):
         read_env_file(tmp_path / "vars.env")

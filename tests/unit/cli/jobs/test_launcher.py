@@ -69,6 +69,8 @@ def test_the_launcher_is_known_by_the_program(words: list[str], launcher: str | 
         (("torchrun",), "--nnodes", NODES),
         (("torchrun",), "--max-restarts", RESTARTS),
         (("torchrun",), "--max-r=3", RESTARTS),
+        (("torchrun",), "--nn", NODES),
+        (("torchrun",), "--te=3", LOGS),
         (("torchrun",), "--standalone", "the job may have several nodes"),
         (("torchrun",), "-m", "write: --launcher torchrun -- python3 -m NAME"),
         (("torchrun",), "-t", LOGS),

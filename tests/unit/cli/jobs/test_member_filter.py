@@ -1,4 +1,4 @@
-"""Entries of archives, with Python's own filter and without."""
+"""Entries of archives: what of them may be written below a folder, whichever filter Python itself has."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KINDS = st.sampled_from([tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarf
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a link that leads out of it and one that does not."""
-    made = tmp_path_factory.mktemp("below") / "here"
+    made = tmp_path_factory.mktemp("below").resolve() / "here"
     (made / "a" / "b").mkdir(parents=True)
     (made / "out").symlink_to("..")
     (made / "in").symlink_to("a/b")
@@ -33,16 +33,52 @@ def entry(name: str, kind: bytes, link: str, mode: int) -> tarfile.TarInfo:
 
 
 @given(name=NAMES, kind=KINDS, link=NAMES, mode=st.integers(0, 0o7777))
-def test_without_pythons_filter_the_same_is_written_with_the_same_permissions(
+def test_what_is_written_lies_in_the_folder_and_so_does_whatever_a_link_leads_to(
     folder: Path, name: str, kind: bytes, link: str, mode: int
 ) -> None:
-    member = entry(name, kind, link, mode)
-    ours, theirs = without_data_filter(member, folder), written_as(member, folder)
-    assert (ours is None) == (theirs is None)
-    if ours is not None and theirs is not None:
-        assert (ours.name, ours.type, ours.linkname) == (theirs.name, theirs.type, theirs.linkname)
-        assert ours.mode == (FOLDER_MODE if theirs.mode is None else theirs.mode)
-        assert (ours.uid, ours.gid, ours.uname, ours.gname) == (os.getuid(), os.getgid(), "", "")
+    for written in filters(entry(name, kind, link, mode), folder):
+        if written is None:
+            continue
+        place = folder / written.name
+        assert place.resolve() != folder or written.isdir()
+        reached = [place]
+        if written.issym():
+            reached.append(place.parent / written.linkname)
+        if written.islnk():
+            reached.append(folder / written.linkname)
+        assert [path for path in reached if not path.resolve().is_relative_to(folder)] == []
+        assert written.mode is None or written.mode & ~0o755 == 0
+
+
+def filters(member: tarfile.TarInfo, folder: Path) -> tuple[tarfile.TarInfo | None, tarfile.TarInfo | None]:
+    """What our own filter makes of the entry, and what is made of it together with Python's, where there is one."""
+    return without_data_filter(member, folder), written_as(member, folder)
+
+
+@pytest.mark.parametrize(
+    ("member", "name", "link", "mode"),
+    [
+        (("x", tarfile.REGTYPE, "", 0o644), "x", "", 0o644),
+        (("x", tarfile.REGTYPE, "", 0o7777), "x", "", 0o755),
+        (("x", tarfile.REGTYPE, "", 0o455), "x", "", 0o644),
+        (("x", tarfile.REGTYPE, "", 0), "x", "", 0o600),
+        (("/x", tarfile.REGTYPE, "", 0o700), "x", "", 0o700),
+        (("in/x", tarfile.REGTYPE, "", 0o644), "in/x", "", 0o644),
+        (("a/c", tarfile.DIRTYPE, "", 0o2700), "a/c", "", FOLDER_MODE),
+        (("x", tarfile.SYMTYPE, "a/b", 0o777), "x", "a/b", FOLDER_MODE),
+        (("a/b/x", tarfile.SYMTYPE, "../../in", 0o777), "a/b/x", "../../in", FOLDER_MODE),
+        (("x", tarfile.LNKTYPE, "a/b", 0o644), "x", "a/b", 0o644),
+    ],
+)
+def test_an_entry_is_written_with_plain_permissions_and_no_owner(
+    folder: Path, member: tuple[str, bytes, str, int], name: str, link: str, mode: int
+) -> None:
+    for written in filters(entry(*member), folder):
+        assert written is not None
+        assert (written.name, written.type, written.linkname) == (name, member[1], link)
+        assert (FOLDER_MODE if written.mode is None else written.mode) == mode
+        assert (written.uid or os.getuid(), written.gid or os.getgid()) == (os.getuid(), os.getgid())
+        assert not written.uname
 
 
 @pytest.mark.parametrize(
@@ -53,7 +89,13 @@ def test_without_pythons_filter_the_same_is_written_with_the_same_permissions(
         ("x", tarfile.SYMTYPE, "/etc/passwd"),
         ("x", tarfile.SYMTYPE, "../x"),
         ("a/x", tarfile.SYMTYPE, "../out/x"),
+        ("a/x/", tarfile.SYMTYPE, "../.."),
+        ("a/..", tarfile.SYMTYPE, "in"),
+        ("x/.", tarfile.SYMTYPE, "out/x"),
+        (".", tarfile.REGTYPE, ""),
+        ("x", tarfile.SYMTYPE, "in/../.."),
         ("a/x", tarfile.LNKTYPE, "../x"),
+        ("x", tarfile.LNKTYPE, "in/../../x"),
         ("x", tarfile.FIFOTYPE, ""),
         ("x", tarfile.CHRTYPE, ""),
     ],

@@ -40,6 +40,12 @@ def test_what_a_launcher_s_end_and_marks_say_is_kept() -> None:
     ]
 
 
+def test_orders_and_a_warning_are_passed_on_as_they_are_said() -> None:
+    order = {"id": "1.order", "slot": 1, "command": "orted"}
+    found = checked_words({**SAID, "orders": [order], "warning": WARNING}, names_of(spec()))
+    assert (found["orders"], found["warning"]) == ([order], WARNING)
+
+
 @pytest.mark.parametrize(
     "odd",
     [

@@ -15,7 +15,7 @@ from clusterctl.on_node.job.job_environment import read_environment
 from clusterctl.on_node.job.keeper_service import service_argv
 from clusterctl.on_node.job.layout import Layout, read_state, write_json, write_state
 from clusterctl.on_node.job.out_of_memory import OutOfMemory, out_of_memory_kills
-from clusterctl.on_node.job.output_log import ROOM_BYTES, SEGMENTS, LauncherOutput, OutputLog, read_from
+from clusterctl.on_node.job.output_log import RESERVED_BYTES, SEGMENTS, LauncherOutput, OutputLog, read_from
 from clusterctl.on_node.job.present_state import present_state
 from clusterctl.on_node.job.processes import itself
 
@@ -119,7 +119,7 @@ def test_a_log_has_room_on_the_disk_before_its_first_word(tmp_path: Path) -> Non
     log = OutputLog(tmp_path)
     log.begin()
     (path,) = tmp_path.iterdir()
-    assert (path.stat().st_size, path.stat().st_blocks * 512 >= ROOM_BYTES) == (0, True)
+    assert (path.stat().st_size, path.stat().st_blocks * 512 >= RESERVED_BYTES) == (0, True)
     log.write("0", b"the first")
     log.close()
     assert [line.split(" ", 1)[1] for _, line in read_from(tmp_path, (1, 0))] == ["0 the first"]

@@ -175,6 +175,7 @@ def test_a_job_of_some_gpus_has_as_many_processes() -> None:
     assert told == [f"Nodes 1,3: --nproc 4 {most}: {ONE_FOR_EACH}, or use --gpus 4"]
     told = problems(request(gpus=3, nproc="9"), {1: said(1), 3: said(3)})
     assert told == [f"Nodes 1,3: --nproc 9 {most}: {ONE_FOR_EACH}"]
+    assert problems(request(gpus=8), {1: said(1), 3: said(3)}) == []
     assert problems(request(gpus=9), {1: said(1), 3: said(3)}) == [
         "Nodes 1,3: --gpus 9 is more than the 8 GPUs of each: use --gpus 8 or fewer"
     ]

@@ -88,6 +88,13 @@ def test_the_budget_that_is_offered_does() -> None:
     assert made.deadline.at == BORN + 10 * HOUR
 
 
+def test_a_budget_of_which_nobody_can_say_when_it_is_spent_refuses_no_end() -> None:
+    wish = DeadlineRequest(until=BORN + 10 * HOUR)
+    intent, made = an_intent(wish, budget_usd=1000)
+    unknown = dataclasses.replace(made, deadline=dataclasses.replace(made.deadline, budget_at=None))
+    refuse_move(wish, intent, unknown, cluster="train", ahead=AWS_AHEAD, now=NOW)
+
+
 @pytest.mark.parametrize(("is_rehearsal", "too_late_s", "in_time_s"), [(False, 179, 180), (True, 9, 10)])
 def test_close_to_its_end_a_cluster_is_not_moved_later(is_rehearsal: bool, too_late_s: int, in_time_s: int) -> None:
     def refuse(left_s: int) -> None:

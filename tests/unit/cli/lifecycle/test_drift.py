@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any  # rows of a state
 
 import pytest
 from clusterctl.cloud.boundary import Clients
-from clusterctl.engine.state import StackState, StateResource, parse_state
+from clusterctl.engine.state import RESERVATION_TYPE, StackState, StateResource, parse_state
 from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.drift import (
+    gone_reservations,
     gone_spot_machines,
     living_slots,
     lost_parts,
@@ -58,6 +60,25 @@ def test_only_a_spot_machine_that_has_ended_by_aws_s_word_is_gone(
     birth: str, shown: str | None, gone: tuple[str, ...]
 ) -> None:
     assert gone_spot_machines(showing(shown), state_of(birth)) == gone
+
+
+@pytest.mark.parametrize(
+    ("shown", "gone"),
+    [("active", ()), ("scheduled", ()), ("cancelled", ("urn:cr-1",)), (None, ("urn:cr-1",))],
+)
+def test_a_reservation_that_aws_does_not_hold_any_more_is_gone(shown: str | None, gone: tuple[str, ...]) -> None:
+    reservation = StateResource(urn="urn:cr-1", type=RESERVATION_TYPE, id="cr-1")
+    row = {
+        "CapacityReservationId": "cr-1",
+        "InstanceType": "p5.48xlarge",
+        "State": shown,
+        "CreateDate": datetime(2026, 11, 21, tzinfo=UTC),
+        "Tags": [{"Key": ID_TAG, "Value": ID}],
+    }
+    rows = [] if shown is None else [row]
+    clients = clients_of({("us-west-2", "describe_capacity_reservations", "CapacityReservations"): rows})
+    state = StackState(resources=(*state_of("agent=1").resources, reservation))
+    assert gone_reservations(clients, state) == gone
 
 
 @pytest.mark.parametrize(

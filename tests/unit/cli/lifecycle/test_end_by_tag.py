@@ -13,7 +13,7 @@ from clusterctl.engine.stack import Stack
 from clusterctl.engine.whereabouts import Whereabouts
 from clusterctl.home import Home
 from clusterctl.lifecycle.end_by_tag import EndByTag, end_by_tag, is_of_stack, told_why, what_is_left
-from clusterctl.system.room import NoRoom, refuse_without_room
+from clusterctl.system.disk_space import NoDiskSpace, refuse_without_space
 from clusterctl_infra.errors import CloudError, UsageError
 from clusterctl_infra.names import ID_TAG
 from clusterctl_infra.outputs import inventory_to_json
@@ -23,7 +23,7 @@ from tests.unit.cli.conftest import Screen
 from tests.unit.cli.cost.paid_cluster import BORN, an_inventory
 
 
-def an_end(folder: Path, why: NoRoom | OSError) -> EndByTag:
+def an_end(folder: Path, why: NoDiskSpace | OSError) -> EndByTag:
     stack = Stack(directory=folder, name="dev", project="train", is_rehearsal_project=False)
     where = Whereabouts(stack=stack, rehearse=False, name="train", region="us-west-2", shown="stacks/train")
     return EndByTag(where=where, is_agreed=True, again="clusterctl down stacks/train", why=why)
@@ -32,13 +32,16 @@ def an_end(folder: Path, why: NoRoom | OSError) -> EndByTag:
 @pytest.mark.parametrize(
     ("why", "told"),
     [
-        (NoRoom("/home has 4 MiB free, and a change needs 32 MiB there", hint="df -h /home"), "/home has 4 MiB free, "),
+        (
+            NoDiskSpace("/home has 4 MiB free, and a change needs 32 MiB there", hint="df -h /home"),
+            "/home has 4 MiB free, ",
+        ),
         (OSError(errno.EROFS, "Read-only file system", "/home/x"), "/home/x cannot be written (read-only file system)"),
         (OSError(errno.ENOLCK, "No locks available", "/nfs/x"), "/nfs/x is on a file system without locks"),
         (OSError(errno.ENOLCK, "No locks available"), "the home is on a file system without locks"),
     ],
 )
-def test_why_the_state_cannot_be_written_is_told(why: NoRoom | OSError, told: str) -> None:
+def test_why_the_state_cannot_be_written_is_told(why: NoDiskSpace | OSError, told: str) -> None:
     assert told_why(why).startswith(told)
 
 
@@ -47,11 +50,11 @@ def test_why_the_state_cannot_be_written_is_told(why: NoRoom | OSError, told: st
     [
         OSError(errno.EIO, "Input/output error", "/home/x"),
         OSError(errno.EROFS, "Read-only file system", "/home/x"),
-        NoRoom("/home has 4 MiB free", hint="df -h /home"),
+        NoDiskSpace("/home has 4 MiB free", hint="df -h /home"),
     ],
 )
 def test_without_an_id_that_this_computer_knows_the_refusal_stays_what_it_was(
-    why: NoRoom | OSError, tmp_path: Path, screen: Screen
+    why: NoDiskSpace | OSError, tmp_path: Path, screen: Screen
 ) -> None:
     with pytest.raises(type(why)) as raised:
         end_by_tag(an_end(tmp_path, why), screen.output, Home(path=tmp_path), {})
@@ -97,7 +100,7 @@ def test_where_nobody_says_whose_the_credentials_are_no_machine_is_said_to_be_en
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
     home = home_knowing(tmp_path, account_id="444455556666")
     with pytest.raises(CloudError, match="asking whose credentials these are"):
-        end_by_tag(an_end(tmp_path, NoRoom("full", hint="df -h")), screen.output, home, {})
+        end_by_tag(an_end(tmp_path, NoDiskSpace("full", hint="df -h")), screen.output, home, {})
     assert "ending" not in screen.err
 
 
@@ -145,5 +148,5 @@ def no_word(what: str) -> None:
 
 
 def test_a_folder_without_room_is_refused_with_what_there_is_and_what_is_needed(tmp_path: Path) -> None:
-    with pytest.raises(NoRoom, match=r"free, and a change of a cluster needs .* there: nothing was changed"):
-        refuse_without_room(tmp_path, needed_bytes=2**62)
+    with pytest.raises(NoDiskSpace, match=r"free, and a change of a cluster needs .* there: nothing was changed"):
+        refuse_without_space(tmp_path, needed_bytes=2**62)

@@ -28,6 +28,11 @@ def test_what_was_kept_is_a_sentence_of_its_own(text: str) -> None:
     assert engine == f"pulumi up failed: the program ended. {KEPT}\n  log      /x.log"
 
 
+def test_an_engine_that_says_nothing_has_ended_without_a_reason() -> None:
+    told = failure(failed(), doing="pulumi up", cancel=CANCEL, more=KEPT).message
+    assert told.startswith(f"pulumi up failed: the engine ended without a reason. {KEPT}")
+
+
 def test_an_engine_that_was_killed_says_nothing_so_the_signal_is_told() -> None:
     told = failure(replace(failed(), killed_by=9), doing="pulumi up", cancel=CANCEL).message
     assert "the engine was killed (SIGKILL); did this computer run out of memory?" in told

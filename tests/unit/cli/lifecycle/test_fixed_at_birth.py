@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any  # a state as JSON has it
+from typing import Any  # a state and a configuration as JSON has them
 
 import pytest
 from clusterctl.engine.state import StackState, parse_state
@@ -43,7 +43,7 @@ def network_row(type: str, name: str, cidr: str) -> dict[str, Any]:
     }
 
 
-def config_of(**network: str) -> ClusterConfig:
+def config_of(**network: Any) -> ClusterConfig:
     return ClusterConfig.model_validate(
         {"name": "train", "region": "us-west-2", "nodes": 2, "instance_type": "p5.48xlarge", "network": network}
     )
@@ -76,6 +76,39 @@ def test_what_would_make_the_network_anew_is_refused(network: dict[str, str], sa
     with pytest.raises(ConfigError, match="1 change would replace the network, nothing was changed") as caught:
         refuse_other_network(state_of(), config_of(**network), source="cluster.yaml", shown="s")
     assert said in caught.value.problems[0]
+
+
+def adopting(subnet: str) -> dict[str, Any]:
+    return {"adopt": {"vpc_id": "vpc-0a1b2c3d", "node_subnet_id": subnet}}
+
+
+def in_subnet(subnet: str) -> StackState:
+    """A cluster whose nodes have addresses of a subnet that was there before it."""
+    outputs = {"zone": "us-west-2b", "slot_range": f"{subnet} 172.31.16.0/24"}
+    row = {"urn": "urn:identity", "type": IDENTITY, "id": "1", "outputs": outputs}
+    return parse_state(json.dumps({"deployment": {"resources": [{"custom": True, **row}]}}))
+
+
+@pytest.mark.parametrize(
+    ("state", "network", "said"),
+    [
+        (in_subnet("subnet-0a1b2c3d"), {}, "the nodes' addresses are in subnet-0a1b2c3d since the cluster's birth"),
+        (in_subnet("subnet-0a1b2c3d"), adopting("subnet-0d3c2b1a"), "addresses are in subnet-0a1b2c3d since"),
+        (state_of(), adopting("subnet-0a1b2c3d"), "vpc-0a1b2c3d: the cluster has a network of its own since its birth"),
+    ],
+    ids=["out of a network", "into another one", "out of its own"],
+)
+def test_a_cluster_moves_neither_into_a_network_that_was_there_before_it_nor_out_of_one(
+    state: StackState, network: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        refuse_other_network(state, config_of(**network), source="cluster.yaml", shown="s")
+    assert said in caught.value.problems[0]
+
+
+def test_a_cluster_that_stays_in_the_network_that_it_was_made_in_is_let_through() -> None:
+    config = config_of(**adopting("subnet-0a1b2c3d"))
+    refuse_other_network(in_subnet("subnet-0a1b2c3d"), config, source="cluster.yaml", shown="s")
 
 
 GROUP = "urn:pulumi:dev::p::clusterctl:infra:Cluster$clusterctl:infra:Capacity$aws:ec2/placementGroup:PlacementGroup::g"

@@ -112,8 +112,9 @@ def test_no_try_begins_later_than_asked(screen: Screen) -> None:
 @pytest.mark.parametrize("other", [CloudError("VcpuLimitExceeded: …", code="VcpuLimitExceeded"), ClusterctlError("x")])
 def test_what_is_no_lack_of_capacity_is_not_tried_again(screen: Screen, other: ClusterctlError) -> None:
     account = Account(other)
-    with pytest.raises(type(other)):
+    with pytest.raises(type(other)) as raised:
         account.bring_up(screen, for_s=3600)
+    assert raised.value is other
     assert account.pauses_s == []
 
 

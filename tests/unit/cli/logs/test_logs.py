@@ -171,6 +171,15 @@ def test_a_line_of_a_file_that_several_nodes_have_is_told_once(make_inventory: M
     assert json.loads(streams[1].places["/shared/*.log"]) == {"/shared/a.log": "7:9"}
 
 
+@pytest.mark.parametrize("offset", ["²", "9" * 5000, "", "-1"])
+def test_a_place_in_a_shared_file_that_is_none_costs_no_line(make_inventory: MakeInventory, offset: str) -> None:
+    heard = Heard(make_inventory(size=1))
+    row = ["/shared/*.log", f"7:{offset}", NOON_S, True, "one", "/shared/a.log", True]
+    heard.stream.feed(rows({"now": NOON_S}, row))
+    heard.stream.feed(rows(["kernel", "c1", NOON_S, True, "two", "", False]))
+    assert [line.text for line in heard.lines] == ["one", "two"]
+
+
 def test_words_are_expanded_on_the_node(tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()

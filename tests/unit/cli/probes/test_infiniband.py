@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -106,5 +107,5 @@ def test_the_nearest_gpu_shares_the_most_bridges_and_none_is_near_without_one() 
     "text", ["sh: cat: not found", "port|mlx5_0:1|4: ACTIVE", "port|a:1|ACTIVE|5: LinkUp|400 Gb|0x1|0x1||/sys"]
 )
 def test_what_is_no_port_is_unreadable(text: str) -> None:
-    with pytest.raises(ProbeUnreadable):
+    with pytest.raises(ProbeUnreadable, match=f"^InfiniBand: {re.escape(text)}"):
         parse_infiniband(text)

@@ -222,8 +222,9 @@ def test_that_stdout_took_nothing_is_said_in_the_end(tmp_path: Path, refusal: Ex
     wish = Asked(grace=timedelta(minutes=10))
     request = ReapRequest(asked=wish, region="us-west-2", all_regions=False, rehearse=False, acts=True, as_json=False)
     output = Output(stdout=Unread(refusal), stderr=io.BytesIO())
-    with pytest.raises(type(refusal)):
+    with pytest.raises(type(refusal)) as raised:
         look_and_end(request, lambda region: clients_of({}), output, Home(path=tmp_path))
+    assert raised.value is refusal
 
 
 def test_the_clients_of_all_regions_share_one_person_s_credentials() -> None:

@@ -69,9 +69,11 @@ def test_a_machine_is_chosen_by_its_own_name_whatever_number_is_in_it(tmp_path: 
         ({"nodes": [{**NODE, "name": ""}]}, "  nodes[0].name: missing"),
         ({"nodes": [NODE, {"name": "b", "address": "x"}]}, "  nodes[1].host_key: missing"),
         ({"nodes": ["lab-a"]}, "  nodes[0]: 'lab-a' is no node"),
+        ({"nodes": [{**NODE, "slot": 1}, NODE]}, "  nodes[1].slot: 1 is the slot of nodes[0], too"),
+        ({"nodes": [NODE, {**NODE, "slot": 0}]}, "  nodes[1].slot: 0 is the slot of nodes[0], too"),
     ],
 )
-def test_what_is_missing_is_named_with_its_place(tmp_path: Path, data: object, said: str) -> None:
+def test_what_is_missing_or_wrong_is_named_with_its_place(tmp_path: Path, data: object, said: str) -> None:
     with pytest.raises(ConfigError) as caught:
         read(written(tmp_path, data))
     assert caught.value.problems == (said,)
@@ -107,6 +109,14 @@ def test_what_the_file_leaves_open_the_ssh_configuration_says(tmp_path: Path) ->
     assert (second.host, second.user, second.port) == ("lab-b", "everybody", 22)
     assert second.proxy_argv == ("sh", "-c", "exec nc -x proxy lab-b 22")
     assert [getattr(node, "identity_files", None) for node in inventory.nodes] == [("/keys/a",), ()]
+
+
+@pytest.mark.parametrize("port", ["no-such-service", "0", "70000", "-1"])
+def test_a_port_of_the_ssh_configuration_that_is_none_is_named_with_its_host(tmp_path: Path, port: str) -> None:
+    (tmp_path / "ssh_config").write_text(f"Host lab-a\n  Port {port}\n")
+    with pytest.raises(ConfigError, match=rf"^~/\.ssh/config, host lab-a: '{port}' is no port") as refused:
+        read(written(tmp_path, {"nodes": [{"name": "lab-a", "host_key": "ssh-ed25519 AAAA"}]}))
+    assert refused.value.hint == "ssh -G lab-a"
 
 
 def test_what_the_file_says_itself_wins(tmp_path: Path) -> None:

@@ -30,6 +30,18 @@ def test_a_longer_output_is_a_diff_to_the_majority() -> None:
     assert lines[52:] == ["  @@ -30,3 +30,3 @@", "   line 29", "  -line 30", "  +line x", "   line 31"]
 
 
+def test_lines_that_differ_stand_alone_though_no_newline_ends_the_output() -> None:
+    common = b"".join(b"line %d\n" % n for n in range(50)) + b"end"
+    lines = shown(group(common, "t-0", "t-1"), group(common.replace(b"end", b"END"), "t-2"))
+    assert lines[53:] == ["  @@ -50,2 +50,2 @@", "   line 49", "  -end", "  +END"]
+
+
+def test_an_output_that_differs_in_its_last_newline_alone_is_shown_whole() -> None:
+    common = b"".join(b"line %d\n" % n for n in range(50))
+    lines = shown(group(common, "t-0", "t-1"), group(common.removesuffix(b"\n"), "t-2"))
+    assert lines[51:] == ["t-2 (differs)", *(f"  line {n}" for n in range(50))]
+
+
 @pytest.mark.parametrize(
     "groups",
     [

@@ -53,9 +53,12 @@ def test_one_word_is_a_line_and_several_are_quoted(
     assert command_line(argv, line) == expected
 
 
-@pytest.mark.parametrize(("argv", "line"), [(("a",), "b"), ((), " ")])
-def test_two_commands_or_an_empty_one_are_refused(argv: tuple[str, ...], line: str) -> None:
-    with pytest.raises(UsageError):
+@pytest.mark.parametrize(
+    ("argv", "line", "told"),
+    [(("a", "b c"), "d", "two commands: --command d, and a 'b c'"), ((), " ", "--command is empty")],
+)
+def test_two_commands_or_an_empty_one_are_refused(argv: tuple[str, ...], line: str, told: str) -> None:
+    with pytest.raises(UsageError, match=f"^{told}$"):
         command_line(argv, line)
 
 

@@ -88,14 +88,15 @@ def test_the_declared_one_of_a_persons_keys_is_tried_first(tmp_path: Path, make_
     assert found.described == "your 3 SSH keys"
 
 
-def test_identities_only_leaves_the_usual_keys_out(tmp_path: Path, make_inventory: MakeInventory) -> None:
+@pytest.mark.parametrize("yes", ["yes", "true"])
+def test_identities_only_leaves_the_usual_keys_out(tmp_path: Path, make_inventory: MakeInventory, yes: str) -> None:
     home, inventory = Home(path=tmp_path), make_inventory(ssh=ssh())
     (tmp_path / "id_ed25519").write_text(PAIRS[0].private_pem)
     (tmp_path / "work_key").write_text(PAIRS[1].private_pem)
     config = tmp_path / "config"
     config.write_text(f"Host train-*\n  IdentityFile {tmp_path / 'work_key'}\n")
     assert len(load_login_keys(inventory, home, ssh_dir=tmp_path).keys) == 2
-    config.write_text(config.read_text() + "  IdentitiesOnly yes\n")
+    config.write_text(config.read_text() + f"  IdentitiesOnly {yes}\n")
     (key,) = load_login_keys(inventory, home, ssh_dir=tmp_path).keys
     assert key.path == tmp_path / "work_key"
     assert identities_for_ssh(inventory, home, tmp_path) == Identities(files=(tmp_path / "work_key",), is_only=True)

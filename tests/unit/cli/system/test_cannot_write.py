@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from clusterctl.commands.rehearse import command as rehearse
 from clusterctl.home import home_directory
-from clusterctl.system.room import cannot_write
+from clusterctl.system.disk_space import cannot_write
 from clusterctl_infra.errors import UsageError
 
 ENVIRON = {"CLUSTERCTL_HOME": "/home/a person/state"}

@@ -25,7 +25,9 @@ def test_times_without_a_zone_are_utc_and_a_time_of_day_is_the_next_one(text: st
     assert parse_instant(text, now=NOW) == moment
 
 
-@pytest.mark.parametrize("text", ["", "25:00", "17:60", "tomorrow", "2026-11-22", "2026-13-01T00:00", "1700", "2h"])
+@pytest.mark.parametrize(
+    "text", ["", "25:00", "17:60", "tomorrow", "2026-11-22", "2026-W48-3", "2026-13-01T00:00", "1700", "2h"]
+)
 def test_what_is_no_moment_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match="write 17:30"):
         parse_instant(text, now=NOW)

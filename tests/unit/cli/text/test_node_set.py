@@ -37,7 +37,7 @@ def test_a_set_names_each_slot_once_in_order(text: str, slots: tuple[int, ...]) 
     "text", ["", " ", ",", "x", "1-", "-1", "1..3", "5-2", "other-2", "train-", "train-[1", "1,,x", "²"]
 )
 def test_what_is_no_set_is_refused_as_usage(text: str) -> None:
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match=r"^--node .*; write (2, or 0,2-5, or train-2, or all|2-5)$"):
         parse_node_set(text, cluster="train", slots=SLOTS, look=LOOK)
 
 
@@ -77,6 +77,11 @@ def test_a_machine_of_a_persons_own_is_meant_by_its_name_and_a_bare_number_by_it
     text: str, slots: tuple[int, ...]
 ) -> None:
     assert parse_node_set(text, cluster="lab", slots=range(4), look=None, names=OWN) == slots
+
+
+def test_who_types_a_name_that_no_machine_of_a_file_has_learns_that_names_are_taken() -> None:
+    with pytest.raises(UsageError, match=r"^--node gpu9: not a set of nodes; .*, or all, or a name in the file$"):
+        parse_node_set("gpu9", cluster="lab", slots=range(4), look=None, names=OWN)
 
 
 @pytest.mark.parametrize(("text", "slots"), [("lab-2", (2,)), ("lab-1-2", (1, 2)), ("lab-[0,2]", (0, 2))])

@@ -170,9 +170,28 @@ def test_a_narrow_terminal_shows_fewer_columns_and_none_in_half(columns: int) ->
     assert [header(layout), text_of(node_line(state(), 8, layout, 1000.0))] == FRAMES[columns]
 
 
+@pytest.mark.parametrize(
+    ("columns", "names"),
+    [(None, ["llama-pretrain-9", "llama-pretrain-10"]), (80, ["…ma-pretrain-9", "…a-pretrain-10"])],
+    ids=["in a file", "on a terminal"],
+)
+def test_nodes_with_long_names_are_told_apart(columns: int | None, names: list[str]) -> None:
+    states = [dataclasses.replace(state(slot), name=f"llama-pretrain-{slot}") for slot in (9, 10)]
+    layout = layout_for(8, names=[each.name for each in states], columns=columns)
+    assert [text_of(node_line(each, 8, layout, 1000.0)).split()[0] for each in states] == names
+
+
 @given(st.integers(40, 200), st.integers(0, 8), st.text("abc-0123", min_size=1, max_size=30))
 def test_a_frame_is_never_wider_than_its_terminal(columns: int, gpus: int, name: str) -> None:
-    assert len(header(layout_for(gpus, names=[name], columns=columns))) + len("  ") <= columns
+    layout = layout_for(gpus, names=[name], columns=columns)
+    drawn = text_of(node_line(dataclasses.replace(state(), name=name), gpus, layout, 1000.0))
+    assert max(len(header(layout)), len(drawn)) + len("  ") <= columns
+
+
+def test_a_node_without_gpus_shows_its_load_beside_its_memory() -> None:
+    layout = layout_for(0, names=["train-0"], columns=80)
+    assert header(layout).split() == ["node", "load", "memory", "in", "out"]
+    assert text_of(node_line(state(), 0, layout, 1000.0)).split() == ["train-0", "3.5", "1000/2000", "GiB", "–", "–"]
 
 
 def test_a_slowed_gpu_stands_out_and_a_busy_one_is_warm() -> None:
@@ -205,10 +224,10 @@ def test_rates_are_told_in_powers_of_a_thousand(count: float, text: str) -> None
 def test_the_title_tells_use_cost_and_time_left(make_inventory: MakeInventory) -> None:
     inventory = make_inventory(size=2, rehearsal=True)
     states = {0: state(0), 1: NodeState(name="train-1", slot=1)}
-    told = title(inventory, states, None, now=NOW, now_s=1000.0)
-    assert "1/2 heard · util 97 %" in told
-    assert "ends" in told
-    assert "simulated GPUs" in told
+    assert title(inventory, states, None, now=NOW, now_s=1000.0) == (
+        "train · 2 × p5.48xlarge · 16 × H100 80GB · 1/2 heard · util 97 % · about $440.32 · "
+        "ends 22:00 UTC (in 10 h: runtime) (rehearsed: simulated GPUs, simulated money)"
+    )
 
 
 @pytest.mark.parametrize(("failed", "code"), [(None, 0), ("refused", 4)])

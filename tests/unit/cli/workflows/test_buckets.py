@@ -12,7 +12,7 @@ from clusterctl.on_node.workflow.inputs import NoInput, link_inputs
 from clusterctl.on_node.workflow.outputs import keep_output
 from clusterctl.on_node.workflow.upload import NotUploaded, file_filter, upload
 from clusterctl.workflows.buckets import BucketMount, mounted_path, unmounted, url_problem
-from clusterctl.workflows.placement import place, rooms_of
+from clusterctl.workflows.placement import capacities_of, place
 from clusterctl.workflows.task_job import Run, needs_share, staged, values_of
 
 from tests.unit.cli.workflows.workflow_files import inventory, read
@@ -99,7 +99,7 @@ def test_urls_need_no_shared_storage_and_reach_the_task_as_paths() -> None:
         by="ada",
     )
     workflow = run.loaded.workflow
-    placed = place(workflow.all_groups()[0].tasks, workflow.resources, rooms_of(run.inventory, None))
+    placed = place(workflow.all_groups()[0].tasks, workflow.resources, capacities_of(run.inventory, None))
     values = values_of(run, placed, placed[0], "w-1a2b-0")
     with staged(run, placed[0], "w-1a2b-0", values, None) as snapshot:
         words = json.loads((snapshot.folder / task.FOLDER / task.WORDS).read_text())

@@ -14,7 +14,7 @@ from clusterctl.on_node.job import judge
 from clusterctl.output import Output
 from clusterctl.workflows.course import COMPLETED, plans_json, plans_of
 from clusterctl.workflows.jobs_of_tasks import workflows_of
-from clusterctl.workflows.placement import rooms_of
+from clusterctl.workflows.placement import capacities_of
 from clusterctl.workflows.submission import Submission
 from clusterctl.workflows.submit import watched
 from clusterctl.workflows.task_job import Run
@@ -135,7 +135,7 @@ def submission(nodes: FakeNodes, *words: str, has_containers: bool = False) -> S
         run=run,
         plans=plans,
         nodes=nodes,  # type: ignore[arg-type]  # a fake with the only method that is called
-        rooms=rooms_of(nodes.inventory, None),
+        capacities=capacities_of(nodes.inventory, None),
         secrets_of={"a": {}, "b": {}, "c": {}},
         tell=told.append,
         now_s=lambda: nodes.now_s,
@@ -257,7 +257,7 @@ def test_nodes_that_others_have_are_waited_for_as_long_as_the_file_says() -> Non
         submission(nodes).watch()
     assert nodes.started() == []
     before_s = nodes.now_s
-    with pytest.raises(ClusterctlError):
+    with pytest.raises(ClusterctlError, match="group g cannot start: other jobs have its nodes"):
         submission(nodes, "queue={queue_timeout: 30s}").watch()
     assert 29 <= nodes.now_s - before_s <= 32
 

@@ -9,7 +9,7 @@ from typing import Any  # JSON
 
 from clusterctl.on_node.workflow.command import STOP_S
 from clusterctl.workflows.buckets import BucketMount
-from clusterctl.workflows.placement import Placed, place, rooms_of
+from clusterctl.workflows.placement import Placed, capacities_of, place
 from clusterctl.workflows.task_job import Gate, Run, needs_share, staged, task_request, values_of
 
 from tests.unit.cli.workflows.workflow_files import SCALED, SMALL, inventory, read
@@ -44,7 +44,7 @@ def run(text: str, share: str | None = "/shared", *, has_containers: bool = Fals
 
 def placed(run: Run, group: int) -> tuple[Placed, ...]:
     workflow = run.loaded.workflow
-    return place(workflow.all_groups()[group].tasks, workflow.resources, rooms_of(run.inventory, None))
+    return place(workflow.all_groups()[group].tasks, workflow.resources, capacities_of(run.inventory, None))
 
 
 def words(own: Run, group: int, task: int, gate: Gate | None = None) -> tuple[dict[str, Any], dict[str, bytes]]:

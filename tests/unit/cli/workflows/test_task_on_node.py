@@ -174,9 +174,18 @@ def test_who_is_missing_at_a_barrier_is_named_where_the_names_are_known() -> Non
     assert barrier.missing(30, {}, []).endswith("rank 20 and 9 more")
 
 
-@pytest.mark.parametrize("words", ["--num_nodes 2 --rank 2", "--num_nodes 2 --rank 1", "--rank 0"])
-def test_a_barrier_that_cannot_be_meant_so_is_a_usage_error(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("--num_nodes 2 --rank 2", "--rank is 0 to 1"),
+        ("--num_nodes 2 --rank 1", "--connect says where rank 0 is"),
+        ("--rank 0", "the following arguments are required: --num_nodes"),
+    ],
+)
+def test_a_barrier_that_cannot_be_meant_so_is_a_usage_error(
+    words: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as raised:
         barrier.main(words.split())
     assert raised.value.code == 2
-    assert "error" in capsys.readouterr().err
+    assert capsys.readouterr().err.endswith(f"error: {told}\n")

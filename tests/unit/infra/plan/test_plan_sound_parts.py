@@ -26,7 +26,7 @@ access: {mode: public, ssh_from: [203.0.113.7/32]}
 caps: {price_usd_per_hour: 60}
 scripts: []
 """
-FURTHER = partial(problems_of_sound_parts, catalog=CATALOG, now=BORN)
+MORE_PROBLEMS = partial(problems_of_sound_parts, catalog=CATALOG, now=BORN)
 
 
 def told(folder: Path, text: str) -> list[str]:
@@ -34,7 +34,7 @@ def told(folder: Path, text: str) -> list[str]:
     path = folder / "cluster.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError) as caught:
-        load_cluster(path, further=FURTHER)
+        load_cluster(path, more_problems=MORE_PROBLEMS)
     return [re.sub(r"^ *(line \d+ +)?", "", line).split(": ")[0] for line in caught.value.problems]
 
 
@@ -97,7 +97,7 @@ def test_problems_of_the_plan_have_their_line(tmp_path: Path) -> None:
     path = tmp_path / "cluster.yaml"
     path.write_text(changed(nodes="four", caps="{price_usd_per_hour: 1}"))
     with pytest.raises(ConfigError) as caught:
-        load_cluster(path, further=FURTHER)
+        load_cluster(path, more_problems=MORE_PROBLEMS)
     assert [line.split(":")[0] for line in caught.value.problems] == [
         "  line 6   nodes",
         "  line 7   caps.price_usd_per_hour",
@@ -107,7 +107,7 @@ def test_problems_of_the_plan_have_their_line(tmp_path: Path) -> None:
 def test_a_sound_file_is_a_cluster(tmp_path: Path) -> None:
     path = tmp_path / "cluster.yaml"
     path.write_text(SOUND)
-    assert load_cluster(path, further=FURTHER).nodes == 4
+    assert load_cluster(path, more_problems=MORE_PROBLEMS).nodes == 4
 
 
 def test_every_error_of_a_rule_has_its_needs_or_is_about_a_living_cluster() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 from pathlib import Path
 
 import pytest
+from clusterctl_rehearsal.machines import cloud_init_stage
 from clusterctl_rehearsal.machines.image import _build_lock
 from clusterctl_rehearsal.machines.recipe import (
     ImageRecipe,
@@ -17,6 +19,7 @@ from clusterctl_rehearsal.machines.recipe import (
 )
 
 SOURCES = "Types: deb\nURIs: http://deb.debian.org/debian\nSuites: bookworm\nComponents: main\n"
+NAME = "usr/bin/cloud-init"
 RECIPE = ImageRecipe(suite="bookworm", architecture="x86_64", sources=SOURCES)
 
 
@@ -83,10 +86,21 @@ def test_the_source_that_was_not_reached_is_named() -> None:
     assert first_uri(SOURCES) == "http://deb.debian.org/debian"
 
 
-def test_cloud_init_is_begun_as_a_whole_program() -> None:
-    text = dict(RECIPE.files)["usr/bin/cloud-init"]
-    assert text.startswith("#!/usr/bin/python3\n")
-    compile(text, "cloud-init", "exec")
+def test_both_programs_of_cloud_init_mean_the_same_socket_and_stages() -> None:
+    """They are whole programs, each for its own interpreter, and neither can import the other."""
+    asks, answers = (dict(RECIPE.files)[path] for path in (NAME, cloud_init_stage.PROGRAM[1:]))
+    for text in (asks, answers):
+        assert text.startswith("#!/usr/bin/python3")
+        compile(text, "cloud-init", "exec")
+    assert constants(answers)["SOCKET"] == f"Path('{cloud_init_stage.SOCKET}')"
+    assert constants(answers)["NAME"] == f"'/{NAME}'"
+    assert constants(answers)["LAST_STAGE"] == str(cloud_init_stage.STAGES[-1])
+
+
+def constants(program: str) -> dict[str, str]:
+    """What a program's top level assigns to names, as it stands there."""
+    found = [each for each in ast.parse(program).body if isinstance(each, ast.Assign)]
+    return {ast.unparse(each.targets[0]): ast.unparse(each.value) for each in found}
 
 
 def test_the_lock_of_the_image_is_its_owners_alone_also_where_an_older_one_was_not(tmp_path: Path) -> None:

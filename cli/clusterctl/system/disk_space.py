@@ -1,4 +1,4 @@
-"""Room on the disks that a change writes to: a state that finds none is torn (engine/state_file.py)."""
+"""Free space on the disks that a change writes to: a state that finds none is torn (engine/state_file.py)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BEFORE = re.compile(r"(/[^\s:]+)(?: cannot be written)?: $")
 _BEHIND = re.compile(r"\A: '(/[^']+)'")
 
 
-class NoRoom(ClusterctlError):
+class NoDiskSpace(ClusterctlError):
     """A change was refused before it began: a disk has no room for it. `place_told`: which, and how much is free."""
 
     def __init__(self, place_told: str, *, hint: str) -> None:
@@ -36,12 +36,12 @@ class NoRoom(ClusterctlError):
         self.place_told = place_told
 
 
-def refuse_without_room(folder: Path, *, needed_bytes: int = NEEDED_BYTES) -> None:
-    """Raises NoRoom, before anything is changed, where so much cannot be written into `folder`."""
+def refuse_without_space(folder: Path, *, needed_bytes: int = NEEDED_BYTES) -> None:
+    """Raises NoDiskSpace, before anything is changed, where so much cannot be written into `folder`."""
     left_bytes = free_bytes(folder)
     if left_bytes < needed_bytes:
         told = f"{folder} has {shown(left_bytes)} free, and a change of a cluster needs {shown(needed_bytes)} there"
-        raise NoRoom(told, hint=look_at(existing(folder)))
+        raise NoDiskSpace(told, hint=look_at(existing(folder)))
 
 
 def full_folder(said: str, *, log: Path, is_silent: bool) -> Path | None:

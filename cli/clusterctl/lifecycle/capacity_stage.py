@@ -16,11 +16,11 @@ from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.capacity_trial import (
     LASTS,
     LATE,
-    NO_ROOM,
+    NO_CAPACITY,
     Answer,
     Candidate,
     CapacityTrial,
-    ask_for_room,
+    ask_for_capacity,
     offered,
 )
 from clusterctl.engine.state import StackState, identity_in
@@ -64,7 +64,7 @@ def candidates_of(
     return found
 
 
-def room_words(candidates: Sequence[Candidate], cluster_plan: ClusterPlan) -> str | None:
+def capacity_words(candidates: Sequence[Candidate], cluster_plan: ClusterPlan) -> str | None:
     """What asking costs, and which of the types the price is for; None where nothing is asked.
 
     `First AWS is asked for capacity, by a reservation that is cancelled at once: $3.67 for each minute …`.
@@ -88,14 +88,14 @@ def chosen(change: Change, planned: WithPlan) -> WithPlan:
     candidates = planned.candidates
     if not candidates:
         return planned
-    found = candidates[0] if len(candidates) == 1 else _candidate_with_room(change, planned)
+    found = candidates[0] if len(candidates) == 1 else _candidate_with_capacity(change, planned)
     name = found.instance_type if planned.intent.config.is_list else None
     text = chosen_to_json(Chosen(instance_type=name, zone=found.zone))
     now, intent = utc_now(), with_changes(planned.intent, {"chosen": text})
     return replace(planned, now=now, intent=intent, plan=plan_of(intent, planned.state, now=now), candidates=())
 
 
-def _candidate_with_room(change: Change, planned: WithPlan) -> Candidate:
+def _candidate_with_capacity(change: Change, planned: WithPlan) -> Candidate:
     config = planned.intent.config
     trial = CapacityTrial(
         trial_id=secrets.token_hex(CLUSTER_ID_LENGTH // 2),
@@ -106,16 +106,16 @@ def _candidate_with_room(change: Change, planned: WithPlan) -> Candidate:
         tags=config.tags,
     )
     with change.trying(trial.trial_id):
-        answers = ask_for_room(change.clients, trial, planned.candidates, now=utc_now, tell=change.tell)
+        answers = ask_for_capacity(change.clients, trial, planned.candidates, now=utc_now, tell=change.tell)
     last = answers[-1]
     if config.is_list or any(answer.refusal for answer in answers):
-        change.output.note(room_table(answers, places=trial.places))
+        change.output.note(capacity_table(answers, places=trial.places))
     if last.refusal is None:
         return last.candidate
-    raise _no_room(answers, planned)
+    raise _no_capacity(answers, planned)
 
 
-def room_table(answers: Sequence[Answer], *, places: int) -> str:
+def capacity_table(answers: Sequence[Answer], *, places: int) -> str:
     """What AWS said to each type and zone, zones with the same answer together."""
     return render_table(("type", "zones", "AWS says"), _rows(answers, places=places))
 
@@ -129,11 +129,11 @@ def _rows(answers: Sequence[Answer], *, places: int) -> Iterator[tuple[str, str,
         yield name, zones, f"{ROOM} for {places}" if refusal is None else refusal
 
 
-def _no_room(answers: Sequence[Answer], planned: WithPlan) -> CloudError:
+def _no_capacity(answers: Sequence[Answer], planned: WithPlan) -> CloudError:
     """The error for a lack of capacity; NoCapacity if waiting may help."""
     names = dict.fromkeys(answer.candidate.instance_type for answer in answers)
     zones = dict.fromkeys(answer.candidate.zone for answer in answers)
-    lacks = next((answer for answer in answers if answer.refusal in NO_ROOM), None)
+    lacks = next((answer for answer in answers if answer.refusal in NO_CAPACITY), None)
     kept = "What was there before is as it was." if not planned.state.is_empty else "No node runs, nothing bills."
     told = (
         f"there is no room for {len(planned.plan.slots)} × {' or '.join(names)} in {', '.join(zones)}; nothing was "

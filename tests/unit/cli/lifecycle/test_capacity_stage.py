@@ -11,8 +11,8 @@ from clusterctl.cloud.capacity_trial import Answer, Candidate
 from clusterctl.engine.run_file import new_record, read_record, write_record
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state import INSTANCE_TYPE, StackState, StateResource
+from clusterctl.lifecycle.capacity_stage import candidates_of, capacity_table, capacity_words
 from clusterctl.lifecycle.intent import Intent, for_up, plan_of
-from clusterctl.lifecycle.room_stage import candidates_of, room_table, room_words
 from clusterctl_infra.errors import CloudError
 from clusterctl_infra.names import ID_TAG
 
@@ -72,7 +72,7 @@ def test_a_list_is_planned_and_agreed_to_at_the_price_of_its_dearest_type(tmp_pa
     planned = plan_of(intent, StackState(), now=BORN)
     assert planned.instance_type == "p5en.48xlarge"
     candidates = [Candidate(instance_type=name, zone="us-west-2a") for name in ("p5.48xlarge", "p5en.48xlarge")]
-    words = room_words(candidates, planned)
+    words = capacity_words(candidates, planned)
     assert words is not None
     assert words.startswith(
         "p5en.48xlarge is the most expensive of p5.48xlarge, p5en.48xlarge. First AWS is asked for capacity"
@@ -80,7 +80,7 @@ def test_a_list_is_planned_and_agreed_to_at_the_price_of_its_dearest_type(tmp_pa
     hourly = 4 * (planned.price.node_usd_per_hour or 0)
     assert f"${hourly / 60:.2f} for each minute" in words
     assert f"${hourly * 65 / 60:.2f} at worst" in words
-    assert room_words(candidates[:1], planned) is None
+    assert capacity_words(candidates[:1], planned) is None
 
 
 def test_a_living_cluster_keeps_its_type_whatever_the_list_says_now(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_zones_with_one_answer_are_one_row() -> None:
             ("p5", "a", None),
         )
     ]
-    assert room_table(attempts, places=4).split("\n")[1:] == [
+    assert capacity_table(attempts, places=4).split("\n")[1:] == [
         "  p5en.48xlarge  us-west-2a, us-west-2b  No",
         "  p5             us-west-2a              room for 4",
     ]

@@ -5,24 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from clusterctl.system.room import existing, full_folder, refuse_without_room, shown
+from clusterctl.system.disk_space import existing, full_folder, refuse_without_space, shown
 from clusterctl_infra.errors import ClusterctlError
 
 
 def test_a_folder_without_room_is_refused_with_what_is_free_and_what_is_needed(tmp_path: Path) -> None:
     later = tmp_path / "not made/yet"
     with pytest.raises(ClusterctlError) as refused:
-        refuse_without_room(later, needed_bytes=2**60)
+        refuse_without_space(later, needed_bytes=2**60)
     assert refused.value.message.startswith(f"{later} has ")
     assert refused.value.message.endswith(
         f" free, and a change of a cluster needs {2**30}.0 GiB there: nothing was changed"
     )
     assert refused.value.hint == f"df -h {tmp_path}"
-    refuse_without_room(later, needed_bytes=1)
+    refuse_without_space(later, needed_bytes=1)
 
 
 def test_a_file_system_that_does_not_tell_its_size_is_not_taken_for_a_full_one() -> None:
-    refuse_without_room(Path("/proc/self"), needed_bytes=2**60)
+    refuse_without_space(Path("/proc/self"), needed_bytes=2**60)
 
 
 @pytest.mark.parametrize(
