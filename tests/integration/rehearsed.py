@@ -211,11 +211,18 @@ def run(argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, timeout_s: fl
 
 
 def wait_until(condition: Callable[[], bool], *, what: str, timeout_s: float) -> None:
-    """Returns once `condition` holds; fails the test naming `what` when it does not in time."""
+    """Returns once `condition` holds; fails the test naming `what` when it does not in time.
+
+    A condition that asks a command takes longer than the usual pause; then the pause is as long as that.
+    """
     until = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < until, f"not within {timeout_s:.0f} s: {what}"
-        time.sleep(0.2)
+    while True:
+        asked_at = time.monotonic()
+        if condition():
+            return
+        answered_at = time.monotonic()
+        assert answered_at < until, f"not within {timeout_s:.0f} s: {what}"
+        time.sleep(max(0.2, answered_at - asked_at))
 
 
 def resources_of(env: Mapping[str, str]) -> list[Record]:

@@ -112,7 +112,7 @@ def keep_modules() -> None:
         _, status = os.waitpid(stage, 0)
         is_last = arguments == LAST_STAGE
         if is_last:
-            SOCKET.unlink()
+            SOCKET.unlink(missing_ok=True)
         with suppress(OSError):  # the caller was ended meanwhile
             connection.send(bytes([os.waitstatus_to_exitcode(status) % 256]))
         connection.close()
@@ -152,7 +152,8 @@ def enter_cgroup(tree: str, path: str) -> None:
         return  # systemd puts no unit into these
     elif (trees / "unified").is_dir():
         trees /= "unified"
-    (trees / path.lstrip("/") / "cgroup.procs").write_text("0")
+    with suppress(OSError):  # a stage in the wrong group is better than none
+        (trees / path.lstrip("/") / "cgroup.procs").write_text("0")
 
 
 def set_streams(streams: list[int]) -> None:

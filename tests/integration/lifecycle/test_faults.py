@@ -44,19 +44,20 @@ def test_a_changed_host_key_is_refused(booted: Rehearsed) -> None:
     assert booted.run("ssh", "--node", "0", "true").exit_code == 0
 
 
-def test_of_two_ups_at_once_the_second_names_the_first(booted: Rehearsed) -> None:
+def test_of_two_ups_at_once_the_second_names_the_first(recorded: Rehearsed) -> None:
+    recorded.write(machines="none", settings={"latency_ms": 100})
     with subprocess.Popen(
-        [CLUSTERCTL, "up", str(booted.folder)],
-        env=booted.env,
+        [CLUSTERCTL, "up", str(recorded.folder)],
+        env=recorded.env,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as first:
-        runs = booted.home / "runs"
+        runs = recorded.home / "runs"
         wait_until(
             lambda: any(runs.glob("*.json")) or first.poll() is not None, what="the first has begun", timeout_s=30
         )
-        second = booted.run("up", str(booted.folder))
+        second = recorded.run("up", str(recorded.folder))
         assert second.exit_code == 1, second.text
         assert str(first.pid) in second.text, second.text
         assert first.wait(timeout=120) == 0

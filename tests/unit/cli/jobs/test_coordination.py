@@ -68,7 +68,7 @@ def test_all_ranks_that_ended_well_are_a_success() -> None:
 def test_an_end_that_is_decided_is_not_changed_by_what_is_said_later() -> None:
     coordination = running()
     outcome = ended(coordination, 2.0, 1, 3)
-    coordination.heard(3, {"phase": "running", "failures": [failure(3, at_s=2.5)]})
+    coordination.receive(3, {"phase": "running", "failures": [failure(3, at_s=2.5)]})
     assert coordination.look(3.0, WALL_S, None) == {"do": "finish", "outcome": outcome}
 
 
