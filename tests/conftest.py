@@ -18,7 +18,7 @@ settings.load_profile("tests")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# No test leaves a process with connections behind, but for those that are about it.
+# No test leaves a process behind that keeps connections, except the tests of that process.
 os.environ["CLUSTERCTL_WARM"] = "no"
 
 REAL_ACCOUNT_SETTINGS = ("AWS_", "PULUMI_", "CLUSTERCTL_")

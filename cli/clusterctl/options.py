@@ -43,7 +43,8 @@ def cluster_but_not_hosts(name: str | None, *, verb: str, instead: str) -> Inven
 def chosen_nodes(inventory: Inventory, text: str) -> tuple[int, ...]:
     """The slots that the text of `--node` means in this cluster."""
     slots = [node.slot for node in inventory.nodes]
-    return parse_node_set(text, cluster=inventory.name, slots=slots, look=nodes_again(inventory))
+    names = None if inventory.cluster_id else {node.name: node.slot for node in inventory.nodes}
+    return parse_node_set(text, cluster=inventory.name, slots=slots, look=nodes_again(inventory), names=names)
 
 
 def chosen_rows(inventory: Inventory, text: str) -> tuple[InventoryNode, ...]:

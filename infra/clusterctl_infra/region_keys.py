@@ -33,10 +33,11 @@ class RegionAccess:
 
 def read_keys(file: Path) -> KeyPair:
     """The key pair in `file`. Raises OSError, ValueError."""
-    row = json.loads(file.read_bytes())
+    content = file.read_bytes()
     try:
+        row = json.loads(content)
         return KeyPair(access_key_id=row["access_key_id"], secret_access_key=row["secret_access_key"])
-    except (KeyError, TypeError) as e:
+    except (ValueError, KeyError, TypeError) as e:
         raise ValueError(f"{file} holds no key pair") from e
 
 

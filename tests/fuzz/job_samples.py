@@ -56,6 +56,7 @@ JOBS: dict[str, Any] = {
     "version": "3.12.3",
     "events": [{"at_s": 1795255200.5, "event": "rank ended", "attempt": 1, "rank": 3, "code": 7, "signal": None}],
 }
+TAKEN = {"gpus": [0, 1], "holders": [{"job": "other", "gpus": [2, 3]}]}
 JOB_ROWS = [[1, 9, "1795255200.5 0 loss 0.1"], {"state": JOB_STATE}, {"over": JOB_STATE}]
 _PLANS = [
     {

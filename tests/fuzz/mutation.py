@@ -1,4 +1,4 @@
-"""Sound JSON made unsound, at random by a seed."""
+"""Makes sound JSON and sound text unsound, at random by a seed."""
 
 from __future__ import annotations
 
@@ -75,13 +75,19 @@ def with_evil_words(text: str, random: Random) -> str:
         words = lines[at].split(" ")
         words[random.randrange(len(words))] = random.choice(EVIL_WORDS)
         lines[at] = " ".join(words)
-        if random.random() < 0.1:
+        fate = random.random()
+        if fate < 0.1:
             del lines[at]
             lines = lines or ["\n"]
+        elif fate < 0.2:
+            lines.insert(at, lines[at])
     return "".join(lines)
 
 
-EVIL_WORDS = ("²", "9" * 300, "9" * 5000, "-1", "nan", "inf", "1e999", "", "\x1b[2J", "٣", "{", "<gpu id=", "\0", "x\n")
+EVIL_WORDS = (
+    *("²", "٣", "9" * 300, "9" * 400 + ".5", "9" * 5000, "-1", "nan", "inf", "1e999"),
+    *("", "{", "<gpu id=", "\0", "\x1b[2J", "x\n"),
+)
 
 
 def _with_one_change(value: Any, random: Random) -> Any:

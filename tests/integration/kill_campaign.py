@@ -84,6 +84,7 @@ def survive(cluster: Rehearsed, kill: Kill, *, nodes: int) -> str:
 
 def kill_during(cluster: Rehearsed, kill: Kill) -> str:
     """Starts the command, kills the part at its moment with SIGKILL, and waits until the command line is gone too."""
+    cluster.keep_steps()
     logs = cluster.home / "log"
     engine_verb = "up" if kill.during == "up" else "destroy"
     argv = [CLUSTERCTL, kill.during, str(cluster.folder)]

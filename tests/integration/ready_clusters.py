@@ -55,7 +55,7 @@ class ReadyClusters:
         shutil.copytree(ready.saved, ready.place, symlinks=True)
         cluster = copy.deepcopy(ready.cluster)
         try:
-            with nothing_left(cluster.name, env=cluster.env, folder=ready.place):
+            with nothing_left(cluster.name, env=cluster.env):
                 yield cluster
         finally:
             shutil.rmtree(ready.place)
@@ -69,7 +69,7 @@ class ReadyClusters:
             cluster.up()
             stop_region(cluster)
         except BaseException:
-            with nothing_left(cluster.name, env=cluster.env, folder=place):
+            with nothing_left(cluster.name, env=cluster.env):
                 raise
         place.rename(saved)
         return ReadyCluster(cluster=cluster, place=place, saved=saved, made_at=time.monotonic())

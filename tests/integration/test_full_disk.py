@@ -22,6 +22,7 @@ def cluster(tmp_path: Path) -> Iterator[Rehearsed]:
     if os.geteuid() != 0:
         pytest.fail("a small disk is mounted by root alone")
     with rehearsed(tmp_path, machines="none", nodes=1, **PRIVATE) as made:
+        made.keep_steps()
         yield made
 
 
@@ -48,6 +49,7 @@ def test_a_down_without_room_for_the_state_ends_machines_and_reservations_by_the
     ready: Rehearsed, tmp_path: Path, place: str
 ) -> None:
     cluster, small = ready, ready.folder.parent / place
+    cluster.keep_steps()
     shutil.copytree(small, tmp_path / "kept", symlinks=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96m,mode=0700", "tmpfs", str(small)], check=True)
     try:

@@ -124,6 +124,7 @@ def begin_an_idle_end(cluster: Rehearsed, *, wait_s: int) -> None:
 
 def cut_off_with_a_machine(cluster: Rehearsed) -> None:
     """`up` is killed, with its engine, as soon as the region has a machine of it."""
+    cluster.keep_steps()
     cluster.write(machines="process")  # takes a second to boot: the engine has not heard of it yet
     argv = [CLUSTERCTL, "up", str(cluster.folder)]
     store = rehearsal_home(cluster.env).store

@@ -24,6 +24,7 @@ def stored(tmp_path: Path) -> Iterator[Rehearsed]:
     """A stack of two private nodes with a file system: gateways, addresses and data that bill."""
     storage = [{"mount": "/work", "efs": {}}]
     with rehearsed(tmp_path, machines="none", nodes=2, access={"mode": "private"}, storage=storage) as cluster:
+        cluster.keep_steps()
         yield cluster
 
 

@@ -143,6 +143,7 @@ def test_ctrl_c_stops_the_engine_and_says_what_exists(recorded: Rehearsed) -> No
 
 def interrupted(cluster: Rehearsed, verb: str, *, engine_verb: str, after_steps: int) -> str:
     """What a command said that was ended by Ctrl-C while the engine worked."""
+    cluster.keep_steps()
     with subprocess.Popen(
         [CLUSTERCTL, verb, str(cluster.folder)],
         env=cluster.env,

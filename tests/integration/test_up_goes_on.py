@@ -81,6 +81,7 @@ def end_all_of(cluster: Rehearsed, *, slot: int, machine: str) -> None:
 
 def test_nodes_of_an_up_that_was_cut_off_outlive_the_next_one_that_fails(recorded: Rehearsed) -> None:
     """They may be in use: only what the failed `up` made itself is ended."""
+    recorded.keep_steps()
     quick = {"capacity": {"p5.48xlarge": 2}}
     recorded.write(machines="none", settings={**quick, "latency_ms": 200}, access=PUBLIC)
     quiet = subprocess.DEVNULL
@@ -110,6 +111,7 @@ def is_one_made(logs: Path) -> bool:
 
 def test_machines_of_a_large_up_that_was_cut_off_are_found_without_the_state(recorded: Rehearsed) -> None:
     """The run that makes many machines writes its state at its end: killed, AWS's tags alone know of them."""
+    recorded.keep_steps()
     quiet = subprocess.DEVNULL
     argv = [CLUSTERCTL, "up", str(recorded.folder), "--nodes", "33"]
     with subprocess.Popen(argv, env=recorded.env, stdin=quiet, stdout=quiet, stderr=quiet) as child:

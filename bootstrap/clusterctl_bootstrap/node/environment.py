@@ -37,7 +37,7 @@ def variables(facts: Mapping[str, Any], computed: Sequence[Variable] = ()) -> Li
     own = {str(key): str(value) for key, value in dict(facts.get("env") or {}).items()}
     for name in own:
         if not NAME.match(name):
-            raise ValueError("env: %r is no name of a variable" % name)
+            raise ValueError("env: %r is not a valid variable name" % name)
     ours = [*_ours(facts, own), *computed]
     names = {row.name for row in ours}
     kept = [row for row in ours if row.name not in own]

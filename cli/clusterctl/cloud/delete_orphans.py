@@ -12,7 +12,7 @@ from clusterctl_infra.names import ID_TAG
 
 from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.deletion_attempts import Agreed, DeletionAttempts, Key, key_of, nobody_asks
-from clusterctl.cloud.look import NotAsked, look_at_each, named
+from clusterctl.cloud.look import NotListed, look_at_each, named
 from clusterctl.cloud.machine_resources import RESERVATION
 from clusterctl.cloud.resource import CloudResource, Known, ResourceType, orphans, type_of
 from clusterctl.cloud.resource_types import KINDS
@@ -37,7 +37,7 @@ class Deletion:
     refusals: Mapping[Key, str] = field(default_factory=dict)
     """AWS's last error code for a thing in `not_ended`, or the name of boto3's error if AWS did not answer. A thing
     that AWS agreed to end, and that is still on its way out, has none."""
-    not_asked: NotAsked = field(default_factory=dict)
+    not_listed: NotListed = field(default_factory=dict)
     """Kinds that AWS did not list at the last look: what is left of them is not known, and was not ended."""
 
     def named(self, resource: CloudResource) -> str:
@@ -78,7 +78,7 @@ def delete_orphans(
     if deletion.not_ended:
         left = ", ".join(deletion.named(resource) for resource in deletion.not_ended)
         unknown = (
-            f"; AWS did not say whether it has: {', '.join(named(deletion.not_asked))}" if deletion.not_asked else ""
+            f"; AWS did not say whether it has: {', '.join(named(deletion.not_listed))}" if deletion.not_listed else ""
         )
         told = f"not ended in {timeout_s:.0f} s: {left}{unknown}; run the same command again"
         raise CloudError(told, code=NOT_ENDED, hint=_look_by_hand(clients, cluster_id))
@@ -112,8 +112,8 @@ def end_all(
     tries = DeletionAttempts(clients, cluster_id, kinds)
     quiet = 0
     while True:
-        seen = look_at_each(clients, cluster_id, kinds).heard()
-        there, unknown = seen.things, seen.not_asked
+        seen = look_at_each(clients, cluster_id, kinds).raise_if_blind()
+        there, unknown = seen.things, seen.not_listed
         look_again(there)
         rest, spared = _parted(orphans(there, known, kinds), spares)
         if known_now is not None and any(tries.is_new(resource) for resource in due(rest, kinds, unknown)):
@@ -129,7 +129,7 @@ def end_all(
                 left=spared,
                 not_ended=rest,
                 refusals=tries.refusals,
-                not_asked=unknown,
+                not_listed=unknown,
             )
         tries.end(now_due, tell=tell, agreed=agreed)
         pause()
@@ -145,21 +145,21 @@ def _parted(
 
 
 def due(
-    rest: Iterable[CloudResource], kinds: Sequence[ResourceType] = KINDS, not_asked: Iterable[str] = ()
+    rest: Iterable[CloudResource], kinds: Sequence[ResourceType] = KINDS, not_listed: Iterable[str] = ()
 ) -> tuple[CloudResource, ...]:
     """What is ended now: guards only when nothing is there any more that they would end, should all else fail.
 
-    `not_asked`: kinds that AWS does not list: there may be a machine, or a reservation, that nobody sees.
+    `not_listed`: kinds that AWS does not list: there may be a machine, or a reservation, that nobody sees.
     """
     listed = tuple(rest)
-    if any(resource.kind in GUARDED for resource in listed) or unguarded(not_asked):
+    if any(resource.kind in GUARDED for resource in listed) or unguarded(not_listed):
         return tuple(resource for resource in listed if not type_of(resource, kinds).is_guard)
     return listed
 
 
-def unguarded(not_asked: Iterable[str]) -> tuple[str, ...]:
+def unguarded(not_listed: Iterable[str]) -> tuple[str, ...]:
     """The kinds for which it is not known whether a guard still has something to end."""
-    return tuple(kind for kind in not_asked if kind in GUARDED)
+    return tuple(kind for kind in not_listed if kind in GUARDED)
 
 
 def _look_by_hand(clients: Clients, cluster_id: str) -> str:

@@ -9,7 +9,7 @@ from botocore.parsers import ResponseParserError
 from clusterctl_infra.errors import CloudError
 
 from clusterctl.cloud.boundary import Clients
-from clusterctl.cloud.look import NotAsked
+from clusterctl.cloud.look import NotListed
 from clusterctl.cloud.refusal import code_of
 from clusterctl.cloud.resource import CloudResource, ResourceType, type_of
 
@@ -71,13 +71,13 @@ class DeletionAttempts:
         codes = [*(self._refusals.get(key_of(resource)) for resource in things), *(refusal.code for refusal in unknown)]
         return all(code is not None and any(word in code for word in HOPELESS) for code in codes)
 
-    def gone(self, rest: Sequence[CloudResource], not_asked: NotAsked) -> tuple[CloudResource, ...]:
+    def gone(self, rest: Sequence[CloudResource], not_listed: NotListed) -> tuple[CloudResource, ...]:
         """Things that AWS was asked to end and that are gone; without those of kinds that AWS no longer lists, about
         which nobody knows.
         """
         present = {key_of(resource) for resource in rest}
         asked = [resource for key, resource in self._asked.items() if key not in present]
-        return tuple(resource for resource in asked if type_of(resource, self._kinds).name not in not_asked)
+        return tuple(resource for resource in asked if type_of(resource, self._kinds).name not in not_listed)
 
     def end(self, things: Sequence[CloudResource], *, tell: Callable[[str], None], agreed: Agreed) -> None:
         """One round: asks AWS to end each of these."""

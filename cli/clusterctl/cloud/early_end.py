@@ -67,7 +67,7 @@ def early_end(
                 return None
             data = look_at_each(clients, cluster_id, DATA_KINDS)
             # A kind that AWS does not list counts as there: a sum that is too high makes a person ask.
-            return EarlyEnd(reason=REAPED, since=None, at=gone_at, keeps_data=bool(data.things or data.not_asked))
+            return EarlyEnd(reason=REAPED, since=None, at=gone_at, keeps_data=bool(data.things or data.not_listed))
         listed = clients.sfn.list_executions(stateMachineArn=machine.id, maxResults=LOOKED_AT)["executions"]
         rows = [row for row in listed if not _has_spared(clients, row)]
     return newest_early_end(rows, after=after, now=now)

@@ -15,7 +15,7 @@ from clusterctl.cloud.resource_types import KINDS
 
 PARALLEL_LOOKS = 8
 UNKNOWN_REST = "it is not known whether everything is gone: AWS did not list every kind of resource"
-NotAsked = Mapping[str, CloudError]
+NotListed = Mapping[str, CloudError]
 """Kind → why AWS did not list it: a right is missing, or the region has no such service."""
 
 
@@ -25,21 +25,21 @@ class Look:
 
     things: tuple[CloudResource, ...]
     """In the order in which they would be ended."""
-    not_asked: NotAsked = field(default_factory=dict)
+    not_listed: NotListed = field(default_factory=dict)
     is_blind: bool = False
     """Whether AWS listed no kind at all."""
 
-    def heard(self) -> Look:
+    def raise_if_blind(self) -> Look:
         """This look, if AWS listed any kind. Raises CloudError if AWS listed none at all."""
         if self.is_blind:
-            raise next(iter(self.not_asked.values()))
+            raise next(iter(self.not_listed.values()))
         return self
 
 
 def look(clients: Clients, cluster_id: str | None, kinds: Sequence[ResourceType] = KINDS) -> tuple[CloudResource, ...]:
     """Everything that carries the id (None: any id). Raises CloudError if AWS does not list even one kind."""
     seen = look_at_each(clients, cluster_id, kinds)
-    for refusal in seen.not_asked.values():
+    for refusal in seen.not_listed.values():
         raise refusal
     return seen.things
 
@@ -53,17 +53,17 @@ def look_at_each(clients: Clients, cluster_id: str | None, kinds: Sequence[Resou
         clients.warm_up()
     with ThreadPoolExecutor(max_workers=PARALLEL_LOOKS) as pool:
         answers = list(pool.map(lambda kind: _of_kind(clients, cluster_id, kind), kinds))
-    not_asked = {
+    not_listed = {
         kind.name: answer for kind, answer in zip(kinds, answers, strict=True) if isinstance(answer, CloudError)
     }
     things = (resource for answer in answers if not isinstance(answer, CloudError) for resource in answer)
-    is_blind = bool(not_asked) and len(not_asked) == len(kinds)
-    return Look(things=tuple(things), not_asked=not_asked, is_blind=is_blind)
+    is_blind = bool(not_listed) and len(not_listed) == len(kinds)
+    return Look(things=tuple(things), not_listed=not_listed, is_blind=is_blind)
 
 
-def named(not_asked: NotAsked) -> list[str]:
+def named(not_listed: NotListed) -> list[str]:
     """`FSx file system (AccessDeniedException)` for each."""
-    return [f"{kind} ({refusal.code})" for kind, refusal in not_asked.items()]
+    return [f"{kind} ({refusal.code})" for kind, refusal in not_listed.items()]
 
 
 def _of_kind(clients: Clients, cluster_id: str | None, kind: ResourceType) -> tuple[CloudResource, ...] | CloudError:

@@ -106,9 +106,10 @@ def remote_place(word: str, inventory: Inventory) -> RemotePlace | None:
     if not colon or "/" in before or not before:
         return None
     there = [node.slot for node in inventory.nodes]
-    look = nodes_again(inventory)
+    names = None if inventory.cluster_id else {node.name: node.slot for node in inventory.nodes}
+    look, source = nodes_again(inventory), "before the colon,"
     try:
-        slots = parse_node_set(before, cluster=inventory.name, slots=there, look=look, source="before the colon,")
+        slots = parse_node_set(before, cluster=inventory.name, slots=there, look=look, source=source, names=names)
     except UsageError as e:
         raise UsageError(f"{e.message}; a file here would be ./{word}", hint=HINT) from e
     nodes = tuple(node for node in inventory.nodes if node.slot in slots)

@@ -60,8 +60,8 @@ def repair_state(
         state = newest
         for left in deletion.left:
             tell(f"{left.kind} {left.id} is in no Pulumi state and holds data: it stays, and bills")
-        if deletion.not_asked:
-            untold = ", ".join(named(deletion.not_asked))
+        if deletion.not_listed:
+            untold = ", ".join(named(deletion.not_listed))
             tell(f"AWS did not say whether it has: {untold}. If the last run left any, it may bill")
     if not state.pending:
         return state

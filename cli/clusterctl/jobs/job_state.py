@@ -45,6 +45,11 @@ class JobState:
         return self.state in judge.FINAL
 
     @property
+    def is_to_restart(self) -> bool:
+        """Whether the workflow that it is a task of cancelled it in order to start that task again."""
+        return any(self.by_slot.get(slot, {}).get("is_to_restart") is True for slot in self.slots)
+
+    @property
     def exit_code(self) -> int | None:
         """The exit code with which `clusterctl run` ends; None while the job goes on."""
         return None if self.outcome is None else int(self.outcome["exit_code"])

@@ -272,7 +272,7 @@ def refuse_unseen(change: Change, known: Inventory) -> None:
         refuse_other_stack(change, known)
         told = f"this Pulumi backend does not hold {change.cluster}'s state. If it is elsewhere, `pulumi login` there"
         change.output.note(told)
-    refuse_leftovers(left, not_asked=seen.not_asked, again=reap_cluster(known))
+    refuse_leftovers(left, not_listed=seen.not_listed, again=reap_cluster(known))
 
 
 def tell_paid(change: Change) -> None:

@@ -53,8 +53,8 @@ def stray_data(clients: Clients, state: StackState, *, tell: Callable[[str], Non
     if state.cluster_id is None:
         return ()
     seen = look_at_each(clients, state.cluster_id, DATA_KINDS)
-    if seen.not_asked:
-        untold = ", ".join(named(seen.not_asked))
+    if seen.not_listed:
+        untold = ", ".join(named(seen.not_listed))
         tell(f"AWS did not say whether it has: {untold}. One that is in no state would stay, and bill")
     return orphans(seen.things, state.physical_ids, DATA_KINDS)
 

@@ -134,13 +134,13 @@ def what_is_left(
             left.append(f"{guarded}: not known ({e.message})")
             continue
         left += [f"{deletion.named(thing)} (bills {bill_of(thing)})" for thing in deletion.not_ended]
-        left += [f"AWS did not say whether it has: {kind}" for kind in named(deletion.not_asked)]
+        left += [f"AWS did not say whether it has: {kind}" for kind in named(deletion.not_listed)]
     try:
         seen = look_for(known, clients)
     except CloudError as e:
         return [*left, f"everything else: not known ({e.message})"]
     left += [f"{thing.kind} {thing.id} ({bill_of(thing)})" for thing in billing(seen) if thing.kind not in GUARDED]
-    return [*left, *(f"AWS did not say whether it has: {kind}" for kind in named(seen.not_asked))]
+    return [*left, *(f"AWS did not say whether it has: {kind}" for kind in named(seen.not_listed))]
 
 
 def _ended(

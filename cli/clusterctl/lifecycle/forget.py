@@ -53,7 +53,7 @@ def why_in_doubt(known: Inventory, home: Home, environ: Mapping[str, str]) -> st
     except ClusterctlError as e:
         return e.message
     refuse_living(known, seen)
-    return f"AWS does not say what it has of {', '.join(sorted(seen.not_asked))}" if seen.not_asked else None
+    return f"AWS does not say what it has of {', '.join(sorted(seen.not_listed))}" if seen.not_listed else None
 
 
 def refuse_living(known: Inventory, seen: Look) -> None:

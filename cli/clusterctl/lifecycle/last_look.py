@@ -16,7 +16,7 @@ from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.clients import refuse_account
 from clusterctl.cloud.delete_orphans import NOT_ENDED, KnownNow
 from clusterctl.cloud.deletion_attempts import Agreed
-from clusterctl.cloud.look import UNKNOWN_REST, Look, NotAsked, look_at_each, named
+from clusterctl.cloud.look import UNKNOWN_REST, Look, NotListed, look_at_each, named
 from clusterctl.cloud.resource import CloudResource, Known, ResourceType, orphans, type_of
 from clusterctl.cloud.resource_types import KINDS
 from clusterctl.engine.repair import Tell, end_orphans
@@ -54,14 +54,14 @@ def last_look(
     except CloudError as refused:
         if refused.code != NOT_ENDED:
             raise
-        seen = look_at_each(clients, cluster_id).heard()
-        refuse_leftovers(leftovers(seen.things, state.physical_ids), not_asked=seen.not_asked, again=again)
+        seen = look_at_each(clients, cluster_id).raise_if_blind()
+        refuse_leftovers(leftovers(seen.things, state.physical_ids), not_listed=seen.not_listed, again=again)
         raise
-    seen = look_at_each(clients, cluster_id).heard()
+    seen = look_at_each(clients, cluster_id).raise_if_blind()
     left = leftovers(seen.things, state.physical_ids)
     if left and known_now is not None:
         left = leftovers(left, known_now())
-    refuse_leftovers(left, not_asked=seen.not_asked, again=again)
+    refuse_leftovers(left, not_listed=seen.not_listed, again=again)
     return billing(seen)
 
 
@@ -82,7 +82,7 @@ def look_for(known: Inventory, clients: Clients) -> Look:
         there = clients.elsewhere(known.region)
     if known.account_id is not None:
         refuse_account(known.account_id, clients.account())
-    return look_at_each(there, known.cluster_id).heard()
+    return look_at_each(there, known.cluster_id).raise_if_blind()
 
 
 def billing(seen: Look) -> tuple[CloudResource, ...]:
@@ -98,14 +98,14 @@ def leftovers(
     return tuple(thing for thing in lost if bill_of(thing, kinds) is not None and not type_of(thing, kinds).is_data)
 
 
-def refuse_leftovers(left: Sequence[CloudResource], *, not_asked: NotAsked, again: str) -> None:
+def refuse_leftovers(left: Sequence[CloudResource], *, not_listed: NotListed, again: str) -> None:
     """Raises StillBills if anything is left, or if AWS did not tell of every kind, so that nobody knows."""
     lines = [f"  {thing.kind} {thing.id}: bills {bill_of(thing)}" for thing in left]
-    lines += [f"  AWS did not say whether it has: {kind}" for kind in named(not_asked)]
+    lines += [f"  AWS did not say whether it has: {kind}" for kind in named(not_listed)]
     if left:
         told = "1 thing that bills is left" if len(left) == 1 else f"{len(left)} things that bill are left"
         raise StillBills(f"not all is gone: {told}", problems=lines, hint=again)
-    if not_asked:
+    if not_listed:
         raise StillBills(UNKNOWN_REST, problems=lines, hint=again)
 
 

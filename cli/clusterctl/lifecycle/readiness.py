@@ -298,14 +298,14 @@ def why_not_ready(watch: NodeWatch, *, now: datetime) -> list[str]:
     if report is not None and report.phase == AWAITING and watch.undelivered is not None:
         return [f"{watch.name}: it did not take its scripts: {watch.undelivered}"]
     if report is not None:
-        return [f"{watch.name}: still in {watch.phase}{_since(report, now)}"]
+        return [f"{watch.name}: still in {watch.phase}{_in_phase_for(report, now)}"]
     return [f"{watch.name}: {SILENT}" + (f" ({watch.trouble})" if watch.trouble else "")]
 
 
-def _since(report: NodeReport, now: datetime) -> str:
+def _in_phase_for(report: NodeReport, now: datetime) -> str:
     if report.since is None:
         return ""
-    return f" since {max(0, int((now - report.since).total_seconds()))} s"
+    return f" for {duration(max(timedelta(0), now - report.since))}"
 
 
 MOST_TIMES_USUAL = 3.0

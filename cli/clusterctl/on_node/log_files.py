@@ -56,7 +56,10 @@ class LogFile:
             yield from self._read_on()  # what came between the last reading and the rotation
             if self._rest:
                 yield from self._split(b"\n")
-            self._open(self._path, 0)
+            try:
+                self._open(self._path, 0)
+            except OSError:  # gone again, or not to be read yet: the next call tries anew
+                return
             yield from self._read_on()
         if is_last and self._rest:
             yield from self._split(b"\n")
@@ -99,8 +102,9 @@ class LogFile:
         self._file.seek(start)
 
     def _open(self, path: str, offset: int) -> None:
+        file = open(path, "rb")  # noqa: SIM115 open as long as the program follows it
         self.close()
-        self._file = open(path, "rb")  # noqa: SIM115 open as long as the program follows it
+        self._file = file
         self._inode = os.fstat(self._file.fileno()).st_ino
         self._offset = offset
         self._rest = b""
@@ -209,10 +213,19 @@ def expanded(word: str, variables: dict[str, str]) -> tuple[list[str], str]:
     path = VARIABLE.sub(lambda match: variables[match[1] or match[2]], word)
     if not glob.has_magic(path) or os.path.exists(path):
         return [path], ""
-    found = sorted((match for match in glob.glob(path) if os.path.isfile(match)), key=os.path.getmtime)
+    dated = [(changed_s, match) for match in glob.glob(path) for changed_s in changes_of(match)]
+    found = [match for _, match in sorted(dated)]
     many = "%s: %d files match, the newest %d are read" % (path, len(found), MOST_FILES)
     none = "" if found else "%s: no file matches" % path
     return sorted(found[-MOST_FILES:]), many if len(found) > MOST_FILES else none
+
+
+def changes_of(path: str) -> list[float]:
+    """When the file was changed; empty where it is no file, or has gone meanwhile."""
+    try:
+        return [os.path.getmtime(path)] if os.path.isfile(path) else []
+    except OSError:
+        return []
 
 
 def lines_of(path: str) -> list[str]:

@@ -23,7 +23,7 @@ CONTROL_PORT = 18514
 (perftest(1), --port)."""
 MOST_LINKS = 64
 _HEAD = re.compile(r"\s*#bytes\s+#iterations\s+BW peak\[Gb/sec\]\s+BW average\[Gb/sec\]", re.ASCII)
-_ROW = re.compile(r"\s*\d+\s+\d+\s+\d+\.\d+\s+(\d+\.\d+)\s+\d+\.\d+(?:\s|$)", re.ASCII)
+_ROW = re.compile(r"\s*\d+\s+\d+\s+\d+\.\d+\s+(\d{1,9}\.\d+)\s+\d+\.\d+(?:\s|$)", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -47,7 +47,7 @@ class Ended:
     @property
     def is_done(self) -> bool:
         """Whether nothing that was to go is left, and AWS told of every kind."""
-        return self.trouble is None and not self.deletion.not_ended and not self.deletion.not_asked
+        return self.trouble is None and not self.deletion.not_ended and not self.deletion.not_listed
 
 
 def end_judged(
@@ -174,4 +174,4 @@ def _lines(end: Ended) -> list[str]:
         for thing in end.deletion.not_ended
         for bill in (type_of(thing, KINDS).bills,)
     ]
-    return [*left, *(f"  {cluster}: AWS did not say whether it has: {kind}" for kind in named(end.deletion.not_asked))]
+    return [*left, *(f"  {cluster}: AWS did not say whether it has: {kind}" for kind in named(end.deletion.not_listed))]

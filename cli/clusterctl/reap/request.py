@@ -118,7 +118,7 @@ def _seen(request: ReapRequest, home: Home, clients_of: ClientsOf, tell: Callabl
             known.get(remains.cluster_id),
             now=now,
             all_regions=found.is_everywhere,
-            not_asked=found.not_asked_in(remains.region),
+            not_listed=found.not_listed_in(remains.region),
         )
         for remains in found.remains
     )

@@ -16,7 +16,7 @@ from typing import TypeVar
 from clusterctl_infra.errors import CloudError, UsageError
 
 from clusterctl.cloud.boundary import Clients
-from clusterctl.cloud.look import Look, NotAsked, look_at_each, named
+from clusterctl.cloud.look import Look, NotListed, look_at_each, named
 from clusterctl.cloud.refusal import aws_errors
 from clusterctl.cloud.resource import ResourceType
 from clusterctl.cloud.resource_types import KINDS
@@ -46,7 +46,7 @@ class Search:
     remains: tuple[Remains, ...]
     unseen: Mapping[str, CloudError] = field(default_factory=dict)
     """Region → why it could not be looked through: organizations forbid some to everybody."""
-    gaps: Mapping[str, NotAsked] = field(default_factory=dict)
+    gaps: Mapping[str, NotListed] = field(default_factory=dict)
     """Region → kinds of which AWS did not tell there: a right is missing, or the service."""
 
     @property
@@ -59,7 +59,7 @@ class Search:
         """Whether all was looked through, so that nothing of a cluster can be elsewhere."""
         return self.all_regions and self.is_whole
 
-    def not_asked_in(self, region: str | None) -> frozenset[str]:
+    def not_listed_in(self, region: str | None) -> frozenset[str]:
         """Kinds of which a cluster there may have things that nobody saw."""
         return frozenset(kind for place in (region, NO_REGION) for kind in self.gaps.get(place or NO_REGION, ()))
 
@@ -71,7 +71,7 @@ class Search:
 
 def anything(clients: Clients, kinds: Sequence[ResourceType]) -> Look:
     """What there is of these kinds, whichever cluster's. Raises CloudError when AWS tells of none."""
-    return look_at_each(clients, None, kinds).heard()
+    return look_at_each(clients, None, kinds).raise_if_blind()
 
 
 def search(
@@ -108,7 +108,7 @@ def search(
         all_regions=all_regions,
         remains=remains_of({name: seen.things for name, seen in found.items()}),
         unseen=unseen,
-        gaps={name: seen.not_asked for name, seen in found.items() if seen.not_asked},
+        gaps={name: seen.not_listed for name, seen in found.items() if seen.not_listed},
     )
 
 

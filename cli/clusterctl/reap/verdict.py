@@ -62,7 +62,7 @@ class Verdict:
     """Ids of data that goes with it."""
     keeps_file_systems: bool = False
     """A file system of it stays, or may be there unseen, so what leads to it stays, too."""
-    not_asked: frozenset[str] = frozenset()
+    not_listed: frozenset[str] = frozenset()
     """Kinds of which AWS does not tell where it is: nobody knows what it has of them."""
 
     def why_stays(self, resource: CloudResource, kinds: Sequence[ResourceType] = KINDS) -> str | None:
@@ -89,16 +89,16 @@ def judge(
     *,
     now: datetime,
     all_regions: bool,
-    not_asked: frozenset[str] = frozenset(),
+    not_listed: frozenset[str] = frozenset(),
 ) -> Verdict:
     """The verdict about one cluster.
 
-    `not_asked`: kinds that AWS does not tell of. They keep no machine running: AWS itself refuses to delete the parts
+    `not_listed`: kinds that AWS does not tell of. They keep no machine running: AWS itself refuses to delete the parts
     of a network that they need. If file systems are among them, the rules and interfaces that lead to these stay.
     """
     ends, reason, hint = _judged(remains, asked, known, now=now, all_regions=all_regions)
     if not ends:
-        return Verdict(remains=remains, known=known, ends=False, reason=reason, hint=hint, not_asked=not_asked)
+        return Verdict(remains=remains, known=known, ends=False, reason=reason, hint=hint, not_listed=not_listed)
     systems = {resource.id for resource in remains.things if resource.kind in FILE_SYSTEMS}
     return Verdict(
         remains=remains,
@@ -106,8 +106,8 @@ def judge(
         ends=True,
         reason=reason,
         data=asked.data,
-        keeps_file_systems=not systems <= asked.data or not not_asked.isdisjoint(FILE_SYSTEMS),
-        not_asked=not_asked,
+        keeps_file_systems=not systems <= asked.data or not not_listed.isdisjoint(FILE_SYSTEMS),
+        not_listed=not_listed,
     )
 
 

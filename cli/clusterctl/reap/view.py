@@ -188,7 +188,7 @@ def _named(verdict: Verdict) -> str:
 
 def _may_bill_unseen(verdict: Verdict) -> bool:
     """Whether a sum of what was seen may be too low."""
-    return any(kind.name in verdict.not_asked for kind in KINDS if kind.bills is not None)
+    return any(kind.name in verdict.not_listed for kind in KINDS if kind.bills is not None)
 
 
 def _per_day(view: ReapView, things: Iterable[CloudResource], region: str | None) -> float | None:
@@ -212,7 +212,7 @@ def _cluster_json(view: ReapView, verdict: Verdict, ended: Ended | None) -> dict
         "reason": verdict.reason,
         "hint": None if verdict.hint is None else typed(view, verdict.hint),
         "things": [_thing_json(view, verdict, resource, ended) for resource in remains.things],
-        "not_asked": sorted(verdict.not_asked if ended is None else ended.deletion.not_asked),
+        "not_asked": sorted(verdict.not_listed if ended is None else ended.deletion.not_listed),
         "trouble": None if ended is None else ended.trouble,
     }
 

@@ -41,7 +41,7 @@ class Board:
         with self._lock:
             return dict(self._states)
 
-    def heard(self, slot: int, sample: Sample) -> None:
+    def receive(self, slot: int, sample: Sample) -> None:
         """Takes in a node's sample."""
         with self._lock:
             old = self._states[slot]

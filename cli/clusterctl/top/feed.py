@@ -73,4 +73,4 @@ class SampleLines:
                 self._board.lost(self._slot, NodeFailure("protocol", f"its sample cannot be read: {e}"))
                 continue
             if sample is not None:
-                self._board.heard(self._slot, sample)
+                self._board.receive(self._slot, sample)

@@ -45,6 +45,8 @@ class TaskCourse:
     tries: int
     state: str
     exit_code: int | None
+    is_to_restart: bool = False
+    """Whether the job was cancelled in order to start the task again, as all tasks of a group that moves are."""
 
 
 NOT_STARTED = TaskCourse(job="", tries=0, state=WAITING, exit_code=None)
@@ -119,8 +121,11 @@ def plans_from(rows: Sequence[Mapping[str, Any]]) -> tuple[GroupPlan, ...]:
 
 
 def action_of(task: TaskPlan, course: TaskCourse) -> str | None:
-    """What the task's end means: COMPLETE, FAIL, RESCHEDULE or RESTART; None before it began and while it goes on."""
-    if course.tries == 0 or course.state not in judge.FINAL:
+    """What the task's end means: COMPLETE, FAIL, RESCHEDULE or RESTART.
+
+    None before it began, while it goes on, and where its job was cancelled in order to start it again.
+    """
+    if course.tries == 0 or course.state not in judge.FINAL or course.is_to_restart:
         return None
     # A task that was cancelled, ran out of time or was lost is never started again.
     if course.state not in (judge.SUCCEEDED, judge.FAILED):

@@ -40,7 +40,11 @@ class KnownWorkflow:
         """How each task that was started goes."""
         return {
             task: TaskCourse(
-                job=job.name, tries=int(job.spec["workflow"]["tries"]), state=job.state, exit_code=job.exit_code
+                job=job.name,
+                tries=int(job.spec["workflow"]["tries"]),
+                state=job.state,
+                exit_code=job.exit_code,
+                is_to_restart=job.is_to_restart,
             )
             for task, job in self.jobs.items()
         }

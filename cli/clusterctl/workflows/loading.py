@@ -99,6 +99,8 @@ def read_workflow(
         ConfigProblem(path=each.path, message=each.message, line=each.line and (rendered.line_of(each.line) or None))
         for each in read.problems
     ]
+    if read.tree is None and problems:  # not YAML: what else it lacks cannot be known
+        raise workflow_error(source, problems)
     workflow, model_problems = _validated(read.tree)
     problems += model_problems
     contents: dict[tuple[str, str], bytes] = {}

@@ -89,6 +89,7 @@ class Submission:
     def cancel(self) -> None:
         """Cancels all tasks that go on; nothing more is started."""
         self.is_cancelled = True
+        self._cancel_restarts()
         self._stop([task for task, course in self.courses.items() if course.state not in judge.FINAL])
 
     @property
@@ -151,7 +152,7 @@ class Submission:
         if running := [task for task in going_on if task in step.again]:
             # Kept until they have started, because the tasks that are stopped now would be taken for failed ones.
             self._restarts[plan.name] = step
-            self._stop(running)
+            self._stop(running, "restart")
             return
         group = self._group(plan)
         try:
@@ -189,6 +190,7 @@ class Submission:
                 self._told[plan.name] = problems[0]
                 self.tell(f"group {plan.name}: waiting: {problems[0].strip()}")
             return
+        self._cancel_restarts()
         hint = "clusterctl jobs"
         raise ConfigError(f"group {plan.name} cannot start: other jobs have its nodes", problems=problems, hint=hint)
 
@@ -289,16 +291,22 @@ class Submission:
         self.tell(f"{name}: started on Node {placed.node.slot} ({placed.node.name}) as {job}{again}")
         return int(spec["jax_port"])
 
-    def _stop(self, tasks: Sequence[str]) -> None:
-        """Cancels the tasks' jobs; a job that was cancelled before is left alone."""
+    def _stop(self, tasks: Sequence[str], *then: str) -> None:
+        """Cancels the tasks' jobs; a job that was cancelled before is left alone. `then`: `restart`, or nothing."""
         for task in tasks:
             if task in self._stopped:
                 continue
             self._stopped.add(task)
             node: InventoryNode = self.placed[task].node
-            for answer in self.nodes.ask((node,), "cancel", self.courses[task].job).values():
+            for answer in self.nodes.ask((node,), "cancel", self.courses[task].job, *then).values():
                 if answer.error is not None:
                     self.tell(answer.told)
+
+    def _cancel_restarts(self) -> None:
+        """Cancels anew what was stopped in order to start it again: `show` would have such a group for running."""
+        tasks = [task.name for plan in self.plans if plan.name in self._restarts for task in plan.tasks]
+        self._stopped.difference_update(tasks)
+        self._stop(tasks)
 
     def _live(self) -> bool:
         return any(course.state not in judge.FINAL for course in self.courses.values())

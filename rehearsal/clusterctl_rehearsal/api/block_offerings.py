@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any  # views are JSON-like
@@ -68,7 +67,7 @@ def purchase_block(call: Call) -> dict[str, Any]:
     check_tags("ec2", tags)
     price = call.region.catalog.price_usd_per_hour(offer.instance_type, call.region_name)
     fee = _upfront_usd(offer, price or 0.0)
-    record = block_record(offer, tags=tags, region=call.region_name, now=time.time(), upfront_usd=fee)
+    record = block_record(offer, tags=tags, region=call.region_name, now=call.region.clock(), upfront_usd=fee)
     call.region.store.put(record)
     view = tagged(call, record, compute.capacity_reservation(call, record))
     return {"CapacityReservation": view, "CapacityReservations": [view]}
@@ -94,7 +93,7 @@ def _offer(call: Call, id: str) -> Offer:
         raise refusal
     kind, count, days, letter, begins = (int(digits, 16) for digits in found.groups()[:5])
     starts_at = datetime.fromtimestamp(begins, UTC)
-    if kind >= len(names) or starts_at < datetime.fromtimestamp(time.time(), UTC) - timedelta(hours=1):
+    if kind >= len(names) or starts_at < datetime.fromtimestamp(call.region.clock(), UTC) - timedelta(hours=1):
         raise refusal
     offer = Offer(instance_type=names[kind], count=count, hours=days * DAY_H, letter=chr(letter), starts_at=starts_at)
     if _offer_id(call, offer) != id:
@@ -150,7 +149,7 @@ def block_record(offer: Offer, *, tags: Properties, region: str, now: float, upf
 def _start(call: Call, day: int) -> datetime:
     """When the offering of the `day`th zone begins."""
     now, soon = (
-        datetime.fromtimestamp(time.time(), UTC).replace(microsecond=0),
+        datetime.fromtimestamp(call.region.clock(), UTC).replace(microsecond=0),
         call.region.settings().blocks_begin_in_s,
     )
     if soon:

@@ -39,6 +39,7 @@ def run_life(life: Life) -> Report:
             storage=STORAGE if life.has_storage else [],
         ) as cluster,
     ):
+        cluster.keep_steps()
         write(cluster)
         is_forsaken = life.ending == "forsaken"
         live(cluster, life.mishaps[:-1] if is_forsaken else life.mishaps, report, tell)

@@ -27,7 +27,7 @@ def test_flow_s_example_brings_its_cluster_up_trains_and_ends_it(tmp_path: Path)
     app = tmp_path / "clusterctl-home" / "apps" / NAME
     app.mkdir(parents=True)
     (app / "rehearsal.yaml").write_text("machines: process\n")
-    with nothing_left(NAME, env=env, folder=tmp_path):
+    with nothing_left(NAME, env=env):
         done = run([sys.executable, str(SCRIPT)], env=env, cwd=tmp_path, timeout_s=300)
         assert done.exit_code == 0, done.text
         assert "{'ranks': 2, 'off': 0.0}" in done.stdout

@@ -68,7 +68,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
             app = folder / "clusterctl-home" / "apps" / name
             app.mkdir(parents=True)
             (app / "rehearsal.yaml").write_text("machines: process\n")
-            stack.enter_context(nothing_left(name, env=env, folder=folder))
+            stack.enter_context(nothing_left(name, env=env))
         yield env
 
 
@@ -132,7 +132,7 @@ def test_volumes_are_seen_by_all_nodes_and_so_is_a_bucket_that_run_names(
         "print(training_with_shared_storage.remote())",
     )
     program = HEAD + app + STORAGE.text() + lines[0] + "".join(f"\n    {line}" for line in lines[1:]) + "\n"
-    with nothing_left(name, env=home_without_torch, folder=work):
+    with nothing_left(name, env=home_without_torch):
         done = run_program(home_without_torch, work, program)
     assert done.exit_code == 0, done.text
     assert "succeeded {'training': 'complete'} 4\n" in done.stdout

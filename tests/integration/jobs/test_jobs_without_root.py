@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -31,9 +32,23 @@ GPUS = "import os, time\nprint('up with', os.environ['CUDA_VISIBLE_DEVICES'], fl
 FAKE_TORCHRUN = """\
 import os, subprocess, sys
 words = sys.argv[sys.argv.index("--no-python") + 1 :]
-place = {"RANK": os.environ["NODE_RANK"], "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
-sys.exit(subprocess.call(words, env={**os.environ, **place}))
+count = int(os.environ["NPROC_PER_NODE"])
+first = int(os.environ["NODE_RANK"]) * count
+places = [{"RANK": str(first + local), "LOCAL_RANK": str(local)} for local in range(count)]
+ranks = [subprocess.Popen(words, env={**os.environ, "LOCAL_WORLD_SIZE": str(count), **place}) for place in places]
+sys.exit(max(rank.wait() for rank in ranks))
 """
+LINES, LINE_BYTES = 200, 20_000
+LONG_LINES = f"""\
+import os, pathlib, time
+rank, folder = int(os.environ["RANK"]), pathlib.Path(os.environ["CLUSTERCTL_JOB_DIR"])
+(folder / str(rank)).touch()
+while not (folder / str(1 - rank)).exists():
+    time.sleep(0.01)
+for _ in range({LINES}):
+    print("@%"[rank] * {LINE_BYTES})
+"""
+"""Two ranks that begin to print once both are there."""
 WARNED = """\
 import json, os, signal, time
 signal.signal(signal.SIGUSR1, lambda number, frame: print("signalled", flush=True))
@@ -146,11 +161,28 @@ def test_a_killed_rank_ends_the_job_and_other_jobs_wait_for_it(cluster: Rehearse
     assert left_in_the_end(cluster, name) == ""
 
 
-def test_a_killed_launcher_is_the_cause_and_its_ranks_end_with_it(cluster: Rehearsed, work: Path) -> None:
+def write_fake_torchrun(work: Path) -> None:
     (work / "torch/distributed").mkdir(parents=True)
     for folder in ("torch", "torch/distributed"):
         (work / folder / "__init__.py").touch()
     (work / "torch/distributed/run.py").write_text(FAKE_TORCHRUN)
+
+
+def test_long_lines_that_two_ranks_of_one_launcher_print_at_once_stay_whole(cluster: Rehearsed, work: Path) -> None:
+    """The ranks have one stdout, the launcher's, and a pipe takes at most 4 KiB in one piece (pipe(7))."""
+    write_fake_torchrun(work)
+    (work / "lines.py").write_text(LONG_LINES)
+    done = run_job(cluster, work, new_name(), "--launcher", "torchrun", "--node", "1", "--nproc", "2", "--", "lines.py")
+    assert done.exit_code == 0, done.text
+    lines = [line for line in done.stdout.splitlines() if "@" in line or "%" in line]
+    assert Counter((line.count("@"), line.count("%")) for line in lines) == {
+        (LINE_BYTES, 0): LINES,
+        (0, LINE_BYTES): LINES,
+    }
+
+
+def test_a_killed_launcher_is_the_cause_and_its_ranks_end_with_it(cluster: Rehearsed, work: Path) -> None:
+    write_fake_torchrun(work)
     name = new_name()
     done = run_job(
         cluster, work, name, "--launcher", "torchrun", "--node", "1-2", "--nproc", "1", "--detach", "--", "long.py"

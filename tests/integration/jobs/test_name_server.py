@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import struct
-from collections.abc import AsyncIterator
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import pytest
 from clusterctl.on_node.job.name_server import (
     MOST_AT_ONCE,
+    MOST_FILES,
+    NOBODY,
+    PORT,
     NameServer,
     Resolvers,
     ask_by_packet,
@@ -20,6 +28,12 @@ from clusterctl.on_node.job.name_server import (
 
 OWN, OTHERS = "127.83.1.1", "127.83.1.2"
 WITHIN_S = 20.0
+SERVE = """
+import pathlib, sys
+from clusterctl.on_node.job.name_server import serve_names
+serve_names(pathlib.Path(sys.argv[1]))
+"""
+NO_CAPABILITY = "0" * 16
 
 
 def asked(name: str, number: int = 7) -> bytes:
@@ -99,3 +113,41 @@ def test_nonsense_is_not_answered_and_a_flood_does_not_keep_nodes_names_from_bei
             await asyncio.gather(*asking, nonsense, return_exceptions=True)
 
     asyncio.run(look())
+
+
+def test_a_server_that_root_starts_keeps_its_port_and_none_of_root_s_rights(hosts_of_node: Path) -> None:
+    assert os.geteuid() == 0, "needs root for a port below 1024, and for rights that can be given up"
+    argv = [sys.executable, "-c", SERVE, str(hosts_of_node)]
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, extra_groups=[1, 4]) as server:
+        try:
+            assert server.stdout is not None, "it is a pipe"
+            address = server.stdout.readline().decode().strip()
+            rights = dict(line.split(":\t") for line in proc_lines(server.pid, "status"))
+            (open_files,) = (line for line in proc_lines(server.pid, "limits") if line.startswith("Max open files"))
+            answer = asyncio.run(asyncio.wait_for(ask_by_packet(address, PORT, asked("train-1")), WITHIN_S))
+        finally:
+            server.kill()
+    assert answer.endswith(bytes([10, 0, 8, 1]))
+    # The real user, the effective one, the saved one, and that of the file system.
+    assert rights["Uid"].split() == [str(NOBODY)] * 4
+    assert rights["Gid"].split() == [str(NOBODY)] * 4
+    assert rights["Groups"].split() == []
+    assert {rights[name] for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {NO_CAPABILITY}
+    assert rights["NoNewPrivs"] == "1"
+    assert open_files.split()[3:5] == [str(MOST_FILES)] * 2
+
+
+@pytest.fixture
+def hosts_of_node() -> Iterator[Path]:
+    """A root folder with /etc/hosts and /etc/resolv.conf that every user can read; a `tmp_path` is closed to others."""
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        root.chmod(0o755)
+        (root / "etc").mkdir(mode=0o755)
+        (root / "etc/resolv.conf").write_text(f"nameserver {OTHERS}\n")
+        (root / "etc/hosts").write_text("10.0.8.1 train-1\n")
+        yield root
+
+
+def proc_lines(pid: int, name: str) -> list[str]:
+    return Path(f"/proc/{pid}/{name}").read_text().splitlines()

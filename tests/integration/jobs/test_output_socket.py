@@ -1,7 +1,8 @@
-"""mpirun's ranks hand their output to the supervisor over a socket that every user of the node can reach."""
+"""A launcher's ranks hand their output to the supervisor over a socket that every user of the node can reach."""
 
 from __future__ import annotations
 
+import io
 import os
 import pwd
 import queue
@@ -10,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import IO
 
-from clusterctl.on_node.job.mpi_agent import receive_output
+from clusterctl.on_node.job.output_socket import OUTPUT_VARIABLE, rank_output, receive_output
 
 WAIT_S = 30
 
@@ -46,3 +47,8 @@ def test_only_the_job_s_user_and_root_are_listened_to() -> None:
                 connection.sendall(b"words\n")
                 assert heard.get(timeout=WAIT_S) == b"words\n"
     assert heard.empty()
+
+
+def test_output_goes_to_stdout_where_nobody_listens(tmp_path: Path) -> None:
+    stream = io.BytesIO()
+    assert rank_output({OUTPUT_VARIABLE: str(tmp_path / "gone")}, stream) is stream

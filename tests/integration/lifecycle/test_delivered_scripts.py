@@ -94,6 +94,7 @@ def test_a_node_waits_for_its_scripts_until_up_brings_them_and_never_again(boote
 
 
 def test_an_up_that_was_killed_is_gone_on_with_and_a_script_that_fails_is_named(booted: Rehearsed) -> None:
+    booted.keep_steps()
     write_setup(booted, "echo looking for the tokenizer\nexit 3\n")
     booted.write(machines="nspawn", scripts=["setup.sh"])
     up = subprocess.Popen(

@@ -100,6 +100,7 @@ def test_a_budget_moves_it_to_where_it_is_spent_and_bounds_what_may_be_added(clu
 
 
 def test_one_that_was_killed_is_done_again_and_not_added_to(cluster: Rehearsed) -> None:
+    cluster.keep_steps()
     before = cluster.deadline()
     killed = subprocess.Popen([CLUSTERCTL, "extend", "20m"], env=cluster.env, cwd=cluster.folder)
     try:

@@ -124,6 +124,7 @@ def test_storage_is_kept_without_room_for_nodes_linked_anew_and_mounted_twice(re
 
 def test_a_file_system_that_a_killed_up_asked_for_is_ended_and_made_anew(recorded: Rehearsed) -> None:
     """Of what holds data, a repair ends only what the broken run itself made: nobody has written to that."""
+    recorded.keep_steps()
     recorded.write(machines="none", settings={"storage_s": 600}, storage=[SHARED])
     argv = [CLUSTERCTL, "up", str(recorded.folder)]
     with (

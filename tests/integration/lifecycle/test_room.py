@@ -31,6 +31,7 @@ def test_a_list_is_asked_for_in_order_and_a_killed_asking_leaves_nothing(recorde
     assert "p5en.48xlarge is the most expensive of p5en.48xlarge, p5.48xlarge" in asked.stderr, asked.text
     assert "for each minute that it exists" in asked.stderr, asked.text
 
+    recorded.keep_steps()
     quiet = subprocess.DEVNULL
     argv = [CLUSTERCTL, "up", str(recorded.folder)]
     with subprocess.Popen(argv, env=recorded.env, stdin=quiet, stdout=quiet, stderr=quiet) as child:

@@ -48,10 +48,10 @@ def checkout(tmp_path: Path) -> Iterator[Checkout]:
         assert written.startswith("name: rehearsal\n")
         (folder / STACK / file).write_text(written.replace("name: rehearsal", f"name: {name}", 1))
     path = os.pathsep.join(folder for folder in os.environ["PATH"].split(os.pathsep) if folder != str(BIN))
-    # pip compiles no module, which "0" means to it: 19 s of the processor, and few are imported (measured 2026-11-26).
-    env = {**own_environment(tmp_path), "PATH": path, "PIP_NO_COMPILE": "0"}
-    env["CLUSTERCTL_CACHE"] = cache_without_torch(tmp_path / "cache")  # scripts/setup does not install it
-    with nothing_left(name, env=env, folder=tmp_path):
+    # Not this computer's torch, which scripts/setup does not install: eight processes would load it in each run.
+    cache = cache_without_torch(tmp_path / "cache")
+    env = {**own_environment(tmp_path), "PATH": path, "CLUSTERCTL_CACHE": cache}
+    with nothing_left(name, env=env):
         yield Checkout(folder=folder, name=name, env=env)
 
 

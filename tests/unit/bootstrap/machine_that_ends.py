@@ -33,7 +33,7 @@ class Ending:
         self.watch = self.started_anew()
 
     def started_anew(self) -> Watch:
-        """As after a push: what AWS says is not heard again yet."""
+        """The watch, started anew as after a push: it has not asked AWS yet, and knows what was written down."""
         self.heard = remembered(self.root)
         self.watch = Watch(self.root, self.outside, self.rules, told_by_aws=lambda: self.heard)
         return self.watch

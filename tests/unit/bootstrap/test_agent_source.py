@@ -30,7 +30,7 @@ PACKAGE = "agent_as_it_travels"
 
 
 class Unread(ast.NodeTransformer):
-    """A tree without texts that stand alone, promised methods, and annotations outside classes."""
+    """Removes docstrings, methods that only raise NotImplementedError, and annotations outside classes from a tree."""
 
     def visit(self, node: ast.AST) -> Any:
         self.generic_visit(node)
@@ -138,7 +138,7 @@ def agent_module(name: str) -> ModuleType:
 
 
 @pytest.mark.parametrize("name", sorted({*SOURCES} - {"__main__.py"}))
-def test_what_travels_still_has_every_name_that_it_uses(name: str) -> None:
+def test_what_travels_still_imports_every_name_of_typing_that_it_uses(name: str) -> None:
     module = f"clusterctl_bootstrap.node.{name.removesuffix('.py')}"
     found: dict[str, Any] = {"__name__": module}
     exec(compile(TRAVELLING[name], name, "exec"), found)
@@ -196,7 +196,7 @@ SHORTENED = {
         "from typing import Any, List\n\n\nclass A:\n    a: List[str]\n    b: int = 1\n",
         "from typing import List\nclass A:\n a:List[str]\n b:int=1\n",
     ),
-    "bytes that are more than their letters": (
+    "text behind a letter of two bytes": (
         'def f(a: str = "ü", b: str = "x") -> str:\n    return a\n',
         "def f(a='ü',b='x'):\n return a\n",
     ),
@@ -212,7 +212,7 @@ def test_what_nothing_reads_at_run_time_goes(source: str, expected: str) -> None
     assert shortened(source) == expected
 
 
-def test_a_text_with_code_in_it_is_refused() -> None:
+def test_an_f_string_is_refused() -> None:
     """Before Python 3.12 the parser does not say where the names in it are."""
     with pytest.raises(ValueError, match="line 2: an f-string"):
         shortened("def f(x):\n    return f'{x}'\n")

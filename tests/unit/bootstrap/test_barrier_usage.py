@@ -20,8 +20,8 @@ WRONG = {
     "a name with a path": ["../start"],
     "a name that is too long": ["x" * 65],
     "another word": ["start", "now"],
-    "a half flag": ["start", "--timeout"],
-    "a flag for a name": ["--timeout"],
+    "a flag without its value": ["start", "--timeout"],
+    "a flag instead of a name": ["--timeout"],
 }
 
 

@@ -57,7 +57,8 @@ def test_rules_that_stand_are_not_made_twice_by_iptables(tmp_path: Path) -> None
     assert isinstance(port.outside, FakeOutside)
     port.outside.answer = lambda argv: (127, "nft: not found") if argv[0] == "nft" else None
     port.look()
-    assert not [argv for argv in commands(port) if "-I" in argv]
+    asked = [argv for argv in commands(port) if argv[0] == "iptables"]
+    assert ["-C" in argv for argv in asked] == [True] * 3
 
 
 def test_a_port_that_stays_open_is_told_at_each_look_until_it_is_closed(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from pathlib import Path
@@ -79,5 +78,4 @@ def test_every_sentence_is_about_a_variable_and_every_title_about_a_section() ->
 def test_the_machines_own_facts_are_left_out_where_it_has_none(tmp_path: Path) -> None:
     machine = born(tmp_path)
     assert boot(machine, FakeOutside()) == 0
-    assert os.listdir(machine / "etc/clusterctl")
     assert (machine / FOLDER / "nccl.env").read_text() == "NCCL_DEBUG='WARN'\n"

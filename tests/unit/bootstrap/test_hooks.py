@@ -1,4 +1,4 @@
-"""Packages and scripts of a person's: when they run, what is kept of them, and how a failure reads."""
+"""A person's packages and scripts: when they run, what is kept of them, and what is said when one fails."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_once_is_not_run_again_and_boot_is(tmp_path: Path) -> None:
     assert ran(second) == ["b"]
 
 
-def fail(name: str, said: str = "fetching\nno such mirror\n") -> FakeOutside:
+def failing(name: str, said: str = "fetching\nno such mirror\n") -> FakeOutside:
     """A machine on which that hook says something and exits with 3."""
     outside = FakeOutside()
 
@@ -59,7 +59,7 @@ def fail(name: str, said: str = "fetching\nno such mirror\n") -> FakeOutside:
 
 def test_a_script_that_fails_fails_the_node_by_name_with_its_last_lines(tmp_path: Path) -> None:
     root = born(tmp_path, with_systemd=True, scripts=(script("a"), script("b"), script("c")))
-    outside = fail("b")
+    outside = failing("b")
     assert boot(root, outside) == 1
     error = status(root)["error"]
     assert error["phase"] == "scripts"
@@ -71,13 +71,13 @@ def test_a_script_that_fails_fails_the_node_by_name_with_its_last_lines(tmp_path
 
 def test_a_script_that_fails_without_a_word_is_said_to(tmp_path: Path) -> None:
     root = born(tmp_path, with_systemd=True, scripts=(script("a"),))
-    assert boot(root, fail("a", said="")) == 1
+    assert boot(root, failing("a", said="")) == 1
     assert status(root)["error"]["message"] == "a: exit 3 after 0 s: it said nothing"
 
 
 def test_what_failed_once_runs_again_at_the_next_boot(tmp_path: Path) -> None:
     root = born(tmp_path, with_systemd=True, scripts=(script("a"), script("b")))
-    boot(root, fail("b"))
+    boot(root, failing("b"))
     second = FakeOutside()
     assert boot(root, second) == 0
     assert ran(second) == ["b"]
@@ -85,7 +85,7 @@ def test_what_failed_once_runs_again_at_the_next_boot(tmp_path: Path) -> None:
 
 def test_a_failure_after_ready_leaves_the_node_ready_and_is_said(tmp_path: Path) -> None:
     root = born(tmp_path, with_systemd=True, scripts=(script("late", at="after-ready"),))
-    assert boot(root, fail("late")) == 1
+    assert boot(root, failing("late")) == 1
     seen = status(root)
     assert (seen["phase"], seen["error"]["phase"]) == ("ready", "scripts after ready")
     assert seen["error"]["message"].startswith("late: exit 3")
@@ -155,7 +155,7 @@ def test_a_script_that_never_comes_fails_the_node_with_who_brings_it(tmp_path: P
 
 def test_packages_that_cannot_be_had_fail_their_phase(tmp_path: Path) -> None:
     root = born(tmp_path, with_systemd=True, packages=("htop",))
-    assert boot(root, fail("packages")) == 1
+    assert boot(root, failing("packages")) == 1
     assert status(root)["error"]["phase"] == "packages"
 
 

@@ -149,8 +149,9 @@ def test_what_cannot_be_read_is_said(machine: Path, breaks: Callable[[Path], Fak
     assert told[0].startswith(why)
 
 
-def test_sessions_that_cannot_be_read_are_not_told_as_a_number(machine: Path) -> None:
-    assert seen(machine, removed(machine / "proc/net/tcp")).ssh_sessions == 0
+def test_sessions_that_cannot_be_read_count_as_none_beside_the_sign_that_they_cannot(machine: Path) -> None:
+    found = seen(machine, removed(machine / "proc/net/tcp"))
+    assert (found.ssh_sessions, len(found.unreadable)) == (0, 1)
 
 
 def test_a_node_without_gpus_is_not_asked_for_them(machine: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+from pathlib import Path
 
 import pytest
 from clusterctl_bootstrap.mount_clients import (
@@ -16,6 +17,9 @@ from clusterctl_bootstrap.mount_clients import (
     signed_mountpoint,
 )
 from clusterctl_bootstrap.node import hooks
+
+from tests.unit.bootstrap.fake_outside import FakeOutside
+from tests.unit.bootstrap.node_examples import born
 
 PARTS = [
     lustre_of_ubuntu("jammy"),
@@ -46,9 +50,12 @@ def test_only_what_is_needed_travels() -> None:
     assert len(gzip.compress(TEXT.encode(), mtime=0)) <= BUDGET_BYTES
 
 
-def test_packages_are_installed_as_the_agent_does() -> None:
+def test_packages_are_installed_as_the_agent_does(tmp_path: Path) -> None:
     assert 'sh -c "$CLUSTERCTL_INSTALL" sh "$@"' in TEXT
-    assert "CLUSTERCTL_INSTALL=" in hooks.scripts.__code__.co_consts
+    root, outside = born(tmp_path, with_systemd=True, scripts=(mount_clients(PARTS),)), FakeOutside()
+    hooks.scripts(root, outside, NAME)
+    (argv,) = outside.commands
+    assert f"CLUSTERCTL_INSTALL={hooks.INSTALL}" in argv
 
 
 def test_apt_says_who_holds_its_lock_before_the_scripts_time_is_over() -> None:

@@ -1,4 +1,4 @@
-"""The register of processes that want a warning: what lies in it for nothing goes, and who fills it is shut out."""
+"""The register of processes that want a warning: entries of no living process go, and nobody can fill it for others."""
 
 from __future__ import annotations
 

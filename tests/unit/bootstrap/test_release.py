@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from botocore.auth import SigV4Auth
@@ -42,8 +43,15 @@ def test_a_node_calls_the_state_machine_and_its_wait_as_the_plan_does() -> None:
     assert (release.WAIT_KEY, release.IF_GONE_KEY) == (ending_machine.WAIT_KEY, ending_machine.IF_GONE_KEY)
 
 
-def test_where_aws_is_not_reached_it_is_tried_again_and_then_said(tmp_path: Path) -> None:
+def unreachable(*handlers: object) -> NoReturn:
+    raise OSError("no route to host")
+
+
+def test_where_aws_is_not_reached_it_is_tried_again_and_then_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("urllib.request.build_opener", unreachable)
     pauses: list[float] = []
     told = start_ending(tmp_path, {"cluster_id": "0123456789ab"}, "idle", NOW, 20, pauses.append)
-    assert told.startswith("AWS was not told, so a reservation bills until the deadline: ")
+    assert told == "AWS was not told, so a reservation bills until the deadline: OSError: no route to host"
     assert pauses == [PAUSE_S] * (ATTEMPTS - 1)

@@ -19,7 +19,7 @@ AT = "2027-01-15T08:00:00Z"
 
 
 class SilentHook:
-    """Started, it only says with what."""
+    """A hook that runs nothing, and keeps what it was started with."""
 
     def __init__(self) -> None:
         self.started: list[dict[str, str]] = []
@@ -43,7 +43,7 @@ def notice(ending: Ending) -> object:
 
 @pytest.fixture
 def ending(tmp_path: Path) -> Ending:
-    """An hour to live, booted."""
+    """A booted machine whose deadline is in an hour."""
     made = Ending(tmp_path)
     status.begin(made.root)
     made.deadline(60 * MINUTE)

@@ -25,7 +25,7 @@ def test_what_everybody_may_write_to_has_room_of_its_own_and_cannot_fill_what_th
 
 @pytest.fixture
 def ending(tmp_path: Path) -> Ending:
-    """An hour to live."""
+    """A machine whose deadline is in an hour."""
     made = Ending(tmp_path)
     made.deadline(60 * MINUTE)
     return made

@@ -22,7 +22,7 @@ def verdict() -> list[str]:
 
 @pytest.fixture
 def ruled(tmp_path: Path, verdict: list[str]) -> Ending:
-    """An hour to live, and one rule."""
+    """A machine whose deadline is in an hour, with one rule."""
     made = Ending(tmp_path, lambda: "".join(verdict))
     made.deadline(60 * MINUTE)
     return made

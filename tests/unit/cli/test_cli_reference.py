@@ -1,3 +1,5 @@
+"""docs/cli.md: every verb with its help, and the exit codes."""
+
 from __future__ import annotations
 
 from pathlib import Path

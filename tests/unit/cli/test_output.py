@@ -1,3 +1,5 @@
+"""What goes to stdout and stderr, on a terminal and elsewhere, in other locales, and where nobody reads it."""
+
 from __future__ import annotations
 
 import errno

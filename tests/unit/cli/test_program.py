@@ -1,3 +1,5 @@
+"""`clusterctl` as it is typed: exit codes, wrong words, completion, and verbs that ask nobody."""
+
 from __future__ import annotations
 
 import errno
@@ -14,7 +16,6 @@ import click
 import pytest
 from clusterctl import program
 from clusterctl.commands.rehearse import FAULTS as COMPLETED_FAULTS
-from clusterctl.output import Output
 from clusterctl.verbs import VERBS, module_of
 from clusterctl_infra.errors import ConfigError, NothingMatched
 from clusterctl_infra.outputs import inventory_to_json
@@ -287,7 +288,6 @@ def test_nodes_as_json_has_every_node(screen: Screen, own_home: Path, make_inven
     assert [node["private_ip"] for node in shown["nodes"]] == [f"10.0.8.{n}" for n in range(4)]
 
 
-def test_the_one_output_is_what_commands_print_to(screen: Screen) -> None:
-    assert isinstance(screen.output, Output)
+def test_schema_prints_the_schema_of_cluster_yaml(screen: Screen) -> None:
     assert program.run(["schema"], screen.output) == 0
     assert json.loads(screen.out)["title"] == "cluster.yaml"

@@ -50,7 +50,7 @@ def test_without_a_cap_the_maximum_is_the_price_on_demand_and_says_so(tmp_path: 
     assert "at most $55.04 a node (the price on demand; caps.price_usd_per_hour lowers it)" in text
 
 
-def test_on_demand_nothing_of_it_is_said(tmp_path: Path) -> None:
+def test_a_plan_on_demand_says_nothing_of_spot(tmp_path: Path) -> None:
     made = planned(tmp_path / "stack", capacity="on-demand")
     text = plan_text(made, now=NOW)
     assert ("spot" in text, "at most" in text, "at worst" in text) == (False, False, True)

@@ -1,3 +1,5 @@
+"""Durations, sums and tables as people read them, lines under a node's name, and `env --json`."""
+
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta

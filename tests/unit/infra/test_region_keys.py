@@ -18,10 +18,10 @@ def test_a_key_pair_is_made_once_for_its_owner_alone_and_is_no_accounts(tmp_path
     assert own_keys(tmp_path / "another") != made
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '"x"', '{"access_key_id": "a"}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '"x"', '{"access_key_id": "a"}'])
 def test_a_file_that_holds_none_is_said_and_replaced(text: str, tmp_path: Path) -> None:
     file = tmp_path / "region.keys"
     file.write_text(text)
-    with pytest.raises(ValueError, match=r"region\.keys holds no key pair|Expecting value"):
+    with pytest.raises(ValueError, match=r"region\.keys holds no key pair$"):
         read_keys(file)
     assert own_keys(file) == read_keys(file)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any  # parameters
 
 import pytest
@@ -69,7 +68,6 @@ def test_what_is_bought_is_what_was_offered_and_has_no_free_place_before_it_begi
 
 def test_a_block_begins_lasts_and_is_remembered_when_it_is_over(world: SmallRegion, client: Client) -> None:
     world.behaviour.register({"blocks_begin_in_s": 600})
-    world.now = time.time()
     bought(client, offerings(client)[0]["CapacityBlockOfferingId"])
     states = []
     for ahead_s in (0, 3600, 25 * 3600):

@@ -24,7 +24,7 @@ SHOW_TAGS = {"metadataOptions": {"instanceMetadataTags": "enabled"}}
         ("network/interfaces/macs/02:00:0a:00:08:02/device-number", "0"),
     ],
 )
-def test_pages(world: SmallRegion, path: str, text: str) -> None:
+def test_a_page_says_what_the_machine_is(world: SmallRegion, path: str, text: str) -> None:
     assert metadata_text(world.node(2, **SHOW_TAGS), path) == text
 
 

@@ -56,7 +56,7 @@ def test_the_list_has_a_line_per_gpu(machine: Machine) -> None:
         ("csv,noheader,nounits", ["0, 81559, 0", "1, 81559, 0"]),
     ],
 )
-def test_queries(machine: Machine, form: str, lines: list[str]) -> None:
+def test_a_query_is_answered_in_the_format_that_was_asked_for(machine: Machine, form: str, lines: list[str]) -> None:
     code, text = machine.run("--query-gpu=index,memory.total,utilization.gpu", f"--format={form}")
     assert (code, text.splitlines()[:2]) == (0, lines)
 

@@ -56,7 +56,9 @@ FILTERS: list[tuple[str, str, bool]] = [
 
 
 @pytest.mark.parametrize(("name", "value", "found"), FILTERS)
-def test_filters(world: SmallRegion, client: Client, name: str, value: str, found: bool) -> None:
+def test_a_filter_finds_the_machines_that_have_the_value(
+    world: SmallRegion, client: Client, name: str, value: str, found: bool
+) -> None:
     world.node()
     rows = client.ec2("DescribeInstances", Filters=[{"Name": name, "Values": [value]}])["Reservations"]
     assert bool(rows) is found
@@ -141,7 +143,9 @@ def _everything(world: SmallRegion) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("operation", "key", "count"), DESCRIBED)
-def test_describe_calls(world: SmallRegion, client: Client, operation: str, key: str, count: int) -> None:
+def test_each_thing_of_a_cluster_is_described(
+    world: SmallRegion, client: Client, operation: str, key: str, count: int
+) -> None:
     _everything(world)
     rows = client.ec2(operation)[key]
     assert len(rows) == count

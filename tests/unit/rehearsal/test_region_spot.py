@@ -95,7 +95,7 @@ def test_what_aws_refuses_of_a_spot_request_is_refused(world: SmallRegion, optio
     assert str(caught.value) == said
 
 
-def test_the_price_itself_is_enough_and_no_maximum_is_any(world: SmallRegion) -> None:
+def test_a_maximum_as_high_as_the_price_is_enough_and_without_one_any_price_is_paid(world: SmallRegion) -> None:
     _, subnet, group = world.network()
     for slot, price in enumerate((str(SPOT_USD_PER_HOUR), "")):
         assert world.launch(world.template(subnet, group, slot, **market(maxPrice=price))).state == "running"
@@ -187,6 +187,6 @@ def test_whether_one_may_read_and_cancel_requests_is_answered(client: Client, ca
         ({"Filters": [{"Name": "availability-zone", "Values": ["us-west-2c"]}]}, 1),
     ],
 )
-def test_the_price_history_is_asked_for_less(client: Client, asked: dict[str, Any], count: int) -> None:
+def test_a_price_history_holds_only_what_was_asked_for(client: Client, asked: dict[str, Any], count: int) -> None:
     rows = client.ec2("DescribeSpotPriceHistory", **{"InstanceTypes": ["p5.48xlarge"], **asked})["SpotPriceHistory"]
     assert len(rows) == count

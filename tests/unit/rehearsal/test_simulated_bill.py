@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any  # parameters
@@ -106,7 +105,6 @@ def test_a_place_with_a_machine_in_it_bills_once() -> None:
 
 
 def test_a_capacity_block_bills_its_price_once_when_it_is_bought(world: SmallRegion, client: Client) -> None:
-    world.now = time.time()
     asked: dict[str, Any] = {"InstanceType": "p5.48xlarge", "InstanceCount": 2, "CapacityDurationHours": 24}
     offer = client.ec2("DescribeCapacityBlockOfferings", **asked)["CapacityBlockOfferings"][0]
     bought = {"CapacityBlockOfferingId": offer["CapacityBlockOfferingId"], "InstancePlatform": "Linux/UNIX"}

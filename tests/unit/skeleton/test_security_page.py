@@ -1,4 +1,4 @@
-"""docs/security.md says who can do what: each of its lines names a test that there is, or says that there is none."""
+"""docs/security.md says who can do what: each of its lines names a test that proves it, and that test exists."""
 
 from __future__ import annotations
 

@@ -9,14 +9,14 @@ import tarfile
 from pathlib import Path
 from typing import Any, Callable
 
-from clusterctl.on_node.job import judge, lease
+from clusterctl.on_node.job import lease
 from clusterctl.on_node.job.container import present_engine
 from clusterctl.on_node.job.events import read_events
 from clusterctl.on_node.job.follow import follow
 from clusterctl.on_node.job.image_pull import leave_when_told, pulled_image
 from clusterctl.on_node.job.inside import join, run_inside
 from clusterctl.on_node.job.job_containers import attend, enter
-from clusterctl.on_node.job.keep import clear_up, end_containers, keep, present_state, start_keeper
+from clusterctl.on_node.job.keep import cancel, clear_up, end_containers, keep, listed_state, start_keeper
 from clusterctl.on_node.job.layout import Layout, read_json
 from clusterctl.on_node.job.mpi_agent import write_order
 from clusterctl.on_node.job.name_server import serve_names
@@ -151,12 +151,9 @@ def answer_discard(job: str) -> dict[str, Any]:
     return {}
 
 
-def answer_cancel(job: str) -> dict[str, Any]:
-    """Cancels a job: if it still runs, its supervisor hears of that. `state`: the state in which the job is."""
-    state = present_state(LAYOUT, job)
-    if state["state"] not in judge.FINAL:
-        LAYOUT.cancel(job).touch()
-    return {"state": state}
+def answer_cancel(job: str, then: str = "") -> dict[str, Any]:
+    """Cancels a job. `state`: the state in which it is; `then`: `restart` if its workflow starts the task again."""
+    return {"state": cancel(LAYOUT, job, is_to_restart=then == "restart")}
 
 
 def answer_events(job: str) -> dict[str, Any]:
@@ -170,7 +167,7 @@ def answer_list() -> dict[str, Any]:
     for path in sorted(LAYOUT.jobs.glob("*/spec.json")):
         try:
             job = path.parent.name
-            found.append({"spec": read_json(path), "state": present_state(LAYOUT, job)})
+            found.append({"spec": read_json(path), "state": listed_state(LAYOUT, job)})
         except (OSError, ValueError, LookupError):
             continue  # it is being removed
     return {"jobs": found}

@@ -51,7 +51,7 @@ class Coordination:
         self._warning: dict[str, Any] | None = None
         self.directive: dict[str, Any] = {"do": "wait"}
 
-    def heard(self, slot: int, said: Mapping[str, Any]) -> None:
+    def receive(self, slot: int, said: Mapping[str, Any]) -> None:
         """Takes a member's words, which also say that it is there."""
         self._said[slot] = dict(said)
         self._gone_s.pop(slot, None)

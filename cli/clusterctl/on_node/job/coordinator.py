@@ -109,7 +109,7 @@ class Coordinator:
         with self._changed:
             if words["is_first"]:
                 self._connections[slot] = self._connections.get(slot, 0) + 1
-            self._coordination.heard(slot, words)
+            self._coordination.receive(slot, words)
             if words["knows_end"]:
                 self._know.add(slot)
         return slot

@@ -16,6 +16,8 @@ from clusterctl.on_node.job.rank_end import own_bytes
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PYTHON_FILE = "python.json"
 """The file in a job's folder that names its own `interpreter` and `environment`, if it has them: two paths."""
+MOST_SECRET_BYTES = 256 * 1024
+"""No secret is longer: an `--env-file` has at most so many bytes, and Linux allows a variable 128 KiB (execve(2))."""
 
 
 def job_environment(layout: Layout, spec: dict[str, Any], node_rank: int) -> dict[str, str]:
@@ -103,7 +105,7 @@ def own_secrets(folder: Path, uid: int) -> dict[str, str]:
     try:
         for path in sorted(folder.iterdir()):
             with contextlib.suppress(OSError, ValueError):
-                found[path.name] = own_bytes(path, uid).decode("utf-8", "replace")
+                found[path.name] = own_bytes(path, uid, MOST_SECRET_BYTES).decode("utf-8", "replace")
     except FileNotFoundError:
         return {}
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -171,6 +172,27 @@ def end_containers(layout: Layout, job: str) -> None:
     """Ends the job's processes on this node, and then what the engine has of its containers."""
     end_all(job, None, KILLED_WITHIN_S)
     job_containers.remove(layout, job)
+
+
+def cancel(layout: Layout, job: str, *, is_to_restart: bool = False) -> dict[str, Any]:
+    """Cancels a job: if it still runs, its supervisor hears of that. Returns the state in which the job is.
+
+    `is_to_restart`: its workflow will start the task again, by a job of another name. Raises OSError, ValueError.
+    """
+    if is_to_restart:
+        with contextlib.suppress(OSError):  # a disk may be full; the job is cancelled all the same
+            layout.restart(job).touch()
+    else:
+        layout.restart(job).unlink(missing_ok=True)
+    state = present_state(layout, job)
+    if state["state"] not in judge.FINAL:
+        layout.cancel(job).touch()
+    return state
+
+
+def listed_state(layout: Layout, job: str) -> dict[str, Any]:
+    """How the job goes on this node; `is_to_restart` where it has been cancelled for that."""
+    return {**present_state(layout, job), **({"is_to_restart": True} if layout.restart(job).exists() else {})}
 
 
 def present_state(layout: Layout, job: str) -> dict[str, Any]:

@@ -77,6 +77,10 @@ class Layout:
         """There once somebody wants the job cancelled."""
         return self.folder(job) / "cancel"
 
+    def restart(self, job: str) -> Path:
+        """There once the job was cancelled, or had ended by then, to start the workflow's task that it is again."""
+        return self.folder(job) / "restart"
+
     def events(self, job: str) -> Path:
         """What happened to the job here, a line of JSON for each event."""
         return self.folder(job) / "events.jsonl"
@@ -110,7 +114,7 @@ class Layout:
         return self.attempt(job, attempt) / "ranks"
 
     def output(self, job: str, attempt: int) -> Path:
-        """The socket at which ranks that mpirun started on this node deliver their output."""
+        """The socket at which ranks that a launcher started on this node deliver their output."""
         return self.attempt(job, attempt) / "output.sock"
 
 

@@ -16,9 +16,10 @@ from clusterctl.on_node.job import container, launch, launchers
 from clusterctl.on_node.job.job_containers import JobContainers
 from clusterctl.on_node.job.job_environment import job_environment, job_folder, own_secrets
 from clusterctl.on_node.job.layout import Layout
-from clusterctl.on_node.job.mpi_agent import OUTPUT_VARIABLE, orders_of, receive_output
+from clusterctl.on_node.job.mpi_agent import orders_of
 from clusterctl.on_node.job.out_of_memory import OutOfMemory
 from clusterctl.on_node.job.output_log import LauncherOutput, OutputLog
+from clusterctl.on_node.job.output_socket import OUTPUT_VARIABLE, receive_output
 from clusterctl.on_node.job.processes import (
     end_with_parent,
     give_up_privileges,
@@ -50,6 +51,9 @@ class NodeRanks:
         self._folder = layout.ranks(spec["job"], spec["attempt"])
         self._user = pwd.getpwnam(spec["user"])
         self._is_mpi = spec["launcher"] == launchers.MPI
+        self._has_own_streams = spec["launcher"] in launchers.ONE_EACH
+        """Whether each rank is started here, and has a pipe of its own for its output."""
+        self._socket = layout.output(spec["job"], int(spec["attempt"]))
         self._log = OutputLog(layout.attempt(spec["job"], spec["attempt"]))
         hidden = hidden_bytes(own_secrets(layout.secrets(spec["job"]), self._user.pw_uid).values())
         self._output = LauncherOutput(self._log, hidden=hidden)
@@ -70,12 +74,12 @@ class NodeRanks:
         python = "python3" if self._containers is not None else sys.executable
         parent = [python, "-I", str(self._program), "rank", str(self._folder), str(self._layout.secrets(job))]
         environment = self._environment()
-        if self._is_mpi:
-            receive_output(self._layout.output(job, self._spec["attempt"]), self._user.pw_uid, self._output.follow)
+        if not self._has_own_streams:
+            receive_output(self._socket, self._user.pw_uid, self._output.follow)
         folder = str(self._layout.folder(job))
         for local_rank, argv in enumerate(launchers.argv(self._spec, self._node_rank, parent, folder)):
             own = launch.rank_environment(self._spec, self._node_rank, local_rank)
-            self._start(argv, {**environment, **(own if self._spec["launcher"] in launchers.ONE_EACH else {})})
+            self._start(argv, {**environment, **(own if self._has_own_streams else {})})
 
     def orders(self) -> list[dict[str, Any]]:
         """What mpirun, which runs here, wants started on other nodes."""
@@ -248,12 +252,9 @@ class NodeRanks:
 
     def _environment(self) -> dict[str, str]:
         found = job_environment(self._layout, self._spec, self._node_rank)
-        return {**found, **self._mpi_environment()} if self._is_mpi else found
-
-    def _mpi_environment(self) -> dict[str, str]:
-        job = self._spec["job"]
-        output = self._layout.output(job, self._spec["attempt"])
-        return {**launchers.mpi_variables(str(self._layout.folder(job))), OUTPUT_VARIABLE: str(output)}
+        if self._is_mpi:
+            found.update(launchers.mpi_variables(str(self._layout.folder(self._spec["job"]))))
+        return found if self._has_own_streams else {**found, OUTPUT_VARIABLE: str(self._socket)}
 
 
 def refusal_argv(why: str) -> list[str]:

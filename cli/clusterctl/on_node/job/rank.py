@@ -21,8 +21,8 @@ from typing import IO, Any, Tuple
 from clusterctl.on_node.job.job_environment import secret_values
 from clusterctl.on_node.job.launchers import LOCAL_RANK_BEHIND
 from clusterctl.on_node.job.layout import write_json
-from clusterctl.on_node.job.mpi_agent import rank_output
 from clusterctl.on_node.job.output_log import LINE_BYTES, line_pieces
+from clusterctl.on_node.job.output_socket import rank_output
 from clusterctl.on_node.job.processes import end_with_parent, itself
 from clusterctl.on_node.job.rank_end import MOST_BYTES as END_BYTES
 from clusterctl.on_node.job.rank_place import rank_variables

@@ -41,8 +41,8 @@ def parsed(content: bytes) -> Any:
         raise ValueError("JSON of too many levels") from e
 
 
-def own_bytes(path: Path, uid: int) -> bytes:
-    """The content of a file of this user's. Raises OSError, ValueError for what is none.
+def own_bytes(path: Path, uid: int, most_bytes: int = MOST_BYTES) -> bytes:
+    """The first `most_bytes` of a file of this user's. Raises OSError, ValueError for what is none.
 
     A link would have the supervisor read, as root, what the job may not, and a pipe would hold it up.
     """
@@ -51,7 +51,7 @@ def own_bytes(path: Path, uid: int) -> bytes:
         found = os.fstat(stream.fileno())
         if not stat.S_ISREG(found.st_mode) or found.st_uid != uid:
             raise ValueError("%s: not the job's own file" % path)
-        return stream.read(MOST_BYTES)
+        return stream.read(most_bytes)
 
 
 def checked_end(words: Any) -> dict[str, Any]:

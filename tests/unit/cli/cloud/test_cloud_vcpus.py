@@ -12,6 +12,8 @@ from clusterctl_infra.catalog.instance import InstanceType
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import CloudError
 
+from tests.unit.cli.cloud.fake_clients import FakeClients
+
 ASKED = {"ServiceCode": "ec2", "QuotaCode": "L-417A185B"}
 
 
@@ -45,9 +47,7 @@ def test_every_type_of_the_catalog_has_a_quota() -> None:
 
 
 def test_of_a_family_without_a_known_quota_nobody_is_asked() -> None:
-    clients = AwsClients(region="us-west-2", endpoint_url="http://127.0.0.1:1")
-    with Stubber(clients.service_quotas):
-        assert vcpu_limit(clients, "trn2") is None
+    assert vcpu_limit(FakeClients(), "trn2") is None
 
 
 @pytest.mark.parametrize(

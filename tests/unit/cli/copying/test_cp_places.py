@@ -66,7 +66,7 @@ def test_one_file_of_a_node_goes_to_others(make_inventory: MakeInventory) -> Non
 
 @pytest.mark.parametrize("words", [["a", "b", "1:/x"], ["a", "1:/x/"], ["a", "1:"]])
 def test_several_files_or_a_slash_want_a_folder(words: list[str], make_inventory: MakeInventory) -> None:
-    assert all(transfer.is_into_folder for transfer in transfers(words, make_inventory()))
+    assert {transfer.is_into_folder for transfer in transfers(words, make_inventory())} == {True}
 
 
 def test_files_of_several_nodes_come_into_a_folder_for_each(make_inventory: MakeInventory) -> None:
@@ -75,7 +75,7 @@ def test_files_of_several_nodes_come_into_a_folder_for_each(make_inventory: Make
         "logs/train-0",
         "logs/train-1",
     ]
-    assert all(transfer.is_into_folder for transfer in todo)
+    assert {transfer.is_into_folder for transfer in todo} == {True}
 
 
 def test_one_file_of_one_node_comes_under_the_name_that_was_written(make_inventory: MakeInventory) -> None:

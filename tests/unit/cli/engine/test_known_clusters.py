@@ -1,3 +1,5 @@
+"""Which cluster of those that this computer knows a command means, and what is said where it knows none."""
+
 from __future__ import annotations
 
 import json

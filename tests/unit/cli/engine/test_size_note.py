@@ -39,7 +39,9 @@ SAYS_4 = "s/cluster.yaml says 4. What ends that: clusterctl up s --nodes 4"
         ),
     ],
 )
-def test_the_line(values: Mapping[str, str], in_file: str | None, told: str | None) -> None:
+def test_who_gives_the_size_is_named_with_what_ends_that(
+    values: Mapping[str, str], in_file: str | None, told: str | None
+) -> None:
     note = size_note(values, in_file=in_file, source="s/cluster.yaml", config="Pulumi.dev.yaml", shown="s")
     assert note == told
 

@@ -1,3 +1,5 @@
+"""What `plan` says of a stack: from its folder, its config, and what runs of it."""
+
 from __future__ import annotations
 
 import json

@@ -29,17 +29,17 @@ def running(**changes: Any) -> Coordination:
     """A job whose nodes run, since 1 s."""
     found = Coordination(spec(**changes), 0.0)
     for slot in (1, 3):
-        found.heard(slot, {"phase": "ready"})
+        found.receive(slot, {"phase": "ready"})
     assert found.look(1.0, WALL_S, None) == {"do": "start", "at_s": WALL_S + AHEAD_S}
     for slot in (1, 3):
-        found.heard(slot, {"phase": "running"})
+        found.receive(slot, {"phase": "running"})
     return found
 
 
 def ended(coordination: Coordination, now_s: float, *slots: int) -> dict[str, Any]:
     """The outcome, once these nodes have ended their ranks."""
     for slot in slots:
-        coordination.heard(slot, {"phase": "ended"})
+        coordination.receive(slot, {"phase": "ended"})
     directive = coordination.look(now_s, WALL_S, None)
     assert directive["do"] == "finish", directive
     outcome: dict[str, Any] = directive["outcome"]
@@ -48,13 +48,13 @@ def ended(coordination: Coordination, now_s: float, *slots: int) -> dict[str, An
 
 def test_nobody_starts_before_all_are_there() -> None:
     coordination = Coordination(spec(), 0.0)
-    coordination.heard(3, {"phase": "ready"})
+    coordination.receive(3, {"phase": "ready"})
     assert coordination.look(1.0, WALL_S, None) == {"do": "wait"}
 
 
 def test_who_does_not_come_is_named_and_the_job_fails() -> None:
     coordination = Coordination(spec(), 0.0)
-    coordination.heard(1, {"phase": "ready"})
+    coordination.receive(1, {"phase": "ready"})
     assert coordination.look(MET_WITHIN_S + 1, WALL_S, None)["do"] == "stop"
     outcome = ended(coordination, MET_WITHIN_S + 2, 1)
     assert outcome["state"] == "failed"
@@ -67,7 +67,7 @@ def test_all_ranks_that_ended_well_are_a_success() -> None:
 
 def test_a_culprit_stops_all_at_once_and_its_code_is_the_job_s() -> None:
     coordination = running()
-    coordination.heard(3, {"phase": "running", "failures": [failure(3, at_s=5.0, code=7)]})
+    coordination.receive(3, {"phase": "running", "failures": [failure(3, at_s=5.0, code=7)]})
     assert coordination.look(2.0, WALL_S, None)["state"] == "failed"
     assert coordination.look(3.0, WALL_S, None)["do"] == "stop"
     outcome = ended(coordination, 4.0, 1, 3)
@@ -92,9 +92,9 @@ def test_a_culprit_stops_all_at_once_and_its_code_is_the_job_s() -> None:
 def test_a_victim_waits_a_moment_for_its_culprit(line: str) -> None:
     coordination = running()
     victim = failure(1, at_s=4.0, lines=(line,))
-    coordination.heard(1, {"phase": "running", "failures": [victim]})
+    coordination.receive(1, {"phase": "running", "failures": [victim]})
     assert coordination.look(2.0, WALL_S, None)["do"] == "start"
-    coordination.heard(3, {"phase": "running", "failures": [failure(3, at_s=4.2, code=9)]})
+    coordination.receive(3, {"phase": "running", "failures": [failure(3, at_s=4.2, code=9)]})
     assert coordination.look(2.0 + SETTLE_S / 2, WALL_S, None)["do"] == "stop"
     outcome = ended(coordination, 3.0, 1, 3)
     assert outcome["failure"]["slot"] == 3
@@ -119,8 +119,8 @@ def test_who_fails_in_nccl_by_itself_is_nobodys_victim(error: str, name: str) ->
     coordination = running()
     lines = (f"torch.distributed.DistBackendError: NCCL error in: NCCLUtils.cpp:93, {error}, NCCL version 2.28.9", name)
     victim = failure(1, at_s=4.0, lines=("Connection closed by remote peer lab-3<4>",))
-    coordination.heard(1, {"phase": "running", "failures": [victim]})
-    coordination.heard(3, {"phase": "running", "failures": [failure(3, at_s=4.2, lines=lines)]})
+    coordination.receive(1, {"phase": "running", "failures": [victim]})
+    coordination.receive(3, {"phase": "running", "failures": [failure(3, at_s=4.2, lines=lines)]})
     assert coordination.look(2.0, WALL_S, None)["do"] == "stop"
     assert ended(coordination, 3.0, 1, 3)["failure"]["slot"] == 3
 
@@ -135,7 +135,7 @@ def test_who_fails_in_nccl_by_itself_is_nobodys_victim(error: str, name: str) ->
 )
 def test_what_else_ends_a_job(said: dict[str, Any], now_s: float, wall_s: float, state: str, exit_code: int) -> None:
     coordination = running(timeout_s=60.0)
-    coordination.heard(1, {"phase": "running", **said})
+    coordination.receive(1, {"phase": "running", **said})
     assert coordination.look(now_s, wall_s, WALL_S + 1000)["state"] == state
     assert ended(coordination, now_s + 1, 1, 3)["exit_code"] == exit_code
 
@@ -144,7 +144,7 @@ def test_a_node_is_lost_when_it_does_not_come_back_and_not_before() -> None:
     coordination = running()
     coordination.gone(3, 2.0)
     assert coordination.look(2.0 + LOST_AFTER_S - 1, WALL_S, None)["do"] == "start"
-    coordination.heard(3, {"phase": "running"})
+    coordination.receive(3, {"phase": "running"})
     coordination.gone(3, 20.0)
     assert coordination.look(20.0 + LOST_AFTER_S - 1, WALL_S, None)["do"] == "start"
     assert coordination.look(20.0 + LOST_AFTER_S + 1, WALL_S, None)["state"] == "lost"
@@ -158,7 +158,7 @@ def test_victims_of_a_node_that_is_away_wait_until_it_is_back_or_lost() -> None:
     coordination = running()
     victim = failure(1, at_s=4.0, lines=("RuntimeError: Connection closed by peer [10.0.8.3]:1",))
     coordination.gone(3, 2.0)
-    coordination.heard(1, {"phase": "running", "failures": [victim]})
+    coordination.receive(1, {"phase": "running", "failures": [victim]})
     assert coordination.look(2.0, WALL_S, None)["do"] == "start"
     assert coordination.look(2.0 + 2 * SETTLE_S, WALL_S, None)["do"] == "start"
     assert coordination.look(2.0 + LOST_AFTER_S + 1, WALL_S, None)["state"] == "lost"
@@ -167,7 +167,7 @@ def test_victims_of_a_node_that_is_away_wait_until_it_is_back_or_lost() -> None:
 
 def test_a_node_that_does_not_stop_its_ranks_holds_nobody_up_for_ever() -> None:
     coordination = running()
-    coordination.heard(1, {"phase": "running", "is_cancelled": True})
+    coordination.receive(1, {"phase": "running", "is_cancelled": True})
     assert coordination.look(2.0, WALL_S, None)["do"] == "stop"
     assert coordination.look(2.0 + 30 + STOPPED_WITHIN_S - 1, WALL_S, None)["do"] == "stop"
     assert coordination.look(2.0 + 30 + STOPPED_WITHIN_S + 1, WALL_S, None)["do"] == "finish"
@@ -175,8 +175,8 @@ def test_a_node_that_does_not_stop_its_ranks_holds_nobody_up_for_ever() -> None:
 
 def test_what_failed_after_the_stop_is_nobody_s_cause() -> None:
     coordination = running()
-    coordination.heard(1, {"phase": "running", "is_cancelled": True})
+    coordination.receive(1, {"phase": "running", "is_cancelled": True})
     coordination.look(2.0, WALL_S, None)
-    coordination.heard(3, {"phase": "ended", "failures": [failure(3, at_s=9.0)]})
-    coordination.heard(1, {"phase": "ended"})
+    coordination.receive(3, {"phase": "ended", "failures": [failure(3, at_s=9.0)]})
+    coordination.receive(1, {"phase": "ended"})
     assert coordination.look(3.0, WALL_S, None)["outcome"]["state"] == "cancelled"

@@ -86,7 +86,7 @@ def test_an_archive_that_unfolds_to_more_than_was_meant_is_left(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("row", [odd("late", mtime=2**70), odd("named", pax_headers={"path": "a\0b"})])
-def test_what_no_file_has_ends_that_nodes_archive_and_nothing_else(
+def test_an_entry_with_a_time_or_a_name_that_no_file_can_have_ends_the_reading_with_an_error(
     tmp_path: Path, row: tuple[tarfile.TarInfo, bytes]
 ) -> None:
     fetched = unpack(io.BytesIO(archive(row)), tmp_path / "here")
@@ -126,7 +126,7 @@ def test_a_header_for_all_files_and_a_negative_size_are_refused(tmp_path: Path) 
     row = tarfile.TarInfo("a")
     row.size = -512
     below = gzip.compress(row.tobuf(tarfile.GNU_FORMAT) + bytes(1024))
-    assert unpack(io.BytesIO(below), tmp_path).error is not None
+    assert unpack(io.BytesIO(below), tmp_path).error == "the archive has a file of negative size"
 
 
 def test_what_was_left_out_is_read_over_and_the_rest_comes(tmp_path: Path) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import signal
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any  # a fake in place of nodes
 
 import pytest
-from clusterctl.jobs.attached import HUNG_UP, HungUp, signals_as_exceptions
+from clusterctl.jobs.attached import Attached, HungUp, signals_as_exceptions
 from clusterctl.jobs.following import UNHEARD_S, Item, JobFollowing, Notice, OutputLine
 from clusterctl.jobs.node_answers import JobNodes
 from clusterctl.jobs.node_words import MOST_ROW_BYTES
@@ -17,8 +17,12 @@ from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.keys.login_keys import LoginKeys
 
+from tests.unit.cli.jobs.job_specs import spec
+
 if TYPE_CHECKING:
-    from tests.unit.cli.conftest import MakeInventory
+    from clusterctl_infra.outputs import Inventory
+
+    from tests.unit.cli.conftest import MakeInventory, Screen
 
 OVER = {"state": "succeeded", "since_s": 5.0, "outcome": judge.outcome(judge.SUCCEEDED, "", ())}
 LOST = NodeFailure("lost", "the connection was lost")
@@ -145,5 +149,17 @@ def test_a_lost_terminal_leaves_the_job_and_an_end_without_one_is_ctrl_c(
     assert {each: signal.getsignal(each) for each in before} == before
 
 
-def test_a_script_whose_terminal_is_gone_does_not_take_the_job_for_a_success() -> None:
-    assert HUNG_UP == 129
+class NodesBehindALostTerminal:
+    """Nodes of which the first question is the last: the terminal is gone by then."""
+
+    @property
+    def inventory(self) -> Inventory:
+        signal.raise_signal(signal.SIGHUP)
+        raise AssertionError("the command goes on without its terminal")
+
+
+def test_a_script_whose_terminal_is_gone_does_not_take_the_job_for_a_success(screen: Screen) -> None:
+    """128 and the signal's number, as of a command in a shell."""
+    nodes: Any = NodesBehindALostTerminal()
+    attached = Attached(nodes, (), spec(), keep=lambda state: pytest.fail("nobody knows how it ended"))
+    assert attached.watch(screen.output, as_json=False) == 129

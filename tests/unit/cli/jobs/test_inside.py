@@ -65,9 +65,9 @@ def test_a_command_gets_into_no_job_that_does_not_run(tmp_path: Path, state: str
 
 @pytest.mark.parametrize("state", ["running", "stopping"])
 def test_a_command_is_on_its_way_into_a_job_that_runs(tmp_path: Path, state: str) -> None:
-    """Here no further than to its keeper, which is no process of that kind."""
+    """It gets as far as its keeper, which here is this process: that was started without the word `keep`."""
     layout = job_here(tmp_path, state)
-    with pytest.raises(ValueError, match="keep"):
+    with pytest.raises(ValueError, match="not in list"):
         run_inside(layout, "first", "-", ["ls"])
 
 

@@ -68,13 +68,12 @@ def test_what_is_no_job_is_refused(text: str) -> None:
         parse_job_file(text, source="job.yaml")
 
 
-@pytest.mark.parametrize(
-    "file", sorted(EXAMPLES.glob("*/*.yaml"), key=str), ids=lambda file: f"{file.parent.name}-{file.stem}"
-)
-def test_the_examples_are_job_files(file: Path) -> None:
-    if file.parent.name != "reap":
+def test_the_examples_are_job_files() -> None:
+    files = sorted(EXAMPLES.glob("*/*.yaml"))
+    assert EXAMPLES / "all_reduce" / "job.yaml" in files
+    for file in files:
         found = read_job_file(file)
-        assert (file.parent / found["words"][0]).is_file()
+        assert (file.parent / found["words"][0]).is_file(), file
 
 
 def test_every_key_of_a_job_file_is_in_its_schema() -> None:

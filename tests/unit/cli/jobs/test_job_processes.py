@@ -40,7 +40,7 @@ def test_without_an_ancestor_only_the_name_counts(proc: Path) -> None:
     assert of_job("nobodys", None, proc) == []
 
 
-def test_what_has_gone_meanwhile_is_none(proc: Path) -> None:
+def test_a_process_that_ends_while_it_is_looked_at_is_not_counted(proc: Path) -> None:
     (proc / str(WORKER) / "stat").unlink()
     (proc / str(DAEMON) / "environ").unlink()
     assert of_job("train", SUPERVISOR, proc) == [RANK]

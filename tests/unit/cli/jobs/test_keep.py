@@ -9,7 +9,7 @@ from typing import Any  # JSON
 import pytest
 from clusterctl.on_node.job import judge, lease
 from clusterctl.on_node.job.events import read_events
-from clusterctl.on_node.job.keep import present_state, see_through, tell_lost
+from clusterctl.on_node.job.keep import cancel, listed_state, present_state, see_through, tell_lost
 from clusterctl.on_node.job.layout import Layout, read_state, write_json
 
 from tests.unit.cli.jobs.leases import in_the_way
@@ -98,3 +98,20 @@ def test_a_job_that_its_keeper_holds_goes_on_but_not_after_a_restart(layout: Lay
     assert present_state(layout, "first")["state"] == "running"
     written(layout, boot_id="before")
     assert present_state(layout, "first")["outcome"]["cause"] == "Node 3 was lost: the node was restarted"
+
+
+def test_a_job_that_is_cancelled_to_be_started_again_says_so_until_it_is_cancelled_for_good(layout: Layout) -> None:
+    assert "is_to_restart" not in listed_state(layout, "first")
+    cancel(layout, "first", is_to_restart=True)
+    assert layout.cancel("first").exists()
+    assert listed_state(layout, "first")["is_to_restart"]
+    cancel(layout, "first")
+    assert layout.cancel("first").exists()
+    assert "is_to_restart" not in listed_state(layout, "first")
+
+
+def test_a_job_that_has_ended_is_not_cancelled_but_may_be_marked_as_started_again(layout: Layout) -> None:
+    tell_lost(layout, "first", "its supervisor is gone")
+    assert cancel(layout, "first", is_to_restart=True)["state"] == judge.LOST
+    assert listed_state(layout, "first")["is_to_restart"]
+    assert not layout.cancel("first").exists()

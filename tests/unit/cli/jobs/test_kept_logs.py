@@ -15,7 +15,7 @@ from clusterctl.jobs.kept_logs import kept_folder, kept_job, kept_lines
 from clusterctl.jobs.shown_job import LinesWanted, show_kept
 from clusterctl.on_node.job import judge
 from clusterctl.on_node.job.events import note_event, read_events
-from clusterctl.on_node.job.layout import Layout, write_json
+from clusterctl.on_node.job.layout import Layout
 from clusterctl.on_node.job.pack import log_rows, work_rows
 from clusterctl.on_node.job.shared_storage import folder_argv, shared_mount
 from clusterctl.output import Output
@@ -186,7 +186,7 @@ def test_events_are_told_by_time_and_what_is_none_is_left_out(tmp_path: Path) ->
     ]
 
 
-def test_a_rank_s_node_is_known_from_the_job(tmp_path: Path) -> None:
+def test_a_rank_s_node_is_known_from_the_job() -> None:
     assert [slot_of_rank(spec(), rank) for rank in (0, 3, 4, 5)] == [1, 1, 3, 3]
     with pytest.raises(NothingMatched, match="ranks 0 to 5, no rank 6"):
         slot_of_rank(spec(), 6)
@@ -200,7 +200,6 @@ def test_storage_counts_as_shared_where_it_is_mounted_and_takes_files(tmp_path: 
         {"kind": "efs", "path": "/away", "writable": True},
         {"kind": "efs", "path": "/shared", "writable": True},
     ]
-    write_json(tmp_path / "facts", {"mounts": mounts})
     assert shared_mount(tmp_path, {"mounts": mounts}) == "/shared"
     assert shared_mount(tmp_path, {"mounts": mounts[:2]}) is None
     assert shared_mount(tmp_path, {"mounts": [{**mounts[2], "writable": False}]}) is None

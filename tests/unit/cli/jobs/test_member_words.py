@@ -78,7 +78,7 @@ def test_whatever_a_member_says_the_coordinator_can_go_on_deciding(odd: dict[str
         words = checked_words({**SAID, **odd}, names_of(spec()))
     except ValueError:
         return
-    coordination.heard(words["slot"], words)
+    coordination.receive(words["slot"], words)
     for now_s in (0.1, 1.0, 70.0, 200.0):
         assert json.dumps(coordination.look(now_s, 1_000_000.0 + now_s, None), allow_nan=False)
 

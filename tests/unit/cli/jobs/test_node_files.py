@@ -55,33 +55,15 @@ def test_a_lease_lives_as_long_as_its_keeper(layout: Layout, start: str, is_held
     assert in_the_way(layout, "second", "bob") == (["kept-first"] if is_held else [])
 
 
-def test_a_lease_that_ran_out_is_still_its_job_s_while_nobody_else_took_the_node(layout: Layout) -> None:
-    set_holder(layout, job="first", by="ada", until_s=0.0)
-    assert lease.holder(layout, "first") is None
-    assert lease.renew(layout, "first")
-    held = lease.holder(layout, "first")
-    assert held is not None
-    assert held["job"] == "first"
-
-
-def test_a_keeper_that_comes_too_late_leaves_the_node_to_the_job_that_took_it(layout: Layout) -> None:
-    assert in_the_way(layout, "second", "bob") == []
-    assert not lease.hold(layout, "first")
-    assert not lease.is_kept(layout, "first")
-    assert lease.hold(layout, "second")
-    assert lease.is_kept(layout, "second")
-    assert not lease.renew(layout, "second")
-
-
 def test_a_node_is_free_once_its_job_ended_whatever_that_made_among_its_secrets(layout: Layout) -> None:
     assert in_the_way(layout, "first", "ada") == []
     (layout.secrets("first") / "folder/in-it").mkdir(parents=True)
     layout.key("first").parent.mkdir()
     layout.key("first").touch()
     lease.forget(layout, "first")
-    assert lease.holder(layout, "first") is None
     assert not layout.secrets("first").exists()
     assert not layout.key("first").exists()
+    assert in_the_way(layout, "second", "bob") == []
 
 
 def test_a_stale_lease_is_taken_over_whatever_its_job_made_among_its_secrets(layout: Layout) -> None:
@@ -159,12 +141,16 @@ def test_all_that_was_said_is_in_the_log_once_it_is_drained(tmp_path: Path) -> N
 
 def test_output_that_somebody_holds_open_is_not_waited_for_for_ever(tmp_path: Path) -> None:
     reading, writing = os.pipe()
-    output = LauncherOutput(OutputLog(tmp_path))
+    log = OutputLog(tmp_path)
+    output = LauncherOutput(log)
     with os.fdopen(reading, "rb") as stream:
         output.follow(stream)
-        output.drain(0.01)
+        output.drain(0.01)  # returns while the pipe is open: nobody else closes it
+        os.write(writing, b"the end\n")
         os.close(writing)
         output.drain(60.0)
+    log.close()
+    assert output.last_lines() == ["the end"]
 
 
 def test_variables_are_read_as_a_shell_reads_them(tmp_path: Path) -> None:

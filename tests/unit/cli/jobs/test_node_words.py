@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any  # JSON
 
 import pytest
-from clusterctl.jobs.events import JobEvent, event_json
 from clusterctl.jobs.node_words import MOST_LOCK, checked_answer
 from clusterctl_infra.strict_json import NotAsExpected
 
@@ -46,8 +45,3 @@ def test_a_sound_answer_is_taken_and_an_empty_one_is_not(verb: str) -> None:
 def test_an_odd_answer_is_refused_by_its_field(verb: str, change: dict[str, Any], why: str) -> None:
     with pytest.raises(NotAsExpected, match=why):
         checked_answer(verb, {**JOBS, **change})
-
-
-def test_an_event_s_own_words_change_neither_its_node_nor_its_time() -> None:
-    event = JobEvent(slot=3, at_s=0.0, event="running", words={"slot": 0, "time": "never"})
-    assert event_json(event) == {"slot": 3, "time": "1970-01-01T00:00:00+00:00", "event": "running"}

@@ -5,9 +5,15 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+from clusterctl.on_node.job.output_socket import rank_output
 from clusterctl.on_node.job.rank import LOG_BYTES, RankOutput
 
 LINE = b"x" * 65535 + b"\n"
+
+
+def test_output_goes_to_stdout_where_no_socket_is_named() -> None:
+    stream = io.BytesIO()
+    assert rank_output({}, stream) is stream
 
 
 def test_a_ranks_log_is_bounded_and_its_last_part_is_kept_whole(tmp_path: Path) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import tracemalloc
 from pathlib import Path
 
 import pytest
-from clusterctl.on_node.job.job_environment import own_secrets
+from clusterctl.on_node.job.job_environment import MOST_SECRET_BYTES, own_secrets, secret_values
 from clusterctl.on_node.job.output_log import LauncherOutput, OutputLog
 from clusterctl.on_node.job.rank import RankOutput, own_error
 from clusterctl.on_node.job.redaction import hidden_bytes, redacted
@@ -47,6 +48,24 @@ def test_a_launcher_s_traceback_of_a_rank_shows_no_secret(tmp_path: Path) -> Non
     log.close()
     assert output.last_lines() == ["traceback: bad token ***"]
     assert (tmp_path / "output.000001").read_bytes().endswith(b" - traceback: bad token ***\n")
+
+
+@pytest.mark.parametrize("length", [64 * 1024 + 1, MOST_SECRET_BYTES])
+def test_a_long_secret_is_hidden_in_a_launcher_s_words_as_in_a_rank_s(tmp_path: Path, length: int) -> None:
+    secret = "".join(chr(97 + place % 26) for place in range(length))
+    folder = tmp_path / "secrets"
+    folder.mkdir()
+    (folder / "TOKEN").write_text(secret)
+    line, stream, log = f"bad token {secret} end\n".encode(), io.BytesIO(), OutputLog(tmp_path)
+    rank = RankOutput(3, tmp_path / "3.log", stream, hidden=hidden_bytes(secret_values(folder).values()))
+    rank.copy(io.BytesIO(line))
+    rank.close()
+    launcher = LauncherOutput(log, hidden=hidden_bytes(own_secrets(folder, os.getuid()).values()))
+    launcher.follow(io.BytesIO(line))
+    launcher.drain(60.0)
+    log.close()
+    for shown in ("".join(rank.last_lines()), "".join(launcher.last_lines())):
+        assert re.fullmatch(r"bad token (\*\*\*)+ end", shown)
 
 
 def test_a_secret_that_json_writes_otherwise_is_not_in_a_rank_s_own_error(

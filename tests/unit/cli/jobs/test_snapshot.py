@@ -58,9 +58,12 @@ def test_the_same_content_is_the_same_archive_whenever_it_was_written(tmp_path: 
         (folder / "sub" / "run.sh").write_text("#!/bin/sh\n")
         (folder / "sub" / "run.sh").chmod(0o700)
         (folder / "link").symlink_to("sub/run.sh")
+        for path in (folder / "sub" / "run.sh", folder / "link"):
+            os.utime(path, (when_s, when_s), follow_symlinks=False)
         stream = io.BytesIO()
         archives.append((write_archive(snapshot(folder), stream), stream.getvalue()))
     assert archives[0] == archives[1]
+    assert archives[0][1][4:8] == bytes(4), "the time in gzip's own header (RFC 1952)"
     with tarfile.open(fileobj=io.BytesIO(archives[0][1])) as tar:
         rows = {member.name: (member.mode, member.issym(), member.uid, member.mtime) for member in tar}
     assert rows["sub/run.sh"] == (0o755, False, 0, 0)

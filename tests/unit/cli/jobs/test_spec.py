@@ -104,7 +104,7 @@ def test_the_leader_is_an_address_where_the_nodes_may_know_other_ranks_than_this
         ("accelerate", "auto", 0, 1),
     ],
 )
-def test_processes_on_a_node(launcher: str, nproc: str, gpus: int, expected: int) -> None:
+def test_how_many_processes_run_on_a_node(launcher: str, nproc: str, gpus: int, expected: int) -> None:
     wanted = request(launch=Launch(launcher=launcher, command=("x",)), nproc=nproc, nodes=(NODES[0],))
     made = make_spec(wanted, {0: said(0, gpus=gpus)}, {})
     assert made["members"][0]["nproc"] == expected
@@ -236,7 +236,7 @@ def test_a_name_that_is_no_file_s_name_everywhere_is_refused(name: str) -> None:
         ("x" * 99, "x" * 22 + "-1123-101500-3f9a"),
     ],
 )
-def test_a_name_of_its_own_is_one(program: str, expected: str) -> None:
+def test_the_default_name_is_one_that_a_job_may_have(program: str, expected: str) -> None:
     name = default_name([program], datetime(2026, 11, 23, 10, 15, tzinfo=UTC), "3f9a")
     assert checked_name(name) == expected
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import time
 from pathlib import Path
 from typing import Any  # JSON
 
@@ -11,6 +12,7 @@ import pytest
 from clusterctl.on_node.job.coordination import LOST_AFTER_S, Coordination
 from clusterctl.on_node.job.layout import Layout
 from clusterctl.on_node.job.warned import (
+    LOOK_S,
     OWN_WATCH_S,
     Warnings,
     in_words,
@@ -96,24 +98,24 @@ def test_a_nodes_processes_are_told_of_another_nodes_end(
 def test_all_nodes_hear_of_the_first_end_and_of_its_going_away() -> None:
     coordination = Coordination(spec(), 0.0)
     for slot in (1, 3):
-        coordination.heard(slot, {"phase": "ready"})
+        coordination.receive(slot, {"phase": "ready"})
     started = coordination.look(1.0, WALL_S, None)
     assert "warning" not in started
-    coordination.heard(3, {"phase": "running", "warning": BY_AWS})
-    coordination.heard(1, {"phase": "running", "warning": {**BY_AWS, "ends_s": WALL_S + 900, "stage": 1}})
+    coordination.receive(3, {"phase": "running", "warning": BY_AWS})
+    coordination.receive(1, {"phase": "running", "warning": {**BY_AWS, "ends_s": WALL_S + 900, "stage": 1}})
     warned = coordination.look(2.0, WALL_S, None)
     assert warned == {**started, "warning": {**BY_AWS, "slot": 3, "name": "train-3"}}
-    coordination.heard(3, {"phase": "running", "warning": {**BY_AWS, "ends_s": WALL_S + 101}})
+    coordination.receive(3, {"phase": "running", "warning": {**BY_AWS, "ends_s": WALL_S + 101}})
     assert coordination.look(3.0, WALL_S, None) is warned
     for slot in (1, 3):
-        coordination.heard(slot, {"phase": "running", "warning": None})
+        coordination.receive(slot, {"phase": "running", "warning": None})
     assert coordination.look(4.0, WALL_S, None)["warning"] is None
 
 
 def test_a_node_that_is_lost_after_its_warning_is_lost_for_that_reason() -> None:
     coordination = Coordination(spec(), 0.0)
     for slot in (1, 3):
-        coordination.heard(slot, {"phase": "ready", "warning": BY_AWS if slot == 3 else None})
+        coordination.receive(slot, {"phase": "ready", "warning": BY_AWS if slot == 3 else None})
     coordination.look(1.0, WALL_S, None)
     coordination.gone(3, 2.0)
     directive = coordination.look(3.0 + LOST_AFTER_S, WALL_S, None)
@@ -121,17 +123,28 @@ def test_a_node_that_is_lost_after_its_warning_is_lost_for_that_reason() -> None
     assert directive["why"] == "Node 3 (train-3) was lost: before it: AWS takes this spot machine back"
 
 
-def test_the_file_says_what_the_job_was_told_and_goes_with_the_warning(tmp_path: Path) -> None:
-    layout, said = Layout(tmp_path), list[str]()
+def test_the_file_says_what_the_job_was_told_and_goes_with_the_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layout, said, uptimes_s = Layout(tmp_path), list[str](), [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: uptimes_s[-1])
     layout.folder("first").mkdir(parents=True)
     heard = {**BY_AWS, "slot": 3, "name": "train-3"}
-    assert Warnings(layout, "first", said.append).look(heard) is None
-    assert json.loads(layout.warning("first").read_text()) == heard
-    assert said[0].startswith("clusterctl: Node 3 (train-3) ends in ")
     warnings = Warnings(layout, "first", said.append)
-    warnings.look(heard)
+    assert warnings.look(heard) is None
+    assert json.loads(layout.warning("first").read_text()) == heard
     node(tmp_path)
-    assert warnings.look(None) is None, "looked at twice a second, not more often"
+    uptimes_s.append(100.0 + LOOK_S / 2)
+    assert warnings.look(None) is None, "it looks twice a second, not more often"
+    assert layout.warning("first").exists()
+    uptimes_s.append(100.0 + LOOK_S)
+    own = warnings.look(None)
+    assert own is not None
+    assert own["why"] == BY_AWS["why"]
+    assert not layout.warning("first").exists()
+    told, taken_back = said
+    assert told.startswith("clusterctl: Node 3 (train-3) ends in ")
+    assert taken_back == "clusterctl: no node of the job is about to end any more"
 
 
 @pytest.mark.parametrize(("left_s", "expected"), [(900.0, "15 minutes"), (119.0, "119 seconds"), (-3.0, "0 seconds")])

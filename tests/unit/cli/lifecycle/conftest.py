@@ -1,4 +1,4 @@
-"""What tests of a cluster's way share."""
+"""Fixtures for tests of changes: a stack's folder, and a function that makes changes of one."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def test_what_is_bought_carries_no_clusters_id_and_the_persons_own_tags(tmp_path
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("call", range(1, 8))
 @pytest.mark.parametrize("is_home_lost", [False, True])
-def test_whoever_is_killed_at_whichever_call_two_are_never_bought(
+def test_an_up_that_is_killed_at_any_call_never_leads_to_a_second_block(
     tmp_path: Path, call: int, when: str, is_home_lost: bool
 ) -> None:
     """The calls: blocks there are, offerings, the lock, blocks once more, whose lock it is, the purchase, the block."""
@@ -269,20 +269,15 @@ def test_one_that_lasts_elsewhere_keeps_a_second_from_being_bought(tmp_path: Pat
 
 def test_a_purchase_that_cannot_be_read_is_not_taken_for_none(tmp_path: Path) -> None:
     file = Home(path=tmp_path / "home").purchase_file("train")
-    write_purchase(file, purchase())
-    assert read_purchase(file) == purchase(ends_at=read_back(file).ends_at, asked_at=read_back(file).asked_at)
+    written = purchase()
+    write_purchase(file, written)
+    assert read_purchase(file) == written
     file.write_text("{")
     account = selling()
     with pytest.raises(ConfigError, match="it says whether a capacity block was bought"):
         brought(tmp_path, account, buys=True)
     assert account.purchases == []
     assert "cannot be read" in str(paid_words(file, now=utc_now(), is_rehearsal=False))
-
-
-def read_back(file: Path) -> Purchase:
-    found = read_purchase(file)
-    assert found is not None
-    return found
 
 
 def test_what_ends_clusters_says_that_the_block_is_paid_until_its_end(tmp_path: Path) -> None:

@@ -54,7 +54,9 @@ def state_of(birth: str) -> StackState:
     ],
     ids=["it runs", "it is ending", "it has ended", "AWS shows it no more", "it has no request"],
 )
-def test_what_is_gone_by_aws_s_word(birth: str, shown: str | None, gone: tuple[str, ...]) -> None:
+def test_only_a_spot_machine_that_has_ended_by_aws_s_word_is_gone(
+    birth: str, shown: str | None, gone: tuple[str, ...]
+) -> None:
     assert gone_spot_machines(showing(shown), state_of(birth)) == gone
 
 

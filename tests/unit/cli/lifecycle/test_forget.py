@@ -18,7 +18,7 @@ from clusterctl_infra.outputs import inventory_to_json
 from tests.unit.cli.cloud.fake_session import clients_of
 from tests.unit.cli.cost.paid_cluster import an_inventory
 
-# Of a region that is nowhere: whether its machines run cannot be known.
+# Of an account that nobody here has credentials of: whether its machines run cannot be known.
 KNOWN = replace(an_inventory(), rehearsal=False, region="us-west-2", account_id="999988887777")
 
 

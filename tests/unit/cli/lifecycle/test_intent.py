@@ -232,7 +232,7 @@ def test_without_nodes_only_the_storage_that_is_there_to_be_kept_is_meant(stack:
     assert "kept" not in config_values(again.config_text)
 
 
-def test_a_run_of_the_size_that_is_there_is_one_whatever_a_flag_said_over_the_file(stack: Stack) -> None:
+def test_the_size_that_is_asked_for_now_replaces_what_an_earlier_flag_said_over_the_file(stack: Stack) -> None:
     text = with_values("", {"nodes": "6", "nodes-over": "2"})
     meant = intent_of(stack, text, nodes=3)
     assert (meant.config.nodes, meant.settings.nodes_over) == (3, None)

@@ -54,14 +54,14 @@ def test_every_kind_that_bills_and_holds_no_data_is_looked_for() -> None:
 def test_what_is_left_is_listed_with_its_bill_and_the_exit_code_says_so() -> None:
     left = [thing("instance", "i-1"), thing("NAT gateway", "nat-1")]
     with pytest.raises(StillBills, match="2 things that bill are left") as refused:
-        refuse_leftovers(left, not_asked={}, again="clusterctl down stacks/train")
+        refuse_leftovers(left, not_listed={}, again="clusterctl down stacks/train")
     assert refused.value.exit_code == 4
     assert refused.value.problems == (
         "  instance i-1: bills its hourly price",
         "  NAT gateway nat-1: bills by the hour, and for each GB that it carries",
     )
     assert refused.value.hint == "clusterctl down stacks/train"
-    refuse_leftovers([], not_asked={}, again="")
+    refuse_leftovers([], not_listed={}, again="")
 
 
 def test_what_aws_does_not_tell_of_is_never_called_gone() -> None:
@@ -70,10 +70,10 @@ def test_what_aws_does_not_tell_of_is_never_called_gone() -> None:
     with pytest.raises(
         StillBills, match="not known whether everything is gone: AWS did not list every kind"
     ) as unknown:
-        refuse_leftovers([], not_asked=no_fsx, again="clusterctl down stacks/train")
+        refuse_leftovers([], not_listed=no_fsx, again="clusterctl down stacks/train")
     assert unknown.value.problems == ("  AWS did not say whether it has: FSx file system (AccessDeniedException)",)
     with pytest.raises(StillBills, match="not all is gone: 1 thing that bills is left") as left:
-        refuse_leftovers([thing("elastic IP", "eipalloc-1")], not_asked=no_fsx, again="")
+        refuse_leftovers([thing("elastic IP", "eipalloc-1")], not_listed=no_fsx, again="")
     assert len(left.value.problems) == 2
 
 
@@ -162,8 +162,10 @@ def test_the_network_that_is_kept_is_named_with_its_bill() -> None:
     ]
 
 
-def test_every_thing_that_is_found_has_a_row_of_the_table() -> None:
-    assert all(bill_of(thing(row.name, "x")) == row.bills for row in KINDS)
+def test_a_thing_bills_as_the_row_of_its_kind_says() -> None:
+    assert {row.name: bill_of(thing(row.name, "x")) for row in KINDS} == {row.name: row.bills for row in KINDS}
+    assert bill_of(thing("capacity reservation", "cr-1")) is not None
+    assert bill_of(thing("subnet", "subnet-1")) is None
 
 
 def test_what_this_computer_knows_is_looked_for_in_its_own_region_and_not_in_the_one_of_the_file() -> None:

@@ -52,7 +52,7 @@ def told_of_a_name(tmp_path: Path, *, has_data: bool = False, **known: object) -
         ({"account_id": ACCOUNT, "deadline": LATER}, False, None),  # AWS was asked about it
     ],
 )
-def test_what_an_up_would_lose_the_track_of_is_refused(
+def test_an_up_that_would_lose_track_of_another_cluster_is_refused(
     tmp_path: Path, known: dict[str, object], has_data: bool, words: str | None
 ) -> None:
     refused = told_of_a_name(tmp_path, has_data=has_data, **known)

@@ -81,7 +81,7 @@ def test_a_budget_that_only_the_plan_finds_too_small_is_refused_by_its_flag(
 
 
 @pytest.mark.parametrize("flags", [(), ("--region", "us-west-2"), ("--type", "p5.48xlarge")])
-def test_what_is_left_out_and_needed_is_named(
+def test_a_flag_that_is_needed_and_missing_is_named(
     tmp_path: Path, own_home: Path, screen: Screen, flags: tuple[str, ...]
 ) -> None:
     assert run(["init", str(tmp_path / "mine"), *flags], screen.output) == 2
@@ -96,7 +96,7 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path, own_home: P
     assert (tmp_path / "cluster.yaml").read_text() == "name: mine\n"
 
 
-def test_an_empty_folder_that_is_there_is_taken(tmp_path: Path, own_home: Path, screen: Screen) -> None:
+def test_an_existing_empty_folder_is_used(tmp_path: Path, own_home: Path, screen: Screen) -> None:
     (tmp_path / "mine").mkdir()
     assert run(["init", str(tmp_path / "mine"), *MACHINE], screen.output) == 0, screen.err
 
@@ -111,7 +111,7 @@ def test_the_name_of_a_cluster_that_is_known_here_is_not_taken_twice(
     assert f"a cluster called {known} is known on this computer" in screen.err
 
 
-def test_the_program_is_the_one_that_every_stack_has() -> None:
+def test_the_program_is_the_one_of_stacks_train() -> None:
     assert (ROOT / "stacks" / "train" / "__main__.py").read_text() == PROGRAM
 
 

@@ -1,4 +1,4 @@
-"""What numbers of nodes are believed, after an older state was put back."""
+"""After an older state was put back: which numbers nodes are believed, and how the state gets a higher one."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ TAKEN = replace(refusing(9, KNOWN), undelivered=None)
         ((), None),
     ],
 )
-def test_the_highest_number_that_may_be_is_gone_above(numbers: tuple[int, ...], highest: int | None) -> None:
+def test_the_highest_plausible_number_is_the_one_to_go_above(numbers: tuple[int, ...], highest: int | None) -> None:
     watches = [TAKEN, *(refusing(slot, number) for slot, number in enumerate(numbers))]
     found = newer_membership(watches, known=KNOWN)
     assert (None if found is None else found.highest) == highest
 
 
-def test_what_was_found_is_told_by_node() -> None:
+def test_nodes_with_another_membership_are_named_with_its_number() -> None:
     found = newer_membership([refusing(0, 3), refusing(1, 3), refusing(2, KNOWN)], known=KNOWN)
     assert found is not None
     assert found.told == (
@@ -68,7 +68,7 @@ def test_what_was_found_is_told_by_node() -> None:
     )
 
 
-def test_a_number_that_cannot_be_is_that_nodes_failure_alone() -> None:
+def test_a_node_is_not_believed_a_number_that_is_too_far_ahead() -> None:
     assert (
         implausible(refusing(0, 5000), known=KNOWN) == "it reports membership 5000, which cannot be: the state knows 2"
     )
@@ -87,18 +87,19 @@ def test_a_number_that_cannot_be_is_that_nodes_failure_alone() -> None:
 )
 def test_a_node_that_did_not_refuse_the_number_changes_none(watch: NodeWatch) -> None:
     assert newer_membership([watch], known=KNOWN) is None
-    assert implausible(replace(watch), known=KNOWN) is None
+    far = None if watch.report is None else replace(watch.report, generation=KNOWN + MOST_AHEAD + 1)
+    assert implausible(replace(watch, report=far), known=KNOWN) is None
 
 
 class KilledEngine(FakeEngine):
-    """One whose run is stopped before it begins."""
+    """An engine that is stopped before its run begins."""
 
     def export(self) -> StackState:
         raise KeyboardInterrupt
 
 
 def test_a_kill_while_the_number_is_raised_is_found_by_the_next_run(tmp_path: Path) -> None:
-    """`up` has said by then that it came to its good end."""
+    """The change before has succeeded and has no record any more, so this run needs one of its own."""
     stack = Stack(directory=tmp_path, project="train", name="dev", is_rehearsal_project=True)
     environment = EngineEnvironment(
         env={}, rehearsal=True, executable="pulumi", config_file=stack.config_file, run_token="1"

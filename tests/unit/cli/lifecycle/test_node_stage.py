@@ -125,7 +125,7 @@ def test_without_machines_nobody_is_waited_for(tmp_path: Path) -> None:
     assert "train · 4/4 made · ends " in told(change)
 
 
-def test_a_time_of_the_persons_own_counts_instead_of_the_usual_one(tmp_path: Path) -> None:
+def test_a_time_that_a_person_typed_counts_instead_of_the_usual_one(tmp_path: Path) -> None:
     change, watches = change_in(tmp_path), FakeWatches([ready(slot) for slot in SLOTS])
     stage_of(change, watches).finish(timeout_s=7)
     assert watches.waited == [(Patience(usual_s=7), None)]
@@ -141,7 +141,7 @@ def test_a_node_that_failed_is_told_of_with_its_reason_and_what_helps(tmp_path: 
     assert "--replace-failed" in said.value.hint
 
 
-def test_who_is_not_waited_for_fails_nothing_and_is_named(tmp_path: Path) -> None:
+def test_a_node_that_is_not_waited_for_is_named_and_fails_nothing(tmp_path: Path) -> None:
     """`replace` waits for the slot that it remakes; another node may have been silent all along."""
     silent = NodeWatch(slot=3, name="train-3")
     change, watches = change_in(tmp_path), FakeWatches([ready(0), ready(1), ready(2), silent])
@@ -150,7 +150,7 @@ def test_who_is_not_waited_for_fails_nothing_and_is_named(tmp_path: Path) -> Non
     assert "train-3: not waited for, and not yet told about the current list of nodes" in told(change)
 
 
-def test_a_machine_that_aws_has_ended_makes_its_node_one_that_is_gone(tmp_path: Path) -> None:
+def test_a_node_whose_machine_aws_has_ended_is_told_of_as_gone(tmp_path: Path) -> None:
     change = change_in(tmp_path, shown={"i-2": "terminated"})
     watches = FakeWatches([ready(slot) for slot in SLOTS])
     with pytest.raises(SomeNodesFailed, match="train-2") as said:
@@ -232,7 +232,7 @@ def test_a_node_that_does_not_take_the_raised_membership_either_is_told_of_and_a
     assert len(deliver.to) == 1
 
 
-def test_a_number_that_no_state_can_have_forgotten_raises_nothing_and_is_that_nodes_failure(tmp_path: Path) -> None:
+def test_an_implausible_number_raises_no_membership_and_is_that_nodes_failure(tmp_path: Path) -> None:
     wrong = KNOWN + MOST_AHEAD + 1
     change, watches, deliver = change_in(tmp_path), FakeWatches([ready(0), ahead(1, wrong)]), Delivered()
     with pytest.raises(SomeNodesFailed, match="train-1"):

@@ -23,18 +23,18 @@ TYPED = Patience(usual_s=120)
         (TYPED, 120, [0], True),
     ],
     ids=[
-        "within their time all are waited for",
-        "nobody gets on",
-        "one gets on",
-        "it still does",
-        "it does no more",
-        "for three times as long",
-        "and no longer",
-        "a time that was typed",
-        "is a time",
+        "all are waited for until the usual time",
+        "no node makes progress",
+        "one node makes progress",
+        "later, the node still makes progress",
+        "later, the node makes no progress any more",
+        "progress counts until three times the usual time",
+        "at three times the usual time nothing counts",
+        "all are waited for until a time that was typed",
+        "progress does not count after a time that was typed",
     ],
 )
-def test_nodes_that_get_on_are_waited_for_beyond_their_usual_time(
+def test_nodes_that_make_progress_are_waited_for_beyond_their_usual_time(
     patience: Patience, waited_s: float, quiet_s: list[float], is_over: bool
 ) -> None:
     assert patience.is_over(waited_s, quiet_s) == is_over

@@ -1,4 +1,4 @@
-"""What helps after an `up` that failed at a plugin: the file that names it, where it is not there; else `up` again."""
+"""The hint after an `up` that failed at a plugin: edit the project file, if it names one that is missing."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ PLUGIN = "/srv/rehearsal/plugin"
         (f"error: Detected that {PLUGIN}/pulumi-resource-aws exited prematurely.", False),
         ("error: failed to load plugin /elsewhere/pulumi-resource-aws", False),
     ],
-    ids=["no folder", "no program", "it was killed", "another folder"],
+    ids=["no folder", "no program", "the plugin was killed", "another folder"],
 )
-def test_only_a_plugin_that_is_not_there_is_a_matter_of_the_project_file(said: str, *, helps: bool) -> None:
+def test_the_project_file_is_named_only_where_the_plugin_that_it_names_is_missing(said: str, *, helps: bool) -> None:
     stack = Stack(
         directory=Path("stacks/x"),
         project="x",

@@ -1,4 +1,4 @@
-"""What an `up` says of machines that run, before it asks: made anew, or running on without something."""
+"""What `up` says of running machines before it asks: which it replaces and why, and which settings wait for that."""
 
 from __future__ import annotations
 
@@ -79,11 +79,11 @@ def test_nodes_that_a_change_makes_anew_are_named_with_it(changes: dict[str, Any
     "changes",
     [{}, {"nodes": 6}, {"nodes": 2}, {"env": {"A": "1"}}, {"imds": "users"}, {"image": IDENTITY.image_id}],
 )
-def test_what_machines_live_with_makes_none_anew(changes: dict[str, Any]) -> None:
+def test_a_change_that_running_machines_take_on_replaces_none(changes: dict[str, Any]) -> None:
     assert lines(state_of(a_plan()), **changes) == []
 
 
-def test_machines_of_different_makes_are_told_apart() -> None:
+def test_a_machine_of_an_older_clusterctl_is_replaced_and_told_apart() -> None:
     state = state_of(a_plan())
     rows = list(state.resources)
     rows[3] = dataclasses.replace(rows[3], trigger="a digest of an older clusterctl")
@@ -106,7 +106,7 @@ def test_of_a_machine_that_is_gone_it_is_said_whether_its_slot_is_remade() -> No
     assert missing.told(nodes=2) == "slot 2: i-2 is gone (AWS does not know it)"
 
 
-def test_what_waits_for_a_new_machine_is_told_of_those_that_run_on() -> None:
+def test_a_setting_that_waits_for_a_new_machine_is_told_of_nodes_that_run_on() -> None:
     state = state_of(a_plan())
     waiting = late(state, planned(state, imds="users"), except_slots=[2])
     assert late_lines(waiting) == ["train-[0-1,3]: imds: takes effect when a node is replaced"]
@@ -121,7 +121,7 @@ def test_what_waits_for_a_new_machine_is_told_of_those_that_run_on() -> None:
         ({"nodes": "1"}, True, "--nodes"),
     ],
 )
-def test_nodes_above_a_smaller_size_are_named_with_who_said_it(
+def test_nodes_that_a_smaller_size_ends_are_named_with_what_set_it(
     overrides: dict[str, str], is_flag: bool, said_in: str
 ) -> None:
     state = state_of(a_plan())

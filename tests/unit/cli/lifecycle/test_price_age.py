@@ -1,9 +1,9 @@
-"""Old prices: asked for anew before an `up` on AWS, never so that a living cluster becomes another, or told."""
+"""Prices that are old: an `up` on AWS asks for new ones, which never make it replace machines that run."""
 
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any  # configurations as YAML gives them, AWS's documents
 
@@ -36,24 +36,26 @@ def refusing() -> Clients:
     return clients_of({}, refused={("pricing", "get_products"): "AccessDeniedException"})
 
 
-def renewed(clients: Clients, file: Path, *, lives: bool = False, **changes: Any) -> tuple[float | None, list[str]]:
+def renewed(
+    clients: Clients, file: Path, *, lives: bool = False, now: datetime = LATER, **changes: Any
+) -> tuple[float | None, list[str]]:
     """The price of a p5.48xlarge afterwards, and what a person saw."""
     told: list[str] = []
     intent = Intent(
         config=a_config(**changes), settings=stack_settings({}), changes={}, config_text="", catalog=load_catalog()
     )
-    after = priced_today(clients, intent, lives=lives, file=file, now=LATER, tell=told.append)
+    after = priced_today(clients, intent, lives=lives, file=file, now=now, tell=told.append)
     return after.catalog.price_usd_per_hour("p5.48xlarge", "us-west-2"), told
 
 
-def test_old_prices_are_asked_for_and_kept_and_said(tmp_path: Path) -> None:
+def test_where_prices_are_old_aws_is_asked_and_the_new_ones_are_kept_and_told(tmp_path: Path) -> None:
     price, told = renewed(selling_at(40.0), tmp_path / "prices.json")
     assert price == 40.0
     assert told == ["  prices   AWS was asked, since those here were of 2026-01: p5.48xlarge is $40.00/h today"]
     assert [row.instance_type for row in read_fresh_prices(tmp_path / "prices.json")] == ["p5.48xlarge"]
 
 
-def test_all_among_which_the_type_is_chosen_by_price_are_asked_for(tmp_path: Path) -> None:
+def test_prices_are_asked_for_all_types_among_which_one_is_chosen_by_price(tmp_path: Path) -> None:
     renewed(selling_at(40.0), tmp_path / "prices.json", instance_type=None, gpus="a100:8")
     kept = {row.instance_type for row in read_fresh_prices(tmp_path / "prices.json")}
     assert {"p4d.24xlarge", "p4de.24xlarge"} <= kept
@@ -86,9 +88,10 @@ def test_todays_prices_choose_no_other_type_for_machines_that_live(tmp_path: Pat
     assert file.exists()
 
 
-def test_new_prices_and_blocks_that_are_paid_are_not_asked_about(tmp_path: Path) -> None:
+def test_neither_new_prices_nor_those_of_a_paid_block_are_asked_for(tmp_path: Path) -> None:
     file = tmp_path / "prices.json"
-    assert renewed(selling_at(40.0), file, capacity_block="cr-0a1b2c3d4e5f67890", placement="none")[1] == []
+    assert renewed(selling_at(40.0), file, now=BORN) == (55.04, [])
+    assert renewed(selling_at(40.0), file, capacity_block="cr-0a1b2c3d4e5f67890", placement="none") == (55.04, [])
     assert not file.exists()
 
 

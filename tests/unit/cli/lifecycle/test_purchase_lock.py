@@ -45,7 +45,7 @@ def test_of_computers_that_buy_at_once_one_buys_and_the_others_say_that_somebody
     assert {brought(folder, account) for folder in folders} == {"cr-00000001"}
 
 
-def test_a_lock_is_no_clusters_and_carries_a_persons_own_tags(tmp_path: Path) -> None:
+def test_a_lock_belongs_to_no_cluster_and_carries_a_persons_own_tags(tmp_path: Path) -> None:
     account = selling()
     brought(tmp_path, account, buys=True)
     tags = account.groups[LOCK]
@@ -80,7 +80,7 @@ def test_a_refused_purchase_leaves_no_lock(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("call", [4, 5], ids=["the last look", "whose lock it is"])
-def test_an_answer_that_is_lost_once_the_lock_is_held_leaves_none(tmp_path: Path, call: int) -> None:
+def test_a_refusal_once_the_lock_is_held_leaves_no_lock(tmp_path: Path, call: int) -> None:
     account = selling(fails={(call, "before"): refusal("RequestLimitExceeded", "DescribePlacementGroups")})
     with pytest.raises(CloudError, match="RequestLimitExceeded"):
         brought(tmp_path, account, buys=True)
@@ -114,7 +114,7 @@ def test_a_block_that_was_bought_meanwhile_is_used_though_the_lock_may_not_be_en
     assert account.purchases == []
 
 
-def test_a_lock_that_another_has_taken_over_is_not_ended_for_him(tmp_path: Path) -> None:
+def test_a_lock_that_another_computer_has_taken_over_is_not_ended(tmp_path: Path) -> None:
     account = selling(fails={(6, "before"): refusal("UnauthorizedOperation", "PurchaseCapacityBlock")})
     buy = account.purchase_capacity_block
 
@@ -136,7 +136,7 @@ def test_a_lock_whose_time_has_no_zone_is_read(tmp_path: Path) -> None:
         brought(tmp_path, account, buys=True)
 
 
-def test_whose_lock_was_taken_for_an_old_one_buys_nothing(tmp_path: Path) -> None:
+def test_a_computer_whose_lock_was_taken_over_buys_nothing(tmp_path: Path) -> None:
     """As when a laptop slept between the lock and the purchase."""
     account = selling()
     look = account.describe_placement_groups
@@ -151,7 +151,7 @@ def test_whose_lock_was_taken_for_an_old_one_buys_nothing(tmp_path: Path) -> Non
     assert account.purchases == []
 
 
-def test_whose_own_lock_grew_old_before_the_purchase_buys_nothing(tmp_path: Path) -> None:
+def test_a_computer_whose_lock_grew_old_before_the_purchase_buys_nothing(tmp_path: Path) -> None:
     account = selling()
     look = account.describe_placement_groups
 
@@ -206,4 +206,5 @@ def test_of_two_who_find_an_old_lock_one_buys_however_long_the_other_is_held_up(
 
     account._call = held_up  # type: ignore[method-assign]
     outcome(tmp_path / "one", account)
+    assert len(others) == 2, "the first one sends so many requests"
     assert len(account.purchases) == 1, others

@@ -45,7 +45,7 @@ def test_the_quota_is_named_with_the_command_that_asks_for_more(code: str, type:
     assert told.hint.endswith(f"--region us-west-2 --service-code ec2 --quota-code {quota} --desired-value {vcpus}")
 
 
-def test_in_a_rehearsal_the_quota_is_a_fault_that_ends() -> None:
+def test_in_a_rehearsal_the_hint_raises_the_simulated_quota() -> None:
     told = quota_help(refused("VcpuLimitExceeded"), an_intent(), is_rehearsal=True)
     assert told is not None
     assert told.hint == "clusterctl rehearse fault quota vcpus=768"

@@ -42,9 +42,7 @@ def state_of(machines: int) -> StackState:
         ("spot", 0, 0, False),
     ],
 )
-def test_it_is_asked_for_where_machines_come_and_not_of_a_cluster_that_lives(
-    capacity: str, machines: int, anew: int, *, asks: bool
-) -> None:
+def test_the_quota_matters_only_where_machines_are_made(capacity: str, machines: int, anew: int, *, asks: bool) -> None:
     assert adds_on_demand(a_config(nodes=4, capacity=capacity), state_of(machines), anew=anew) is asks
 
 

@@ -42,7 +42,7 @@ def test_ranks_are_ordered_once_and_when_a_person_asks(
     assert is_wanted(intent_of(tmp_path, **config), is_asked=is_asked) is is_ordered
 
 
-def test_there_must_be_an_order_to_make_anew(tmp_path: Path) -> None:
+def test_reordering_ranks_is_refused_where_a_rank_is_its_slots_number(tmp_path: Path) -> None:
     refuse_reorder(intent_of(tmp_path, ranks="topology"), source="a b/cluster.yaml")
     with pytest.raises(UsageError, match=r"ranks: topology in a b/cluster\.yaml") as refused:
         refuse_reorder(intent_of(tmp_path), source="a b/cluster.yaml")
@@ -61,6 +61,6 @@ def test_an_order_that_was_right_already_is_said_to_be() -> None:
 
 
 @pytest.mark.parametrize("paths", [[(), (), (), ()], [LEFT, RIGHT, (), LEFT]], ids=["of none", "not of all"])
-def test_a_topology_that_is_not_told_of_all_changes_nothing(paths: list[tuple[str, ...]]) -> None:
+def test_a_topology_that_aws_does_not_tell_of_every_node_changes_nothing(paths: list[tuple[str, ...]]) -> None:
     order = order_of(paths, (0, 3, 2, 1), "g6.12xlarge", is_rehearsal=False)
     assert (order.ranks, order.told) == ((0, 3, 2, 1), "as they were: AWS tells no topology of g6.12xlarge")

@@ -1,4 +1,4 @@
-"""What nodes say of themselves, and what they are told."""
+"""What nodes report while they boot, how it is told to a person, and the membership that they get."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def instance(id: str, state: str) -> InstanceState:
     return InstanceState(instance_id=id, slot=0, state=state, private_ip=None, public_ip=None, reason=reason)
 
 
-def test_what_aws_said_is_not_unsaid_by_a_node_that_does_not_answer(tmp_path: Path) -> None:
+def test_a_machine_that_aws_called_gone_stays_gone_though_its_node_is_still_tried(tmp_path: Path) -> None:
     told: list[NodeWatch] = []
     watch = ReadyWatch(tmp_path / "no inventory", changed=told.append)
     watch.start(0, "train-0")
@@ -145,7 +145,7 @@ def test_what_aws_said_is_not_unsaid_by_a_node_that_does_not_answer(tmp_path: Pa
 def test_a_slow_node_is_named_with_its_phase_and_time() -> None:
     report = NodeReport(phase="network", generation=0, since=datetime(2026, 11, 21, 12, tzinfo=UTC))
     watch = NodeWatch(slot=1, name="train-1", phase="network", report=report)
-    assert why_not_ready(watch, now=NOW) == ["train-1: still in network since 30 s"]
+    assert why_not_ready(watch, now=NOW) == ["train-1: still in network for 30 s"]
 
 
 def test_a_silent_node_is_named_with_why() -> None:
@@ -282,7 +282,7 @@ def test_one_process_waits_for_a_rehearsed_node_that_boots() -> None:
 
 
 @pytest.mark.parametrize("way", [None, ("ssh", "-W", "{host}:{port}", "bastion")])
-def test_ways_to_other_nodes_are_as_they_were(way: tuple[str, ...] | None) -> None:
+def test_nodes_that_are_not_rehearsed_are_reached_as_the_inventory_says(way: tuple[str, ...] | None) -> None:
     there = replace(inventory(), rehearsal=False, ssh=InventorySsh(user="ubuntu", key_file=None, proxy_command=way))
     found = way_by(there)
     assert (found.inventory, found.deadlines) == (there, Deadlines())

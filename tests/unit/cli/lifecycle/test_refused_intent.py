@@ -1,4 +1,4 @@
-"""What of an `up` is refused by its plan alone, and the question of money for what is not."""
+"""What `up` refuses because of its plan alone, and the question of money that it asks otherwise."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_after_the_deadline_up_is_refused_with_what_to_type(stack: Stack) -> Non
     assert refused.value.hint == "clusterctl down stacks/train && clusterctl up stacks/train"
 
 
-def test_a_spent_budget_is_refused_with_its_sum_and_no_way_that_would_be_refused_again(stack: Stack) -> None:
+def test_a_spent_budget_is_refused_with_its_sum_and_a_hint_that_is_not_refused_again(stack: Stack) -> None:
     stack.cluster_file.write_text(CLUSTER.replace("{runtime: 2h}", "{budget_usd: 100}"))
     now = BORN + timedelta(hours=1)
     intent = for_up(intent_of(stack), state_of(), {})
@@ -38,7 +38,7 @@ def test_a_spent_budget_is_refused_with_its_sum_and_no_way_that_would_be_refused
     assert refused.value.hint == "clusterctl down stacks/train"
 
 
-def test_a_spent_budget_that_extend_left_is_changed_where_it_lies(stack: Stack) -> None:
+def test_a_spent_budget_that_extend_set_is_to_be_changed_in_the_stacks_config(stack: Stack) -> None:
     """The file's own, which is higher, does not count: the hint would be refused again for ever."""
     stack.cluster_file.write_text(CLUSTER.replace("{runtime: 2h}", "{budget_usd: 5000}"))
     now = BORN + timedelta(hours=1)

@@ -117,14 +117,14 @@ def test_what_is_no_lack_of_capacity_is_not_tried_again(screen: Screen, other: C
     assert account.pauses_s == []
 
 
-def test_what_is_held_and_begins_later_is_waited_for(screen: Screen) -> None:
+def test_a_reservation_that_begins_later_is_waited_for(screen: Screen) -> None:
     begins_at = NOW + timedelta(hours=5)
     account = Account(NotBegun("cr-1 is scheduled", code="ReservationNotBegun", begins_at=begins_at), None)
     account.bring_up(screen, for_s=6 * 3600)
     assert account.pauses_s == [5 * 3600]
 
 
-def test_what_begins_after_the_last_try_is_told_at_once(screen: Screen) -> None:
+def test_a_reservation_that_begins_after_the_last_try_is_told_at_once(screen: Screen) -> None:
     begins_at = NOW + timedelta(hours=7)
     account = Account(NotBegun("cr-1 is scheduled", code="ReservationNotBegun", begins_at=begins_at), None)
     with pytest.raises(NotBegun):

@@ -56,7 +56,9 @@ def zones(tmp_path: Path, text: str, state: StackState) -> list[str]:
         (CLUSTER + "capacity: spot\n", StackState(), []),
     ],
 )
-def test_what_is_known_already_is_not_asked(tmp_path: Path, text: str, state: StackState, asked: list[str]) -> None:
+def test_aws_is_asked_only_about_types_and_zones_that_are_still_open(
+    tmp_path: Path, text: str, state: StackState, asked: list[str]
+) -> None:
     assert zones(tmp_path, text, state) == asked
 
 
@@ -128,7 +130,7 @@ class Regions(FakeClients):
         return Regions(self.regions, region)
 
 
-def test_what_a_killed_up_asked_for_room_with_is_ended_where_it_is(tmp_path: Path) -> None:
+def test_the_trial_of_a_killed_up_is_ended_in_the_region_where_it_was_made(tmp_path: Path) -> None:
     regions = {"us-west-2": FakeEc2(), "us-east-1": FakeEc2()}
     tags = [{"Key": ID_TAG, "Value": ID}]
     for ec2 in regions.values():

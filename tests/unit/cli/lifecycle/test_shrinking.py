@@ -61,7 +61,7 @@ def test_a_reservation_that_is_being_replaced_is_none_that_machines_are_made_in(
     assert places_meanwhile(state, nodes=4, instance_type="p4d.24xlarge") is None
 
 
-def test_surplus_machines_of_another_type_are_in_no_place_of_this_one() -> None:
+def test_surplus_machines_of_another_type_take_no_place_of_the_reservation() -> None:
     present = living((0, 2, 3, 4, 5))
     rows = [
         replace(row, outputs={"instanceType": "p4d.24xlarge"}) if row.urn in ("urn:4", "urn:5") else row
@@ -70,7 +70,8 @@ def test_surplus_machines_of_another_type_are_in_no_place_of_this_one() -> None:
     assert places_meanwhile(StackState(resources=tuple(rows)), nodes=4, instance_type=TYPE) is None
 
 
-def test_machines_of_another_type_are_in_no_place_of_the_new_reservation() -> None:
+def test_where_there_is_no_reservation_of_the_type_no_place_is_needed() -> None:
     state = living((0, 1, 2, 3, 4, 5))
     assert places_meanwhile(state, nodes=4, instance_type="p4d.24xlarge", anew=range(4)) is None
-    assert places_meanwhile(StackState(), nodes=4, instance_type=TYPE) is None
+    unreserved = StackState(resources=machines((0, 2, 3, 4, 5)))
+    assert places_meanwhile(unreserved, nodes=4, instance_type=TYPE) is None

@@ -1,4 +1,4 @@
-"""The question of money: who is asked, how loudly, and what happens where nobody can be."""
+"""The question of money: who is asked, when a name has to be typed, and what happens where nobody can be asked."""
 
 from __future__ import annotations
 

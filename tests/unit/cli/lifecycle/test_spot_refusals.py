@@ -63,7 +63,7 @@ def test_a_maximum_of_one_s_own_that_is_too_low_is_to_be_changed_where_it_stands
     assert above is not None
     assert above.sentence.startswith("The maximum is the price on demand")
     nothing_known = dataclasses.replace(high, catalog=dataclasses.replace(CATALOG, prices={}))
-    assert spot_help(refused("SpotMaxPriceTooLow"), nothing_known, source="s/cluster.yaml", is_new=True) != above
+    assert spot_help(refused("SpotMaxPriceTooLow"), nothing_known, source="s/cluster.yaml", is_new=True) == told
 
 
 @pytest.mark.parametrize("code", ["UnauthorizedOperation", None])

@@ -1,4 +1,4 @@
-"""File systems of a killed run are found before a `down`, and no right that is missing keeps machines running."""
+"""File systems of a killed run are found before a `down`, and a missing right keeps no machine running."""
 
 from __future__ import annotations
 

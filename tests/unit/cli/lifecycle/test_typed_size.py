@@ -1,4 +1,4 @@
-"""A number of nodes that is refused is said of what a person typed: the flag, or the stack's config."""
+"""A number of nodes that is refused is named by the place where a person wrote it: the flag, or the stack's config."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ CLUSTER = "name: train\nregion: us-west-2\nnodes: 2\ninstance_type: p5.48xlarge\
         (None, "config:\n  clusterctl:nodes: '99999'\n", "  config clusterctl:nodes: "),
     ],
 )
-def test_it_is_named_by_where_it_was_written(tmp_path: Path, nodes: int | None, config: str, said: str) -> None:
+def test_a_refused_size_is_named_by_the_flag_or_the_config_that_has_it(
+    tmp_path: Path, nodes: int | None, config: str, said: str
+) -> None:
     (tmp_path / "cluster.yaml").write_text(CLUSTER)
     stack = Stack(directory=tmp_path, project="train", name="dev", is_rehearsal_project=False)
     with pytest.raises(ConfigError) as refused, said_of_the_flag(nodes):

@@ -88,3 +88,4 @@ def test_the_time_in_which_nobody_listened_is_no_silence_of_the_nodes(make_inven
     item = following.next(0.0)
     assert isinstance(item, Notice)
     assert "has said nothing for 30 s" in item.text
+    assert following.next(0.0) is None, "a silent node is told of once"

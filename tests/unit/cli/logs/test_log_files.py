@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from clusterctl.on_node.log_files import FoundFiles, LogFile
+from clusterctl.on_node.log_files import FoundFiles, LogFile, expanded
 
 OpenLog = Callable[[Path, str, int], LogFile]
 
@@ -41,6 +42,36 @@ def test_a_file_is_followed_through_rotation_and_truncation(tmp_path: Path, open
     assert texts(file) == []
     path.write_text("5\n")
     assert texts(file) == ["5"]
+
+
+def test_a_file_that_cannot_be_opened_yet_after_a_rotation_is_tried_again(tmp_path: Path, open_log: OpenLog) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("1\nhalf")
+    file = open_log(path, "", 0)
+    assert texts(file) == ["1"]
+    path.rename(tmp_path / "a.log.1")
+    path.mkdir()
+    assert texts(file) == ["half"]
+    assert texts(file) == []
+    path.rmdir()
+    path.write_text("2\n")
+    assert texts(file) == ["2"]
+
+
+def test_a_file_that_vanishes_while_a_pattern_is_looked_up_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a.log", "b.log"):
+        (tmp_path / name).touch()
+    changed_s = os.path.getmtime
+
+    def vanishing(path: str) -> float:
+        if path.endswith("a.log"):
+            raise FileNotFoundError(path)
+        return changed_s(path)
+
+    monkeypatch.setattr(os.path, "getmtime", vanishing)
+    assert expanded(f"{tmp_path}/*.log", {}) == ([f"{tmp_path}/b.log"], "")
 
 
 def test_a_file_is_read_on_from_a_place_even_after_a_rotation(tmp_path: Path, open_log: OpenLog) -> None:

@@ -1,4 +1,4 @@
-"""Logs: times read from lines, nodes' rows taken, lines merged, the reader's way through rotation."""
+"""Logs: the times of lines, the rows that a node's reader prints, the files it finds, lines merged and shown."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NOON_S = NOON.timestamp()
         ("", None),
     ],
 )
-def test_a_lines_own_time(line: str, seconds: float | None) -> None:
+def test_a_lines_own_time_is_read_in_the_usual_formats(line: str, seconds: float | None) -> None:
     at_s = written_at_s(line, around_s=NOON_S)
     assert at_s == (None if seconds is None else pytest.approx(NOON_S + seconds))
 
@@ -292,7 +292,9 @@ def test_lines_that_wait_for_older_ones_are_not_more_than_so_many() -> None:
         (("unit:ssh.service",), {"unit:ssh.service": Source(journal=("-u", "ssh.service"))}),
     ],
 )
-def test_sources(words: tuple[str, ...], chosen: dict[str, Source]) -> None:
+def test_a_source_is_named_by_its_word_a_path_a_script_or_a_unit(
+    words: tuple[str, ...], chosen: dict[str, Source]
+) -> None:
     assert chosen_sources(words) == chosen
 
 
@@ -340,9 +342,17 @@ def test_a_log_without_a_line_is_said_to_be_empty(
     assert nothing_line(request) == told
 
 
-def test_lines_as_people_and_programs_read_them() -> None:
+def test_a_line_is_shown_to_people_and_written_as_json() -> None:
     entry = line(NOON_S, "NVRM: Xid (PCI:0000:9b:00): 79", slot=3)
     assert log_head(entry, has_sources=False) == "[Node 3] [12:00:00] "
     assert log_head(entry, has_sources=False, has_names=True) == "[train-3] [12:00:00] "
     assert log_head(entry, has_sources=True) == "[Node 3] [12:00:00] [k] "
-    assert log_json(entry)["time"] == "2026-11-21T12:00:00+00:00"
+    assert log_json(entry) == {
+        "node": "train-3",
+        "slot": 3,
+        "time": "2026-11-21T12:00:00+00:00",
+        "source": "k",
+        "file": None,
+        "is_shared": False,
+        "line": "NVRM: Xid (PCI:0000:9b:00): 79",
+    }

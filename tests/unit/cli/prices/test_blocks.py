@@ -44,7 +44,7 @@ def test_the_cheapest_comes_first_and_what_has_no_price_last() -> None:
 
 
 @pytest.mark.parametrize("fee", ["nan", "inf", "-1", "0", "", None, "1,000"])
-def test_a_sum_that_cannot_be_one_is_unknown_and_never_nothing(fee: object) -> None:
+def test_a_sum_that_is_no_price_is_unknown_and_never_zero(fee: object) -> None:
     (row,) = found(offered(fee))
     assert row.fee_usd is None
     assert "unknown" in blocks_text([row], CATALOG, region="us-west-2", is_rehearsal=False)
@@ -69,14 +69,16 @@ def test_a_rehearsal_says_that_nothing_is_paid() -> None:
     assert "not returned" not in text
 
 
-def test_none_is_said_with_what_may_help() -> None:
+def test_where_aws_offers_no_block_that_is_told_with_what_may_help() -> None:
     assert blocks_text((), CATALOG, region="us-west-2", is_rehearsal=False).startswith("AWS offers no such block")
     assert blocks_json(()) == []
 
 
 def test_json_has_times_with_their_zone() -> None:
     (row,) = blocks_json(found(offered("3840")))
-    assert (row["starts_at"], row["fee_usd"]) == ("2026-12-01T11:30:00+00:00", 3840.0)
+    times = (row["starts_at"], row["ends_at"])
+    assert times == ("2026-12-01T11:30:00+00:00", "2026-12-02T11:30:00+00:00")
+    assert row["fee_usd"] == 3840.0
 
 
 @pytest.mark.parametrize(
@@ -117,5 +119,6 @@ def test_what_aws_would_refuse_is_refused_before_it_is_asked(wanted: str, nodes:
 
 
 def test_a_start_that_is_no_moment_is_named_with_its_flag() -> None:
-    with pytest.raises(ClusterctlError, match="--start: 'soon' is no moment"):
+    with pytest.raises(ClusterctlError, match="--start: 'soon' is no moment") as refused:
         parse_start("soon", now=BEGINS)
+    assert refused.value.hint == "clusterctl capacity --help"

@@ -10,7 +10,7 @@ import pytest
 from clusterctl.cloud.price_list import ask_prices, on_demand_price
 from clusterctl.prices.refresh import told
 from clusterctl.prices.rows import age_days, price_rows
-from clusterctl.prices.view import prices_json, prices_text
+from clusterctl.prices.view import age, prices_json, prices_text
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import CloudError, NothingMatched, UsageError
 
@@ -66,13 +66,14 @@ def test_a_gpu_stands_for_the_types_that_have_it() -> None:
 
 
 def test_without_a_region_every_region_with_a_price_is_shown() -> None:
-    rows = price_rows(CATALOG, ["p5.48xlarge"], region=None, today=TODAY)
-    assert {row.region for row in rows} == set(CATALOG.regions_with_price("p5.48xlarge"))
+    regions = [row.region for row in price_rows(CATALOG, ["p5.48xlarge"], region=None, today=TODAY)]
+    assert len(regions) > 5
+    assert {"us-east-1", "us-west-2", "ap-northeast-1"} <= set(regions)
+    assert "eu-south-2" not in regions, "no price is known there"
 
 
 def test_an_unknown_price_is_unknown_and_never_0() -> None:
-    elsewhere = next(region for region in CATALOG.regions() if region not in CATALOG.regions_with_price("p5.48xlarge"))
-    rows = price_rows(CATALOG, ["p5.48xlarge"], region=elsewhere, today=TODAY)
+    rows = price_rows(CATALOG, ["p5.48xlarge"], region="eu-south-2", today=TODAY)
     assert prices_json(rows)[0]["on_demand_usd_per_hour"] is None
     line = prices_text(rows, with_spot=True).splitlines()[1]
     assert line.split()[3:5] == ["unknown", "unknown"]
@@ -94,9 +95,16 @@ def test_the_age_errs_on_the_old_side(dated: str, days: int) -> None:
 def test_the_table_says_how_old_its_oldest_price_is() -> None:
     rows = price_rows(CATALOG, ["p5"], region="us-west-2", today=TODAY)
     assert prices_text(rows, with_spot=False).endswith("on demand; the oldest are of 2026-01, 10 months old")
-    shown = prices_text(rows, with_spot=True).splitlines()
-    assert "spot $/h" in shown[0]
-    assert "a cluster is counted at its maximum price" in shown[-1]
+    head, whole, part, notes = prices_text(rows, with_spot=True).splitlines()
+    assert head.split() == ["type", "region", "gpus", "$/h", "$/gpu", "h", "spot", "$/h", "dated"]
+    assert whole.split()[:5] == ["p5.48xlarge", "us-west-2", "8", "$55.04", "$6.88"]
+    assert part.split()[:5] == ["p5.4xlarge", "us-west-2", "1", "$6.88", "$6.88"]
+    assert "a cluster is counted at its maximum price" in notes
+
+
+@pytest.mark.parametrize(("days", "told"), [(0, "0 days"), (1, "1 day"), (59, "59 days"), (60, "2 months")])
+def test_an_age_is_told_in_days_and_from_two_months_on_in_months(days: int, told: str) -> None:
+    assert age(days) == told
 
 
 def test_what_aws_named_no_price_for_is_said() -> None:

@@ -1,4 +1,4 @@
-"""A check as it is told: which nodes are wrong, which pairs fail."""
+"""How the result of `check` is told: which nodes are wrong, and which pairs of nodes fail."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def checked(
     return CheckedNode(answer=answer, network=None if failure else network, findings=findings)
 
 
-def test_what_is_well_is_one_line_and_what_is_not_one_more_for_each_node(make_inventory: MakeInventory) -> None:
+def test_sound_nodes_are_one_line_and_every_other_node_has_its_own(make_inventory: MakeInventory) -> None:
     inventory = make_inventory(size=3)
     first, second, third = inventory.nodes
     looked = "names, clocks, TCP between all, disks, GPU memory (ports 28500,29400,29500,45000)"
@@ -54,7 +54,7 @@ def test_json_has_the_pairs_that_fail(make_inventory: MakeInventory) -> None:
     assert found["wrong"] == ["train-0"]
 
 
-def test_memory_that_somebody_has_is_told_and_that_of_an_idle_driver_is_not() -> None:
+def test_gpu_memory_in_use_is_told_but_not_that_of_an_idle_driver() -> None:
     gpus = tuple(
         Gpu(index=index, bus_id=None, name="H100", memory_used_mib=used)
         for index, used in enumerate((IDLE_GPU_MIB, IDLE_GPU_MIB + 1, None))
@@ -62,7 +62,7 @@ def test_memory_that_somebody_has_is_told_and_that_of_an_idle_driver_is_not() ->
     assert [(each.gpu, each.level) for each in memory_findings(Readings(gpu=GpuReading(gpus=gpus)))] == [(1, "remark")]
 
 
-def test_a_network_that_was_not_checked_is_told_once() -> None:
+def test_why_a_network_was_not_checked_is_taken_out_of_the_other_readings() -> None:
     trouble = ProbeTrouble(message="python3: not found")
     heard, others = without_network({"network": trouble, "disk": ProbeTrouble(message="df: not found")})
     assert heard == trouble

@@ -192,14 +192,16 @@ NEWER_MODULE = VersionsReading(kernel="6.8", module="570.1", cuda=None, nccl=Non
         (Readings(troubles={"gpu": "no answer in 25 s"}), "no reading of gpu (no answer in 25 s)", True),
     ],
 )
-def test_a_verdict(readings: Readings, words: str, is_wrong: bool, make_inventory: MakeInventory) -> None:
+def test_a_nodes_verdict_says_what_is_wrong_and_whether_it_is_a_fault(
+    readings: Readings, words: str, is_wrong: bool, make_inventory: MakeInventory
+) -> None:
     report = swept(make_inventory(size=4), readings)
     node = report.nodes[3]
     assert verdict(node, report.inventory).startswith(words)
     assert node.is_wrong is is_wrong
 
 
-def test_the_same_on_several_gpus_is_told_once(make_inventory: MakeInventory) -> None:
+def test_a_finding_on_several_gpus_is_told_once(make_inventory: MakeInventory) -> None:
     gpus = tuple(replace(gpu, is_ecc_on=gpu.index not in (0, 1, 2, 5)) for gpu in EIGHT)
     report = swept(make_inventory(size=4), replace(WELL, gpu=GpuReading(driver_version="550.127", gpus=gpus)))
     assert verdict(report.nodes[3], report.inventory) == "gpu 0-2,5: ECC is off"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -47,7 +48,6 @@ def ended(there: dict[str, FakeRegion], why_not_now: WhyNotNow, *, waiting: Clie
     if waiting is not None:
         clients[IDS[0]] = waiting
     kinds = {id: region.kind("instance") for id, region in there.items()}
-    both = kinds[IDS[0]]
 
     def find(asked: object, cluster_id: str | None) -> Sequence[CloudResource]:
         return list(kinds[str(cluster_id)].find(clients[str(cluster_id)], cluster_id))
@@ -56,7 +56,7 @@ def ended(there: dict[str, FakeRegion], why_not_now: WhyNotNow, *, waiting: Clie
         id = found.id.removeprefix("i-")
         kinds[id].delete(clients[id], found)
 
-    row = type(both)(name="instance", types=both.types, find=find, delete=delete, bills=None)
+    row = replace(kinds[IDS[0]], find=find, delete=delete)
     search = Search(regions=IDS, all_regions=False, remains=())
     return end_judged(
         verdicts(there),
@@ -86,14 +86,14 @@ def test_two_clusters_are_under_way_at_the_same_time() -> None:
     assert not any(region.things for region in there.values())
 
 
-def test_one_that_is_somebody_s_again_is_left_and_the_other_ends() -> None:
+def test_a_cluster_that_is_somebodys_again_is_left_alone_and_the_other_ends() -> None:
     there = regions()
     first, second = ended(there, lambda verdict, things: "left alone" if verdict.remains.cluster_id == IDS[0] else None)
     assert (first.trouble, first.is_done, second.is_done) == ("left alone", False, True)
     assert [bool(region.things) for region in there.values()] == [True, False]
 
 
-def test_one_whose_clients_do_not_come_is_named_and_the_other_ends() -> None:
+def test_a_cluster_whose_credentials_do_not_come_is_named_and_the_other_ends() -> None:
     there, over = regions(), threading.Event()
     first, second = ended(there, lambda verdict, things: None, waiting=Waiting(IDS[0], over))
     over.set()
@@ -103,7 +103,7 @@ def test_one_whose_clients_do_not_come_is_named_and_the_other_ends() -> None:
     assert [bool(region.things) for region in there.values()] == [True, False]
 
 
-def test_who_is_interrupted_waits_for_no_cluster_s_ten_minutes(tmp_path: Path) -> None:
+def test_who_is_interrupted_waits_for_no_cluster_s_ten_minutes() -> None:
     there = regions()
     there[IDS[1]].refused[f"i-{IDS[1]}"] = "DependencyViolation"  # refused for as long as anybody asks
 

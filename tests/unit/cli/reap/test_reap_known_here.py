@@ -1,4 +1,4 @@
-"""What this computer knows of a cluster that was reaped."""
+"""What this computer knows of a cluster in the account, and how a reaped one is forgotten."""
 
 from __future__ import annotations
 
@@ -42,6 +42,11 @@ def test_down_forgets_a_reaped_cluster_as_long_as_its_stack_is_there(
     assert forgetting(home, "train") == f"rm '{file}'"
 
 
+def test_a_cluster_that_is_down_on_purpose_is_known_as_one(make_inventory: MakeInventory) -> None:
+    known = known_of(make_inventory(run_nodes_down=True), None)
+    assert (known.cluster, known.is_down, known.changing) == ("train", True, None)
+
+
 RUNS = {
     "it runs": ({}, True),
     "it was killed": ({"cli_ticks": 0}, False),
@@ -56,4 +61,3 @@ def test_a_cluster_is_being_changed_while_the_process_of_the_run_lives(
     record = replace(new_record("up", tokens=(), stack="/stacks/train"), **changes)
     told = f"clusterctl up (pid {os.getpid()})" if is_under_way else None
     assert known_of(make_inventory(), record).changing == told
-    assert known_of(make_inventory(), None).changing is None

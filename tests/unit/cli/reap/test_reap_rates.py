@@ -63,6 +63,6 @@ def test_a_spot_machine_costs_the_price_of_the_moment(
     assert is_at_most([thing(None), resource], market) is at_most
 
 
-def test_a_day_has_24_hours() -> None:
+def test_the_price_of_a_day_is_that_of_24_hours() -> None:
     found = [thing(Meter(unit="address")), thing(Meter(unit="NAT gateway"))]
     assert usd_per_day(found, CATALOG, "us-west-2") == pytest.approx(24 * 0.05)

@@ -95,7 +95,7 @@ def test_a_service_that_refuses_hides_nothing_of_the_others_in_its_region() -> N
     assert (found.unseen, found.told_gaps) == ({}, ["FSx file system (AccessDeniedException) in us-west-2"])
     assert not found.is_whole
     assert not found.is_everywhere
-    assert found.not_asked_in("us-west-2") == {"FSx file system"}
+    assert found.not_listed_in("us-west-2") == {"FSx file system"}
     with pytest.raises(
         CloudError, match=r"^AWS did not say whether it has: FSx file system \(AccessDeniedException\) in us-west-2$"
     ) as said:

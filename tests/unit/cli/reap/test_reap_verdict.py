@@ -232,7 +232,7 @@ def test_where_a_file_system_may_be_unseen_what_leads_to_one_stays_and_machines_
         thing("instance", "i-1", deadline=written(NOW - LATE)), thing("subnet", "s-1"), thing("NAT gateway", "nat-1")
     )
     wish = Asked(grace=GRACE)
-    blind = judge(found, wish, mine(), now=NOW, all_regions=False, not_asked=frozenset({"FSx file system"}))
+    blind = judge(found, wish, mine(), now=NOW, all_regions=False, not_listed=frozenset({"FSx file system"}))
     assert [resource.id for resource in blind.going] == ["i-1", "nat-1"]
-    without_key_pairs = judge(found, wish, mine(), now=NOW, all_regions=False, not_asked=frozenset({"key pair"}))
+    without_key_pairs = judge(found, wish, mine(), now=NOW, all_regions=False, not_listed=frozenset({"key pair"}))
     assert [resource.id for resource in without_key_pairs.going] == ["i-1", "s-1", "nat-1"]

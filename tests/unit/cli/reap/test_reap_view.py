@@ -10,7 +10,6 @@ import pytest
 from clusterctl.cloud.delete_orphans import Deletion
 from clusterctl.cloud.resource import CloudResource, Meter
 from clusterctl.reap.ending import Ended, refuse_left
-from clusterctl.reap.known_here import known_of
 from clusterctl.reap.remains import Remains
 from clusterctl.reap.request import ReapRequest, looks_everywhere, refuse_unknown
 from clusterctl.reap.search import Search, regions_asked
@@ -154,7 +153,7 @@ GAP = {"us-west-2": {"FSx file system": CloudError("AccessDeniedException: no", 
 
 def with_gap(view: ReapView) -> ReapView:
     search = replace(view.search, gaps=GAP)
-    verdicts = (replace(verdict, not_asked=search.not_asked_in(verdict.remains.region)) for verdict in view.verdicts)
+    verdicts = (replace(verdict, not_listed=search.not_listed_in(verdict.remains.region)) for verdict in view.verdicts)
     return replace(view, search=search, verdicts=tuple(verdicts))
 
 
@@ -183,7 +182,7 @@ def test_json_says_that_the_list_is_not_whole() -> None:
 
 
 def test_a_cluster_of_which_aws_did_not_tell_all_is_not_called_ended() -> None:
-    deletion = Deletion(ended=FULL.things, left=(), not_asked=GAP["us-west-2"])
+    deletion = Deletion(ended=FULL.things, left=(), not_listed=GAP["us-west-2"])
     done = Ended(verdict=seen().verdicts[0], deletion=deletion)
     assert not done.is_done
     with pytest.raises(
@@ -246,11 +245,6 @@ def test_where_to_look_is_what_was_said_or_what_is_known() -> None:
         regions_asked(None, [], None, all_regions=False)
     with pytest.raises(UsageError, match="give only one"):
         regions_asked("eu-west-1", [], None, all_regions=True)
-
-
-def test_a_parked_cluster_is_known_as_one_and_a_run_that_is_over_changes_nothing() -> None:
-    known = known_of(an_inventory(run_nodes_down=True), None)
-    assert (known.cluster, known.is_down, known.changing) == ("train", True, None)
 
 
 def test_a_thing_without_the_tag_is_nobodys() -> None:

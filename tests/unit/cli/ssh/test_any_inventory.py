@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from clusterctl.copying.place import remote_place
+from clusterctl.options import chosen_rows
 from clusterctl.ssh.any_inventory import read_any_inventory
 from clusterctl.ssh.target import target_of
 from clusterctl_infra.errors import ConfigError
@@ -50,6 +52,15 @@ def test_a_node_s_own_address_wins_in_a_public_cluster_too(tmp_path: Path) -> No
 def test_a_whole_inventory_is_read_as_it_is(tmp_path: Path, make_inventory: MakeInventory) -> None:
     inventory = make_inventory()
     assert read(written(tmp_path, inventory_to_json(inventory))) == inventory
+
+
+def test_a_machine_is_chosen_by_its_own_name_whatever_number_is_in_it(tmp_path: Path) -> None:
+    inventory = read(written(tmp_path, {"nodes": [{**NODE, "name": f"lab-0{number}"} for number in (1, 2, 3)]}))
+    assert [node.name for node in chosen_rows(inventory, "lab-01,lab-[02-03]")] == ["lab-01", "lab-02", "lab-03"]
+    assert [node.name for node in chosen_rows(inventory, "lab-02")] == ["lab-02"]
+    place = remote_place("lab-01:/tmp/x", inventory)
+    assert place is not None
+    assert [node.name for node in place.nodes] == ["lab-01"]
 
 
 @pytest.mark.parametrize(

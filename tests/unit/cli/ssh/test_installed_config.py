@@ -54,6 +54,7 @@ def test_a_change_writes_what_is_there_now_and_a_cluster_that_is_gone_goes(
     home = Home(path=tmp_path / "home")
     keep(home, make_inventory, "train", "old")
     install(home, tmp_path / ".ssh")
+    assert "# old," in (home.path / "ssh_config").read_text()
     keep(home, make_inventory, "train", size=3)
     home.inventory_file("old").unlink()
     refresh(home)

@@ -74,7 +74,7 @@ def test_session_manager_gets_the_instance_and_waits_for_one(make_inventory: Mak
         target_of(inventory, replace(inventory.nodes[2], instance_id=None))
 
 
-def test_a_shared_session_has_time_to_open_and_other_ways_have_what_they_had(make_inventory: MakeInventory) -> None:
+def test_only_a_shared_session_gets_more_time_to_open(make_inventory: MakeInventory) -> None:
     for ssh, has_more in ((by_session_manager(), True), (with_proxy(), False)):
         inventory = make_inventory(ssh=ssh)
         argv = target_of(inventory, inventory.nodes[2]).proxy_argv
@@ -82,7 +82,9 @@ def test_a_shared_session_has_time_to_open_and_other_ways_have_what_they_had(mak
         assert (with_opening(Deadlines(), argv).total_s > Deadlines().total_s) is has_more
 
 
-def test_who_leads_is_slot_0_and_one_other_with_a_machine_that_was_not_silent(make_inventory: MakeInventory) -> None:
+def test_the_shared_session_goes_by_slot_0_and_one_other_that_has_a_machine_and_was_not_silent(
+    make_inventory: MakeInventory,
+) -> None:
     inventory = make_inventory(size=4)
     nodes = (*inventory.nodes[:2], replace(inventory.nodes[2], instance_id=None), inventory.nodes[3])
     inventory = replace(inventory, nodes=nodes[::-1])
@@ -111,7 +113,7 @@ def test_the_pause_doubles_while_the_same_machines_fail() -> None:
     }  # fmt: skip
 
 
-def test_what_the_way_in_needs_and_is_not_there_is_named_with_its_source() -> None:
+def test_a_missing_program_that_the_way_in_needs_is_named_with_its_source() -> None:
     assert missing_programs(("aws", "ssm"), which=lambda program: f"/bin/{program}") is None
     told = missing_programs(("aws", "ssm"), which=lambda program: None)
     assert told is not None

@@ -1,4 +1,4 @@
-"""Flags of `clusterctl ssh` that do not go together."""
+"""Flags of `clusterctl ssh` that do not go together, and what a login is told of the cluster's end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from clusterctl.ssh.machines import chosen_machines
-from clusterctl.ssh.request import WITHOUT_TERMINAL, end_line, refuse_beside_terminal, refuse_contradiction
+from clusterctl.ssh.request import end_line, refuse_beside_terminal, refuse_contradiction
 from clusterctl_infra.errors import UsageError
 
 from tests.unit.cli.conftest import MakeInventory
@@ -21,9 +21,12 @@ def test_there_is_one_way_to_show_and_one_set_of_machines() -> None:
         chosen_machines("train", Path("lab.json"))
 
 
-@pytest.mark.parametrize("flag", WITHOUT_TERMINAL)
-def test_what_needs_no_terminal_is_named_beside_one(flag: str) -> None:
-    nothing: dict[str, object] = dict.fromkeys(WITHOUT_TERMINAL)
+FLAGS = ("--gather", "--json", "--env", "--sudo", "--timeout", "--fail-fast")
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+def test_a_flag_for_commands_without_a_terminal_is_refused_by_its_name_beside_one(flag: str) -> None:
+    nothing: dict[str, object] = dict.fromkeys(FLAGS)
     refuse_beside_terminal(nothing)
     with pytest.raises(UsageError, match=f"^{flag} beside a login or --tty: "):
         refuse_beside_terminal({**nothing, flag: True})

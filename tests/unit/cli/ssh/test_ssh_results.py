@@ -1,3 +1,5 @@
+"""What is said of nodes whose command failed or that were not reached, as sentences, exit codes and JSON."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -123,7 +125,7 @@ def test_the_way_to_a_place_is_not_named_twice_where_the_proxy_names_it() -> Non
     )
 
 
-def test_below_nodes_that_were_not_reached_stands_once_where_to_look(make_inventory: MakeInventory) -> None:
+def test_where_to_look_is_told_once_below_nodes_that_were_not_reached(make_inventory: MakeInventory) -> None:
     refused, silent = NodeFailure("refused", "refuses"), NodeFailure("timeout", "silent", phase="greeting")
     broke, late = (NodeFailure(kind, "", phase="command") for kind in ("lost", "timeout"))
     before = datetime(2026, 11, 21, 21, 0, tzinfo=UTC)

@@ -23,7 +23,7 @@ TextOf = Callable[..., bytes]
 TOLD = Told(group=4711, holder=4712)
 
 
-def test_the_words_of_a_command_are_read_with_ps_and_its_environment_under_sudo_is_not() -> None:
+def test_ps_shows_the_words_of_a_command_and_under_sudo_not_its_environment() -> None:
     line = guarded("train --token abc", environment={"TOKEN": "hidden"}, is_sudo=True, silence_s=30).decode()
     assert "train --token abc" in line.replace("\\", "")
     assert "hidden" not in line.replace("\\", "")

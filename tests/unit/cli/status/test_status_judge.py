@@ -121,7 +121,7 @@ def test_a_check_that_failed_is_noted_and_all_of_them_are_in_the_json(make_inven
     assert [check["verdict"] for check in shown["nodes"][0]["checks"]] == ["failed", "ok"]
 
 
-def test_what_of_a_nodes_watch_fails_is_noted(make_inventory: MakeInventory) -> None:
+def test_a_failing_part_of_a_nodes_watch_is_noted(make_inventory: MakeInventory) -> None:
     report = parse_report(json.dumps({"phase": "ready", "generation": 3, "watch": {"idle": "OSError: full"}}))
     assert report is not None
     facts = Facts(now=NOW, instances=(machine(),), answers={0: report})

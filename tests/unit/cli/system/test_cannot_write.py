@@ -37,7 +37,7 @@ def test_a_disk_that_is_read_only_is_named_with_another_home() -> None:
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.ENOENT, errno.ENOTDIR, errno.EEXIST])
 @pytest.mark.parametrize("place", ["/home/a person/state", "/home/a person/state/runs", "/home"])
-def test_a_home_that_can_be_none_is_named(number: int, place: str) -> None:
+def test_a_folder_that_cannot_be_the_home_is_named(number: int, place: str) -> None:
     told = cannot_write(OSError(number, os.strerror(number), place), environ=ENVIRON)
     assert str(told).startswith(f"{place} cannot be written: {os.strerror(number).lower()}. ")
 

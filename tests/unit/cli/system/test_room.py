@@ -56,7 +56,7 @@ def test_sizes_are_told_in_the_unit_that_df_shows(size_bytes: int, text: str) ->
     assert shown(size_bytes) == text
 
 
-def test_the_nearest_folder_that_there_is(tmp_path: Path) -> None:
+def test_the_nearest_existing_folder_is_found(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert existing(tmp_path / "file/a/b") == tmp_path
     assert existing(tmp_path) == tmp_path

@@ -1,3 +1,5 @@
+"""Sets of nodes: `0,2-5` as people type them, and names folded to `train-[0-1,3]`."""
+
 from __future__ import annotations
 
 import pytest
@@ -55,6 +57,43 @@ def test_a_gap_between_existing_nodes_is_found() -> None:
         parse_node_set("0-3", cluster="train", slots=[0, 1, 3], look=LOOK)
 
 
+OWN = {"lab-01": 0, "lab-02": 1, "lab-03": 2, "gpu1": 3}
+"""Machines of a file that is called lab."""
+
+
+@pytest.mark.parametrize(
+    ("text", "slots"),
+    [
+        ("lab-01", (0,)),
+        ("lab-[02-03]", (1, 2)),
+        ("lab-[01,03],gpu1", (0, 2, 3)),
+        ("gpu1 lab-02", (1, 3)),
+        ("1", (1,)),
+        ("0-1", (0, 1)),
+        ("all", (0, 1, 2, 3)),
+    ],
+)
+def test_a_machine_of_a_persons_own_is_meant_by_its_name_and_a_bare_number_by_its_slot(
+    text: str, slots: tuple[int, ...]
+) -> None:
+    assert parse_node_set(text, cluster="lab", slots=range(4), look=None, names=OWN) == slots
+
+
+@pytest.mark.parametrize(("text", "slots"), [("lab-2", (2,)), ("lab-1-2", (1, 2)), ("lab-[0,2]", (0, 2))])
+@pytest.mark.parametrize("names", [["gpu1", "gpu2", "gpu3"], ["lab-0", "lab-1", "lab-2"]])
+def test_where_no_name_says_otherwise_the_number_behind_the_files_name_is_a_slot(
+    names: list[str], text: str, slots: tuple[int, ...]
+) -> None:
+    own = {name: slot for slot, name in enumerate(names)}
+    assert parse_node_set(text, cluster="lab", slots=range(3), look=None, names=own) == slots
+
+
+@pytest.mark.parametrize("text", ["lab-1", "lab-0", "lab-[01-04]", "lab-[1-2]", "lab-01-02", "lab-[01-999999999]"])
+def test_a_name_that_no_machine_has_is_never_taken_for_a_slot(text: str) -> None:
+    with pytest.raises(NothingMatched, match=r"^no node is called lab-\S+: lab has lab-\[01-03\],gpu1$"):
+        parse_node_set(text, cluster="lab", slots=range(4), look=None, names=OWN)
+
+
 @pytest.mark.parametrize(
     ("names", "folded"),
     [
@@ -63,6 +102,12 @@ def test_a_gap_between_existing_nodes_is_found() -> None:
         (["train-10", "train-9"], "train-[9-10]"),
         (["b-1", "a-2"], "a-2,b-1"),
         (["head", "a-2"], "a-2,head"),
+        (["lab-01"], "lab-01"),
+        (["lab-02", "lab-01", "lab-03"], "lab-[01-03]"),
+        (["lab-10", "lab-09", "lab-100"], "lab-100,lab-[09-10]"),
+        (["lab-1", "lab-01"], "lab-1,lab-01"),
+        (["lab-0", "lab-1"], "lab-[0-1]"),
+        (["lab-٣"], "lab-٣"),
         ([], ""),
     ],
 )

@@ -119,7 +119,7 @@ def test_chunks_become_the_newest_sample_and_greetings_are_skipped(make_inventor
 
 def test_a_lost_node_says_why_and_its_old_numbers_are_gone(make_inventory: MakeInventory) -> None:
     board = Board(make_inventory(size=1).nodes)
-    board.heard(0, sample())
+    board.receive(0, sample())
     board.lost(0, NodeFailure("lost", "the connection to train-0 broke"))
     lost = board.states()[0]
     assert text_of(node_line(lost, 8, layout_for(8), 0.0)) == "train-0         the connection to train-0 broke"
@@ -134,7 +134,7 @@ def test_a_lost_node_says_why_and_its_old_numbers_are_gone(make_inventory: MakeI
         ({"failure": NodeFailure("refused", "nobody there")}, 1001.0, "nobody there"),
     ],
 )
-def test_silence(changed: Mapping[str, Any], now_s: float, said: str | None) -> None:
+def test_a_node_that_says_nothing_is_told_by_why(changed: Mapping[str, Any], now_s: float, said: str | None) -> None:
     facts: dict[str, Any] = {"name": "train-0", "slot": 0, "sample": sample(), **changed}
     silent = silence(NodeState(**facts), now_s)
     assert (None if silent is None else silent.message) == said
@@ -217,7 +217,7 @@ def test_without_a_terminal_one_frame_is_printed(make_inventory: MakeInventory, 
     board = Board(inventory.nodes)
     for at_s in (100.0, 101.0):
         for slot in (0, 1):
-            board.heard(slot, sample(at_s=at_s))
+            board.receive(slot, sample(at_s=at_s))
     if failed is not None:
         board.lost(1, NodeFailure("refused", failed))
     stdout = io.BytesIO()
@@ -232,7 +232,7 @@ def test_keys_sort_open_and_close(make_inventory: MakeInventory) -> None:
     inventory = make_inventory(size=64)
     board = Board(inventory.nodes)
     for slot in range(64):
-        board.heard(slot, sample(use=slot))
+        board.receive(slot, sample(use=slot))
 
     async def drive() -> None:
         app = TopScreen(inventory, board, None, interval_s=3600)
@@ -260,6 +260,7 @@ def test_without_colours_there_is_a_screen_too(make_inventory: MakeInventory, mo
 
     async def drive() -> None:
         async with app.run_test(size=(60, 20)) as pilot:
+            assert len(app.query_one(NodeMap).lines) == 2
             await pilot.press("q")
 
     with contextlib.closing(asyncio.new_event_loop()) as loop:

@@ -10,7 +10,7 @@ from typing import Any  # JSON
 
 import pytest
 from clusterctl.on_node.job import warned
-from clusterctl.on_node.workflow import bucket_versions, command
+from clusterctl.on_node.workflow import bucket_versions
 from clusterctl.on_node.workflow.bucket_versions import (
     MARKS,
     NoVersion,
@@ -167,18 +167,3 @@ def test_a_checkpoint_that_cannot_be_copied_is_told_and_fails_the_task_at_its_en
     checkpoint.start()
     assert checkpoint.finish()
     assert said.lines[0].startswith("a checkpoint was not copied: s3://b/ck: ")
-
-
-def test_a_command_is_stopped_for_its_nodes_end_but_not_for_the_deadline(tmp_path: Path) -> None:
-    """For the deadline the whole job is stopped."""
-    file = tmp_path / "warning.json"
-    assert command.node_end(file, 1000.0) is None
-    for by, left_s, is_stopped in (
-        (warned.AWS, 120.0, True),
-        (warned.AWS, 300.0, False),
-        ("watch", 100.0, True),
-        ("guard", 100.0, False),
-    ):
-        file.write_text(json.dumps({"ends_s": 1000.0 + left_s, "stage": 2, "why": warned.WHY[by]}))
-        wanted = (warned.WHY[by], left_s) if is_stopped else None
-        assert command.node_end(file, 1000.0) == wanted, (by, left_s)

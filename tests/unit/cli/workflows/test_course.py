@@ -1,3 +1,5 @@
+"""What becomes of a workflow: each group's next step, which groups are ready, and the state of the whole."""
+
 from __future__ import annotations
 
 import json
@@ -32,14 +34,17 @@ def plan(*, ignores: bool = True, names: str = "ab", after: tuple[str, ...] = ()
     return GroupPlan(name="g", lead=names[0], ignores_nonlead=ignores, tasks=tasks, after=after)
 
 
-def course(state: str, code: int | None = None, tries: int = 1) -> TaskCourse:
-    return TaskCourse(job="j", tries=tries, state=state, exit_code=code)
+def course(state: str, code: int | None = None, tries: int = 1, *, is_to_restart: bool = False) -> TaskCourse:
+    return TaskCourse(job="j", tries=tries, state=state, exit_code=code, is_to_restart=is_to_restart)
 
 
 RUNS = course(judge.RUNNING)
 DONE = course(judge.SUCCEEDED, 0)
 BROKEN = course(judge.FAILED, 3)
 STOPPED = course(judge.CANCELLED, 130)
+TO_RESTART = course(judge.CANCELLED, 130, is_to_restart=True)
+FAILED_MEANWHILE = course(judge.FAILED, 3, is_to_restart=True)
+"""It had ended by itself before it was told to stop."""
 
 
 @pytest.mark.parametrize(
@@ -58,6 +63,10 @@ STOPPED = course(judge.CANCELLED, 130)
         (True, RUNS, course(judge.FAILED, 29), Step(state=RUNNING, again=("b",))),
         (False, RUNS, course(judge.FAILED, 12), Step(state=RUNNING, again=("b",))),
         (False, RUNS, course(judge.FAILED, 20), Step(state=RUNNING, again=("a", "b"), is_elsewhere=True)),
+        (False, STOPPED, course(judge.FAILED, 20), Step(state=FAILED, cause="a")),
+        (False, TO_RESTART, course(judge.FAILED, 20), Step(state=RUNNING, again=("a", "b"), is_elsewhere=True)),
+        (False, FAILED_MEANWHILE, course(judge.FAILED, 20), Step(state=RUNNING, again=("a", "b"), is_elsewhere=True)),
+        (False, TO_RESTART, course(judge.STARTING, tries=2), Step(state=RUNNING)),
         (True, course(judge.FAILED, 10, tries=MOST_TRIES), RUNS, Step(state=FAILED, cause="a")),
         (True, course(judge.LOST, 255), RUNS, Step(state=FAILED, cause="a")),
         (True, course(judge.TIMED_OUT, 124), RUNS, Step(state=FAILED, cause="a")),

@@ -1,3 +1,5 @@
+"""The workflows that jobs tell of: the newest job of each task, and how `workflow show` and `--json` tell it."""
+
 from __future__ import annotations
 
 from typing import Any  # JSON

@@ -1,3 +1,5 @@
+"""Which task goes to which node of a cluster, and what is told where there is no room for it."""
+
 from __future__ import annotations
 
 import pytest
@@ -101,9 +103,10 @@ def test_a_group_that_does_not_fit_at_once_is_told() -> None:
 
 
 def test_processors_are_summed_over_tasks_that_share_a_node() -> None:
-    assert unfit(read(workflow(4, 4, cpu=100)).workflow, rooms_of(inventory(1), P5), "p5.48xlarge")
-    assert not unfit(read(workflow(4, 4, cpu=96)).workflow, rooms_of(inventory(1), P5), "p5.48xlarge")
+    (told,) = unfit(read(workflow(4, 4, cpu=100)).workflow, rooms_of(inventory(1), P5), "p5.48xlarge")
+    assert told.startswith("group g: no node is left for t1, which needs ")
+    assert unfit(read(workflow(4, 4, cpu=96)).workflow, rooms_of(inventory(1), P5), "p5.48xlarge") == []
 
 
 def test_what_nobody_knows_of_a_type_is_not_judged() -> None:
-    assert not unfit(read(workflow(8, cpu=500)).workflow, rooms_of(inventory(1), None), "of an unknown type")
+    assert unfit(read(workflow(8, cpu=500)).workflow, rooms_of(inventory(1), None), "of an unknown type") == []

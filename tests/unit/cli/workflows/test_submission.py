@@ -1,3 +1,5 @@
+"""A submitted workflow on fake nodes: what is started, in which order, started again, stopped and waited for."""
+
 from __future__ import annotations
 
 import io
@@ -6,10 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any  # JSON
 
 import pytest
+from clusterctl.jobs.job_state import job_states
 from clusterctl.jobs.node_answers import Answer
 from clusterctl.on_node.job import judge
 from clusterctl.output import Output
 from clusterctl.workflows.course import COMPLETED, plans_json, plans_of
+from clusterctl.workflows.jobs_of_tasks import workflows_of
 from clusterctl.workflows.placement import rooms_of
 from clusterctl.workflows.submission import Submission
 from clusterctl.workflows.submit import watched
@@ -89,7 +93,7 @@ class FakeNodes:
             spec = json.loads(stdin.readline())["spec"]
             self._jobs[arguments[0]] = {"spec": spec, "slot": slot, "since_s": self.now_s, "is_cancelled": False}
         if verb == "cancel":
-            self._jobs[arguments[0]]["is_cancelled"] = True
+            self._jobs[arguments[0]].update(is_cancelled=True, is_to_restart="restart" in arguments)
         if verb == "list":
             return {"jobs": [self._row(name, job) for name, job in self._jobs.items() if job["slot"] == slot]}
         return {}
@@ -99,7 +103,14 @@ class FakeNodes:
         state = judge.RUNNING if code is None else judge.SUCCEEDED if code == 0 else judge.FAILED
         state = judge.CANCELLED if job["is_cancelled"] else state
         outcome = None if code is None else {"state": state, "exit_code": code, "cause": "", "failure": None}
-        return {"spec": job["spec"], "state": {"state": state, "since_s": self.now_s, "outcome": outcome}}
+        more = {"is_to_restart": job.get("is_to_restart", False)}
+        return {"spec": job["spec"], "state": {"state": state, "since_s": self.now_s, "outcome": outcome, **more}}
+
+    def shown(self) -> str:
+        """The workflow's state from another terminal, which has nothing but what the nodes say."""
+        answers = {node.slot: self._answer(node.slot, "list", (), None) for node in self.inventory.nodes}
+        (workflow,) = workflows_of(job_states(answers))
+        return workflow.state
 
     def started(self) -> list[str]:
         return [job for verb, job in self.asked if verb == "start"]
@@ -273,17 +284,58 @@ def test_a_group_that_is_moved_waits_anew_for_as_long_as_the_file_says(ignores: 
 
 
 def test_a_group_whose_stopped_tasks_find_no_room_yet_is_not_taken_for_a_failed_one() -> None:
+    """Neither by `submit` nor by `show` at another terminal."""
     nodes = FakeNodes(2, lambda job, age_s: 76 if job == "w-1" and age_s >= 2 else 0 if age_s >= 6 else None)
     own = submission(nodes, "ignores=false", "queue={queue_timeout: 30s}")
-    began_s = nodes.now_s
+    began_s, shown = nodes.now_s, set()
 
     def sleep(seconds: float) -> None:
         nodes.sleep(seconds)
         nodes.held = {0, 1} if nodes.now_s - began_s < 15 else set()
+        shown.add(nodes.shown())
 
     own.sleep = sleep
     assert own.watch() == 0
     assert nodes.started() == ["w-0", "w-1", "w-0-r2", "w-1-r2", "w-2"]
+    assert shown == {"running", "waiting", "completed"}
+
+
+def moving(seen: set[str], after_s: float, do: Callable[[Submission], None]) -> tuple[FakeNodes, Submission]:
+    """A group that is to move, and finds no room; `do` is done some seconds later. `seen`: what `show` said."""
+    nodes = FakeNodes(2, lambda job, age_s: 76 if job == "w-1" and age_s >= 2 else None)
+    own = submission(nodes, "ignores=false", "queue={queue_timeout: 30s}")
+    stopped_s: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        nodes.sleep(seconds)
+        seen.add(nodes.shown())
+        if ("cancel", "w-0") in nodes.asked:
+            nodes.held = {0, 1}
+            stopped_s.append(nodes.now_s)
+            if nodes.now_s - stopped_s[0] >= after_s:
+                do(own)
+
+    own.sleep = sleep
+    return nodes, own
+
+
+@pytest.mark.parametrize("after_s", [0.0, 5.0])
+def test_after_a_cancel_while_a_group_is_to_move_it_is_shown_as_cancelled(after_s: float) -> None:
+    seen: set[str] = set()
+    nodes, own = moving(seen, after_s, Submission.cancel)
+    assert own.watch() == 130
+    assert nodes.started() == ["w-0", "w-1"]
+    assert seen == {"running"}
+    assert nodes.shown() == "cancelled"
+
+
+def test_a_group_that_is_given_up_while_it_is_to_move_is_not_shown_as_running() -> None:
+    seen: set[str] = set()
+    nodes, own = moving(seen, 0.0, lambda own: None)
+    with pytest.raises(ClusterctlError, match="group g cannot start: other jobs have its nodes"):
+        own.watch()
+    assert seen == {"running"}
+    assert nodes.shown() == "cancelled"
 
 
 def test_what_is_cancelled_ends_with_130_and_starts_nothing_more() -> None:

@@ -1,3 +1,5 @@
+"""`workflow submit --up STACK`: the planned cluster is checked before it is made, and what goes on running is told."""
+
 from __future__ import annotations
 
 from datetime import UTC, datetime

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from clusterctl.on_node.job import warned
 from clusterctl.on_node.workflow import task
 from clusterctl.on_node.workflow.barrier import KEY_VARIABLE
-from clusterctl.on_node.workflow.command import POLL_S, RECLAIM_S, STOP_S, STOPPED, WARNING_FILE, Command, Ended
+from clusterctl.on_node.workflow.command import POLL_S, RECLAIM_S, STOPPED, WARNING_FILE, Command, Ended, node_end
 
 PID = 4711
 TERM, KILL = int(signal.SIGTERM), int(signal.SIGKILL)
@@ -122,8 +123,19 @@ def test_a_command_whose_node_ends_is_stopped_and_never_taken_for_one_that_ended
     assert len(child.said) == is_stopped
 
 
-def test_a_command_has_less_time_than_the_grace_of_its_job_so_that_outputs_are_kept() -> None:
-    assert STOP_S == 30.0
+def test_a_command_is_stopped_for_its_nodes_end_but_not_for_the_deadline(tmp_path: Path) -> None:
+    """For the deadline the whole job is stopped."""
+    file = tmp_path / "warning.json"
+    assert node_end(file, 1000.0) is None
+    for by, left_s, is_stopped in (
+        (warned.AWS, 120.0, True),
+        (warned.AWS, 300.0, False),
+        ("watch", 100.0, True),
+        ("guard", 100.0, False),
+    ):
+        file.write_text(json.dumps({"ends_s": 1000.0 + left_s, "stage": 2, "why": warned.WHY[by]}))
+        wanted = (warned.WHY[by], left_s) if is_stopped else None
+        assert node_end(file, 1000.0) == wanted, (by, left_s)
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,5 @@
+"""The job that a task becomes: its files, inputs, outputs and checkpoints as the nodes get them."""
+
 from __future__ import annotations
 
 import json
@@ -5,6 +7,7 @@ import os
 from dataclasses import replace
 from typing import Any  # JSON
 
+from clusterctl.on_node.workflow.command import STOP_S
 from clusterctl.workflows.buckets import BucketMount
 from clusterctl.workflows.placement import Placed, place, rooms_of
 from clusterctl.workflows.task_job import Gate, Run, needs_share, staged, task_request, values_of
@@ -112,6 +115,7 @@ def test_a_task_is_a_plain_job_with_its_own_tmp_that_remembers_its_workflow() ->
         "CLUSTERCTL_GROUP_TASKS": "second",
     }
     assert request.secrets == ("HF_TOKEN",)
+    assert request.grace_s == STOP_S + 30.0, "its outputs are kept after its command was stopped"
     assert request.workflow == {
         "id": "w-1a2b",
         "name": "chain",

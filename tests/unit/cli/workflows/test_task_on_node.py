@@ -1,3 +1,5 @@
+"""What a task does on its node around its command: inputs, outputs as versions, files, mounts, the barrier's words."""
+
 from __future__ import annotations
 
 import errno

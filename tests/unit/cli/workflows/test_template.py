@@ -1,3 +1,5 @@
+"""The template of a workflow file: values of flags and defaults, tokens that stay, and mistakes with their lines."""
+
 from __future__ import annotations
 
 import contextlib

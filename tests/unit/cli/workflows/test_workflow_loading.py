@@ -1,3 +1,5 @@
+"""A workflow file that is read, or refused with all its mistakes at once, each with its line."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -217,7 +219,7 @@ def test_all_problems_are_told_at_once_with_their_lines_and_what_a_loop_repeats_
             "line 3 workflow.groups[0]: tasks: write at least one",
         ),
         ("name: only", "name: a, b", "line 4 workflow.tasks[0].name: 'a, b': letters"),
-        ("workflow:", "workflow: [", "line"),
+        ("workflow:", "workflow: [", "line 3 not YAML: while parsing a flow sequence, expected ',' or ']'"),
     ],
 )
 def test_each_mistake_has_a_sentence_with_its_line(old: str, new: str, told: str) -> None:
@@ -271,16 +273,30 @@ def test_tasks_that_wait_for_each_other_are_told_as_a_circle() -> None:
         f"  - {{name: {name}, image: i, command: [echo], inputs: [{{task: {other}}}]}}\n"
         for name, other in (("a", "b"), ("b", "a"))
     )
-    (told,) = problems(f"workflow:\n  name: w\n  tasks:\n{tasks}")
-    assert told in (
-        "line 1 workflow.groups: they wait for each other by their inputs: a → b → a",
-        "line 1 workflow.groups: they wait for each other by their inputs: b → a → b",
-    )
+    assert problems(f"workflow:\n  name: w\n  tasks:\n{tasks}") == [
+        "line 1 workflow.groups: they wait for each other by their inputs: a → b → a"
+    ]
 
 
-@pytest.mark.parametrize("text", ["", "4\n", "- a\n", "workflow:\n", "workflow: 4\n", "a: b: c\n"])
-def test_what_is_no_workflow_at_all_is_said_to_be_none(text: str) -> None:
-    assert problems(text)
+NO_WORKFLOW = "no workflow: write the key workflow, and below it name and groups"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", NO_WORKFLOW),
+        ("4\n", NO_WORKFLOW),
+        ("- a\n", NO_WORKFLOW),
+        ("workflow:\n", "line 1 workflow: empty; give a value or leave the key out"),
+        (
+            "workflow: 4\n",
+            "line 1 workflow: '4': not a mapping with keys backend, groups, name, pool, resources, tasks, timeout",
+        ),
+        ("workflow: b: c\n", "line 1 not YAML: mapping values are not allowed here"),
+    ],
+)
+def test_what_is_no_workflow_at_all_is_told_in_one_sentence(text: str, told: str) -> None:
+    assert problems(text) == [told]
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,5 @@
+"""The flags of `clusterctl workflow`: several values behind one, and those that do not go together."""
+
 from __future__ import annotations
 
 import pytest

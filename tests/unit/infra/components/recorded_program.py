@@ -68,11 +68,14 @@ class Recording:
 class Region(mocks.Mocks):
     """Answers like AWS and like our own provider, from what it is asked alone."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recording, failing: str) -> None:
         self._recording = recording
+        self._failing = failing
 
     def call(self, args: mocks.MockCallArgs) -> Any:
         self._recording.invokes.append(args.token)
+        if args.token == self._failing:
+            raise LookupError(f"{args.token} found nothing")
         if args.token == BUCKET_LOOKUP:
             return {**args.args, "bucketRegion": "eu-west-1"}
         answers: dict[str, dict[str, Any]] = {
@@ -122,10 +125,13 @@ class Monitor(mocks.MockMonitor):
         return answer
 
 
-def record(program: Callable[[], Any]) -> Recording:
-    """Runs the program to its end; raises what it raises."""
-    recording = Recording()
-    region = Region(recording)
+def record(program: Callable[[], Any], recording: Recording | None = None, *, failing: str = "") -> Recording:
+    """Runs the program to its end; raises what it raises, after which `recording` says how far it came.
+
+    The call `failing` of AWS fails.
+    """
+    recording = Recording() if recording is None else recording
+    region = Region(recording, failing)
 
     def run() -> pulumi.Output[None]:
         return pulumi.Output.from_input(program()).apply(lambda value: setattr(recording, "exported", value))

@@ -86,10 +86,10 @@ def test_of_the_zones_that_offer_the_type_the_first_that_is_no_local_zone_is_tak
     ],
 )
 def test_a_plan_with_errors_is_refused_before_anything_is_asked_for(changes: dict[str, Any], words: list[str]) -> None:
-    made: list[Recording] = []
+    recording = Recording()
     with pytest.raises(PlanRefused) as caught:
-        made.append(record(cluster_program(**changes)))
-    assert made == []
+        record(cluster_program(**changes), recording)
+    assert (recording.resources, recording.invokes) == ([], [])
     assert isinstance(caught.value, pulumi.RunError)
     assert all(word in str(caught.value) for word in words)
 
@@ -118,7 +118,9 @@ def test_what_running_nodes_are_told_makes_a_new_generation(changes: dict[str, A
 
 def test_spot_machines_are_asked_for_once_at_their_maximum_price_and_nothing_is_reserved(four_nodes: Recording) -> None:
     recording = record(cluster_program(capacity="spot", caps={"price_usd_per_hour": 20}))
-    for template in recording.of_type(LAUNCH_TEMPLATE):
+    templates = recording.of_type(LAUNCH_TEMPLATE)
+    assert len(templates) == 4
+    for template in templates:
         assert template.inputs["instanceMarketOptions"] == {
             "marketType": "spot",
             "spotOptions": {

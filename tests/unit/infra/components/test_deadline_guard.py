@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any  # a policy's JSON
 
-import pytest
 from clusterctl_infra.components.deadline_guard import policy_of
 from clusterctl_infra.plan.ending_machine import SCHEDULE_INPUT, ending_definition
 
@@ -17,11 +16,6 @@ ALARM = "aws:cloudwatch/metricAlarm:MetricAlarm"
 SCHEDULE = "aws:scheduler/schedule:Schedule"
 STATE_MACHINE = "aws:sfn/stateMachine:StateMachine"
 RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
-
-
-@pytest.fixture(scope="module")
-def four_nodes() -> Recording:
-    return record(cluster_program())
 
 
 def test_the_schedule_starts_the_state_machine_at_the_deadline(four_nodes: Recording) -> None:

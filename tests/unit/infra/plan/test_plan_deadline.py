@@ -12,7 +12,7 @@ from clusterctl_infra.provider.ledger_change import Rates, follow
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.infra.plan.plan_cases import BORN, IDENTITY, a_config, a_plan
+from tests.unit.infra.plan.plan_cases import BORN, IDENTITY, a_plan
 
 FEW = 25
 """Examples of a property that needs whole plans, 10 ms each."""
@@ -225,24 +225,20 @@ def test_four_dear_nodes_with_a_small_budget_end_at_the_computed_second() -> Non
     assert deadline.at == BORN + timedelta(seconds=int(seconds))
 
 
-@pytest.mark.parametrize("hours", [1, 30])
-def test_a_moved_end_stands_for_the_run_time_and_the_budget_still_wins(hours: int) -> None:
+@pytest.mark.parametrize(("hours", "reason"), [(1, "extend"), (30, "budget")])
+def test_a_moved_end_stands_for_the_run_time_and_the_budget_still_wins(hours: int, reason: str) -> None:
     until = BORN + timedelta(hours=hours)
     moved = a_plan(caps={"runtime": "12h"}, until=until).deadline
     assert (moved.at, moved.reason) == (until, "extend")
+    spent = a_plan(caps={"runtime": "12h", "budget_usd": 1000}).deadline.at
     capped = a_plan(caps={"runtime": "12h", "budget_usd": 1000}, until=until).deadline
-    assert (capped.at, capped.reason) == (min(until, capped.budget_at or until), "budget" if hours > 5 else "extend")
+    assert (capped.at, capped.reason) == (until if reason == "extend" else spent, reason)
 
 
 def test_an_unknown_price_makes_no_account() -> None:
     made = a_plan(caps={"budget_usd": 1000})
     unknown = dataclasses.replace(made.price, node_usd_per_hour=None)
     assert expenses(unknown, Ledger(), started_at=BORN, now=BORN, nodes=4) is None
-
-
-@pytest.mark.parametrize("runtime", ["90m", "24h", "2d"])
-def test_the_run_time_is_the_configuration_s(runtime: str) -> None:
-    assert a_plan(caps={"runtime": runtime}).deadline.at - BORN == a_config(caps={"runtime": runtime}).caps.runtime
 
 
 def members(

@@ -152,7 +152,7 @@ def test_what_outlives_the_deadline_is_said(storage: list[Any], told: str) -> No
 
 @pytest.mark.parametrize("storage", [[], [BUCKET, DISKS], [ADOPTED_LUSTRE]])
 def test_what_is_not_the_cluster_s_own_is_not_its_bill(storage: list[Any]) -> None:
-    assert not [row for row in a_plan(storage=storage).problems if "no deadline" in row.message]
+    assert not [row for row in a_plan(storage=storage).problems if "the deadline does not end" in row.message]
 
 
 def test_without_nodes_only_what_holds_data_and_was_made_is_kept() -> None:

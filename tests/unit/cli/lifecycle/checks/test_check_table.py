@@ -161,11 +161,11 @@ def namesake(folder: Path) -> dict[str, Any]:
     }
 
 
-def state_of_a_petabyte(folder: Path) -> dict[str, Any]:
+def state_larger_than_the_disk(folder: Path) -> dict[str, Any]:
     file = folder / "backend" / ".pulumi" / "stacks" / "train" / "dev.json"
     file.parent.mkdir(parents=True)
     with file.open("wb") as state:
-        state.truncate(2**42)  # sparse: nothing is written
+        state.truncate(2**42)  # 4 TiB, sparse: nothing is written
     return {"backend_url": f"file://{folder / 'backend'}"}
 
 
@@ -203,7 +203,7 @@ CLOSED_REGION: Answers = {
 Given = Mapping[str, Any] | Callable[[Path], dict[str, Any]]
 CASES: Mapping[str, tuple[Given, str]] = {
     "program": ({"program": "missing.py"}, r"has no missing\.py"),
-    "room for the state": (state_of_a_petabyte, r"a change of a cluster needs"),
+    "room for the state": (state_larger_than_the_disk, r"a change of a cluster needs"),
     "program of what stays": ({"verb": "down", "program": "missing.py"}, r"has no missing\.py"),
     "ordered ranks": ({"reorders_ranks": True}, r"--reorder-ranks: a rank is its slot's number"),
     "project": (renamed_project, r"Pulumi has train under the name before"),
@@ -309,7 +309,7 @@ def test_nodes_behind_a_session_manager_that_this_computer_lacks_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ClusterctlError, match="Nothing was created"):
+    with pytest.raises(ClusterctlError, match=r"needs aws: .* and session-manager-plugin: .*Nothing was created"):
         refuse_by(BY_NAME["way in"], Situation(folder=tmp_path))
 
 

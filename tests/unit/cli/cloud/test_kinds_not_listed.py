@@ -24,14 +24,14 @@ def test_where_aws_does_not_tell_of_machines_all_else_goes_but_what_would_end_th
     kinds = [region.kind("instance"), region.kind("subnet"), region.kind("role", is_guard=True)]
     deletion = all_ended(region, kinds)
     assert (region.ended, [resource.id for resource in deletion.not_ended]) == (["s-1"], ["r-1"])
-    assert list(deletion.not_asked) == ["instance"]
+    assert list(deletion.not_listed) == ["instance"]
 
 
 def test_machines_end_where_aws_does_not_tell_of_another_kind() -> None:
     region = FakeRegion(things={"i-1": thing("i-1"), "r-1": thing("r-1", "role")}, silent={"volume": "AccessDenied"})
     kinds = [region.kind("instance"), region.kind("volume", is_data=True), region.kind("role", is_guard=True)]
     deletion = all_ended(region, kinds)
-    assert (set(region.ended), deletion.not_ended, list(deletion.not_asked)) == ({"i-1", "r-1"}, (), ["volume"])
+    assert (set(region.ended), deletion.not_ended, list(deletion.not_listed)) == ({"i-1", "r-1"}, (), ["volume"])
 
 
 def test_a_machine_that_aws_tells_of_no_more_is_not_said_to_be_gone() -> None:
@@ -43,7 +43,7 @@ def test_a_machine_that_aws_tells_of_no_more_is_not_said_to_be_gone() -> None:
 
     deletion = all_ended(region, [replace(row, delete=delete), region.kind("subnet")])
     assert [resource.id for resource in deletion.ended] == ["s-1"]
-    assert list(deletion.not_asked) == ["instance"]
+    assert list(deletion.not_listed) == ["instance"]
 
 
 def test_where_aws_tells_of_nothing_nothing_is_called_ended() -> None:
