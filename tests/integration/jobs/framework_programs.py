@@ -68,11 +68,12 @@ JAX = """\
 import json, sys
 import jax
 import jax.numpy as jnp
+import numpy  # for what JAX would compile programs of its own: 1.5 s of the processor a rank
 from jax.experimental import multihost_utils
 
 jax.distributed.initialize()
 rank, losses = jax.process_index(), []
-weights = jnp.zeros(2)
+weights = numpy.zeros(2, "float32")
 
 def loss_of(weights, given):
     return jnp.mean((given @ weights - given.sum(1)) ** 2)
@@ -82,14 +83,15 @@ def step(weights, given):
     return loss, weights - 0.1 * jax.lax.pmean(change, "ranks")
 
 stepped = jax.pmap(step, axis_name="ranks", in_axes=(None, 0), out_axes=(0, None))
-for given in jax.random.normal(jax.random.key(7 + rank), (16, 1, 4, 2)):
+for given in numpy.random.default_rng(7 + rank).normal(size=(16, 1, 4, 2)).astype("float32"):
     loss, weights = stepped(weights, given)
-    weights = jnp.asarray(weights.addressable_data(0))
+    weights = numpy.asarray(weights.addressable_data(0))
     losses.append(float(loss.addressable_data(0)[0]))
     if "fail" in sys.argv and rank == 1:
         sys.exit(7)
-added = jax.pmap(lambda number: jax.lax.psum(number, "ranks"), axis_name="ranks")(jnp.array([rank + 1.0]))
-gathered = multihost_utils.process_allgather(jnp.array([2.0 ** rank])).flatten().tolist()
+mine = numpy.array([rank + 1.0, 2.0 ** rank], "float32")
+added = jax.pmap(lambda number: jax.lax.psum(number, "ranks"), axis_name="ranks")(mine[:1])
+gathered = multihost_utils.process_allgather(mine[1:]).flatten().tolist()
 sums = {"sum": float(added.addressable_data(0)[0]), "gathered": gathered, "ranks": jax.process_count()}
 print("told", json.dumps({"rank": rank, "losses": losses, "weights": weights.tolist(), **sums}))
 """

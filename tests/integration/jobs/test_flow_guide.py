@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.rehearsed import BIN, ROOT, Done, nothing_left, own_environment, run
+from tests.integration.without_torch import cache_without_torch
 
 GUIDE = ROOT.parent / "shared" / "guides" / "flow-multi-node.txt"
 PRELUDE = Path(__file__).with_name("flow_prelude.py")
@@ -60,16 +61,7 @@ COSTS = Snippet(function="production_training", lines_before=15, depths="0" + "1
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """What programs see: a home of their own, in which apps are rehearsed. Nothing of their clusters is left."""
     folder = tmp_path_factory.mktemp("flow")
-    (folder / "state").mkdir()
-    env = {
-        **own_environment(folder),
-        "PATH": f"{BIN}:{os.environ['PATH']}",
-        "PULUMI_BACKEND_URL": f"file://{folder / 'state'}",
-        "PULUMI_CONFIG_PASSPHRASE": "a test",
-        "AWS_REGION": "us-west-2",
-        "CLUSTERCTL_REHEARSE": "1",
-        "CLUSTERCTL_ON_HOST": "1",
-    }
+    env = environment_in(folder)
     with ExitStack() as stack:
         for snippet in (FIRST, COSTS):
             name = snippet.function.replace("_", "-")
@@ -81,10 +73,33 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
 
 
 @pytest.fixture
+def home_without_torch(tmp_path: Path) -> dict[str, str]:
+    """Another one, whose nodes have no torch: ranks use a stand-in, and torchrun starts those of the first test."""
+    (tmp_path / "home").mkdir()
+    return {**environment_in(tmp_path / "home"), "CLUSTERCTL_CACHE": cache_without_torch(tmp_path / "cache")}
+
+
+def environment_in(folder: Path) -> dict[str, str]:
+    """The environment of programs whose home is in the folder."""
+    (folder / "state").mkdir()
+    return {
+        **own_environment(folder),
+        "PATH": f"{BIN}:{os.environ['PATH']}",
+        "PULUMI_BACKEND_URL": f"file://{folder / 'state'}",
+        "PULUMI_CONFIG_PASSPHRASE": "a test",
+        "AWS_REGION": "us-west-2",
+        "CLUSTERCTL_REHEARSE": "1",
+        "CLUSTERCTL_ON_HOST": "1",
+    }
+
+
+@pytest.fixture
 def work(tmp_path: Path) -> Path:
     """The folder of a program."""
-    shutil.copy(PRELUDE, tmp_path / "flow_prelude.py")
-    return tmp_path
+    folder = tmp_path / "work"
+    folder.mkdir()
+    shutil.copy(PRELUDE, folder / "flow_prelude.py")
+    return folder
 
 
 def run_program(env: dict[str, str], work: Path, text: str) -> Done:
@@ -102,7 +117,9 @@ def test_the_first_snippet_trains_on_32_ranks(home: dict[str, str], work: Path) 
     assert "is left out: functions run in the nodes' own python3" in done.stderr
 
 
-def test_volumes_are_seen_by_all_nodes_and_so_is_a_bucket_that_run_names(home: dict[str, str], work: Path) -> None:
+def test_volumes_are_seen_by_all_nodes_and_so_is_a_bucket_that_run_names(
+    home_without_torch: dict[str, str], work: Path
+) -> None:
     name = f"t{uuid.uuid4().hex[:7]}"
     arguments = f"{name!r}, region='us-west-2', access='private', terminate_on_exit=True"
     app = f"import clusterctl\napp = clusterctl.App({arguments})\n"
@@ -115,8 +132,8 @@ def test_volumes_are_seen_by_all_nodes_and_so_is_a_bucket_that_run_names(home: d
         "print(training_with_shared_storage.remote())",
     )
     program = HEAD + app + STORAGE.text() + lines[0] + "".join(f"\n    {line}" for line in lines[1:]) + "\n"
-    with nothing_left(name, env=home):
-        done = run_program(home, work, program)
+    with nothing_left(name, env=home_without_torch):
+        done = run_program(home_without_torch, work, program)
     assert done.exit_code == 0, done.text
     assert "succeeded {'training': 'complete'} 4\n" in done.stdout
     assert f"{name}-2\n True\n" in done.stdout

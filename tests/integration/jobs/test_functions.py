@@ -24,14 +24,15 @@ import near
 app = clusterctl.App("test")
 # The node's own python3 may be another one than the one that runs the tests.
 environment = {{"PATH": {path!r}, "EPOCHS": "3"}}
-settings = dict(cluster={cluster!r}, num_instances=2, gpu="h100:1", environment=environment)
+by_torchrun = dict(cluster={cluster!r}, num_instances=2, gpu="h100:1", environment=environment)
+settings = {{**by_torchrun, "distributed_mode": "manual"}}  # loads no torch
 
 @app.function(**settings)
 def add(a, b=0):
     print("adds", os.environ["RANK"], os.environ["FLOW_NUM_NODES"], os.environ["EPOCHS"], flush=True)
     return near.Pair(a + b, int(os.environ["RANK"]))
 
-@app.function(**settings)
+@app.function(**by_torchrun)
 def fail():
     if os.environ["RANK"] == "1":
         raise ValueError("wrong epoch")
@@ -48,7 +49,7 @@ def stay():
     print("up", flush=True)
     time.sleep(600)
 
-@app.function(**settings, requirements=["--no-index", "--find-links wheels", "tinypkg>=1"])
+@app.function(**by_torchrun, requirements=["--no-index", "--find-links wheels", "tinypkg>=1"])
 def version():
     import tinypkg
     return [tinypkg.VERSION, os.environ["WORLD_SIZE"]]

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from clusterctl_rehearsal.region.torch_share import IN_MACHINES
 
 from tests.integration.rehearsed import BIN, ROOT, Done, alive, nothing_left, own_environment, run
+from tests.integration.without_torch import cache_without_torch
 
 SET_UP_S = 300
 STACK = Path("stacks") / "rehearsal"
@@ -46,7 +48,9 @@ def checkout(tmp_path: Path) -> Iterator[Checkout]:
         assert written.startswith("name: rehearsal\n")
         (folder / STACK / file).write_text(written.replace("name: rehearsal", f"name: {name}", 1))
     path = os.pathsep.join(folder for folder in os.environ["PATH"].split(os.pathsep) if folder != str(BIN))
-    env = {**own_environment(tmp_path), "PATH": path}
+    # Not this computer's torch, which scripts/setup does not install: eight processes would load it in each run.
+    cache = cache_without_torch(tmp_path / "cache")
+    env = {**own_environment(tmp_path), "PATH": path, "CLUSTERCTL_CACHE": cache}
     with nothing_left(name, env=env):
         yield Checkout(folder=folder, name=name, env=env)
 
@@ -74,6 +78,7 @@ def test_a_fresh_clone_has_four_nodes_that_work_together_and_a_second_run_keeps_
         assert f"$ clusterctl up {STACK}" in done.stdout
         assert f"{checkout.name} · 4/4 ready" in done.stdout
         assert "SIMULATED by clusterctl rehearsal" in done.stdout
+        assert "$ clusterctl run examples/all_reduce/ring.yaml" in done.stdout
         assert done.stdout.count("all ranks took part") == 4
         assert alive(checkout.name) == [f"{checkout.name}-{rank}" for rank in range(4)]
         if attempt == "first":
@@ -83,3 +88,20 @@ def test_a_fresh_clone_has_four_nodes_that_work_together_and_a_second_run_keeps_
     ended = checkout.run(*f".venv/bin/{ending.split('  ends it now')[0].strip()}".split())
     assert ended.exit_code == 0, ended.text
     assert alive(checkout.name) == []
+
+
+def test_on_nodes_that_have_torch_its_example_runs(tmp_path: Path) -> None:
+    """The command line is a stand-in here: `lifecycle/test_from_up_to_down.py` runs the example on nodes."""
+    for name in ("scripts/system-packages", "scripts/setup", "bin/clusterctl", ".venv/bin/activate"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text('#!/bin/sh\necho "${0##*/} $*"\n' if "activate" not in name else "")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / STACK).mkdir(parents=True)
+    (tmp_path / STACK / "cluster.yaml").write_text("name: any\n")
+    shutil.copy(ROOT / "scripts" / "quickstart", tmp_path / "scripts")
+    env = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    done = run([str(tmp_path / "scripts" / "quickstart")], env=env, cwd=tmp_path, timeout_s=60)
+    assert done.exit_code == 0, done.text
+    assert f"clusterctl ssh --node 0 test -d {IN_MACHINES}\n" in done.stdout
+    assert "clusterctl run examples/all_reduce/job.yaml\n" in done.stdout
+    assert "ring.yaml" not in done.stdout

@@ -77,4 +77,6 @@ def test_what_is_quick_is_a_file_or_a_test_of_it() -> None:
     assert is_quick("test_money.py::test_a_cap_refuses_with_both_numbers_before_anything_exists")
     assert is_quick("test_stand_in_engine.py::test_a_wrong_settings_file_is_refused_before_anything")
     assert not is_quick("test_stand_in_engine.py::test_too_many_requests_only_make_it_slower")
-    assert not is_quick("bootstrap/test_torchrun.py::test_all_processes_add_up"), "it would install torch"
+    assert not is_quick("bootstrap/test_torchrun.py::test_ranks_follow_the_first_rank_of_each_node"), (
+        "it would install torch"
+    )
