@@ -6,6 +6,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
+from clusterctl.cost.sighting import Observed
 from clusterctl.cost.view import CostView, cost_json, cost_text
 
 from tests.unit.cli.cost.paid_cluster import (
@@ -15,6 +16,7 @@ from tests.unit.cli.cost.paid_cluster import (
     an_inventory,
     at,
 )
+from tests.unit.cli.cost.reconcile_cases import seen
 
 
 def test_where_aws_does_not_tell_of_reservations_the_sum_says_so() -> None:
@@ -78,3 +80,13 @@ def test_programs_read_the_same_sums() -> None:
     assert read["kinds"]["node"]["usd_per_hour"] == 110.08
     assert [row["name"] for row in read["rows"]] == ["train-0", "train-1", "train-1", "addresses", "storage"]
     assert datetime.fromisoformat(read["at"]) == at(3).astimezone(UTC)
+
+
+def test_programs_read_which_moments_aws_has_shown_and_which_are_of_the_ledger() -> None:
+    observed = Observed(machines={"i-b": seen("i-b", 1, 0.1, 1)})
+    read = json.loads(json.dumps(cost_json(a_view(observed=observed))))
+    assert [(row["instance_id"], row["start"], row["end"]) for row in read["rows"] if row["kind"] == "node"] == [
+        ("i-a", "assumed", None),
+        ("i-b", "observed", "observed"),
+        ("i-c", "assumed", None),
+    ]

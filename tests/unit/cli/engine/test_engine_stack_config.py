@@ -41,10 +41,9 @@ def test_an_empty_file_gets_its_first_value() -> None:
     assert config_values(with_values("", {"down": "true"})) == {"down": "true"}
 
 
-def test_the_last_value_takes_the_section_along() -> None:
-    assert (
-        with_values('config:\n  clusterctl:run: "2"\nencryptionsalt: v1:x\n', {"run": None}) == "encryptionsalt: v1:x\n"
-    )
+def test_the_last_value_takes_the_section_along_and_no_comment() -> None:
+    rest = "encryptionsalt: v1:x  # of this stack\n"
+    assert with_values(f'config:\n  clusterctl:run: "2"\n{rest}', {"run": None}) == rest
 
 
 def test_another_way_of_writing_yaml_is_read_all_the_same() -> None:
