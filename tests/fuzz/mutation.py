@@ -24,7 +24,8 @@ EVIL_VALUES: tuple[Any, ...] = (
     "\x1b[2J",
     "\u202e",
     "x" * 5000,
-    "9" * 300,
+    "9" * 400,
+    10**400,
     "7:²",
     "7:" + "9" * 5000,
     "0001-01-01T00:00:00+23:59",
@@ -70,13 +71,14 @@ def mutated(sound: Any, random: Random) -> bytes:
 
 
 def with_evil_words(text: str, random: Random) -> str:
-    """Some words of plain text swapped for others, or a line lost or doubled."""
+    """Some words of plain text swapped for others, or a line lost, doubled, or run into the next."""
     lines = text.splitlines(keepends=True)
     for _ in range(random.choice((1, 2, 5))):
         at = random.randrange(len(lines))
-        words = lines[at].split(" ")
+        words = lines[at].removesuffix("\n").split(" ")
         words[random.randrange(len(words))] = random.choice(EVIL_WORDS)
-        lines[at] = " ".join(words)
+        end = "\n" if random.random() < 0.9 else ""
+        lines[at] = " ".join(words) + end
         fate = random.random()
         if fate < 0.1:
             del lines[at]
@@ -87,7 +89,7 @@ def with_evil_words(text: str, random: Random) -> str:
 
 
 EVIL_WORDS = (
-    *("²", "٣", "9" * 300, "9" * 400 + ".5", "9" * 5000, "-1", "nan", "inf", "1e999"),
+    *("²", "٣", "9" * 400, "9" * 400 + ".5", "9" * 5000, "-1", "nan", "inf", "1e999"),
     *("", "{", "<gpu id=", "\0", "\x1b[2J", "x\n"),
 )
 

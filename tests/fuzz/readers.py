@@ -14,6 +14,7 @@ from clusterctl.cloud.instances import instance_state
 from clusterctl.cost.sighting_file import read_reserved, read_seen
 from clusterctl.engine.run_file import read_record
 from clusterctl.engine.state import deadline_in, generation_in, identity_in, ledger_in, parse_state
+from clusterctl.hosts.look import hindrances, parse_look
 from clusterctl.jobs.events import event_json, event_row, merged_events
 from clusterctl.jobs.following import JobFollowing, OutputLine
 from clusterctl.jobs.job_state import job_states, merged
@@ -48,6 +49,7 @@ from clusterctl.top.feed import SampleLines
 from clusterctl.top.frame import gpu_lines, layout_for, node_line, text_of
 from clusterctl.workflows.jobs_of_tasks import table_row as workflow_row
 from clusterctl.workflows.jobs_of_tasks import workflow_json, workflow_text, workflows_of
+from clusterctl_infra.config.hosts import HostsConfig
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.names import SLOT_TAG
 from clusterctl_infra.outputs import Inventory, inventory_from_json, inventory_to_json, read_inventory
@@ -63,6 +65,7 @@ from tests.fuzz.samples import (
     BANDWIDTH,
     IB_WRITE_BW,
     IDENTITY,
+    LOOKED,
     MACHINES,
     MEMBERSHIP,
     NETWORK,
@@ -79,6 +82,8 @@ from tests.fuzz.samples import (
 )
 
 EXPECTED = (ClusterctlError, NodeFailure, NotAsExpected, ProbeUnreadable)
+LOOKED_AT_S = 1795255200.0
+HOSTS = {"target": "hosts", "name": "lab", "hosts": ["10.0.8.10"], "ssh": {"user": "ada"}, "gpus": "h100:8"}
 NOW = datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
 
 
@@ -123,6 +128,7 @@ def all_readers(folder: Path) -> dict[str, Reader]:
     return {
         "status of a node": Reader(lambda data: _status(data, inventory), REPORT),
         "answers of probes": Reader(lambda data: _sweep(data, inventory), PROBED),
+        "look at a host": Reader(_look, LOOKED),
         "answer to a check of the network": Reader(_network, NETWORK),
         "answer of a bandwidth measurement": Reader(lambda data: _bandwidth(data, inventory), BANDWIDTH),
         "figures of ib_write_bw": Reader(lambda data: parse_bandwidth(data.decode(errors="replace")), IB_WRITE_BW),
@@ -172,6 +178,12 @@ def _sweep(data: bytes, inventory: Inventory) -> bool:
     sweep_text(report, probes=list(PROBES), is_chosen=True)
     summary(report)
     return not readings.troubles
+
+
+def _look(data: bytes) -> bool:
+    config = HostsConfig.model_validate(HOSTS)
+    look = parse_look(data.decode(errors="replace"))
+    return not hindrances(look, config, 0, cluster_id="0123456789ab", began_s=LOOKED_AT_S, ended_s=LOOKED_AT_S + 1)
 
 
 def _network(data: bytes) -> bool:

@@ -83,6 +83,25 @@ port|mlx5_0:1|4: ACTIVE|5: LinkUp|400 Gb/sec (4X NDR)|0x1a|0x1|0xffff|/sys/devic
 <fb_memory_usage><total>81559 MiB</total> </fb_memory_usage></gpu>
 @@end 0
 """
+LOOKED = """clock 1795255200
+kernel Linux 5.15.0-1063-generic
+python 3.10
+sudo yes
+path yes
+systemd yes
+room 73400320
+sshd yes
+ssh yes
+variables yes
+home ext2/ext3
+environment free
+address 10.0.8.10
+gpus 8
+ib mlx5_0:1 InfiniBand ACTIVE B83FD203000a0001
+ibnetdiscover yes
+place free /data
+end yes
+"""
 NETWORK = {
     "slot": 0,
     "trouble": "10.0.8.0: no",

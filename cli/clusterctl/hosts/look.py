@@ -18,6 +18,8 @@ LEAST_ROOM_KIB = 512 * 1024
 """The agent needs less than a MiB; jobs keep their output and the folder that they were started from beside it."""
 MOST_CLOCK_S = 30
 """How far a host's clock may be from this computer's: people compare times in logs, and jobs compare deadlines."""
+LATEST_CLOCK_S = 2**63 - 1
+"""The latest time that a clock of 64 bits holds."""
 LEAST_PYTHON = (3, 9)
 NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "smb", "smb2", "smb3", "cifs", "lustre", "gpfs", "ceph", "afs", "k-afs", "coda", "panfs", "fhgfs", "v9fs"}
@@ -135,7 +137,7 @@ def parse_look(text: str) -> HostLook:
     infiniband = [words for words in ports if len(words) >= 3 and words[1] == "InfiniBand"]
     try:
         return HostLook(
-            clock_s=int(said["clock"]),
+            clock_s=_unix_time(said["clock"]),
             kernel=said.get("kernel", ""),
             python=_version(said.get("python", "")),
             sudo_refusal=None if said["sudo"] == "yes" else said["sudo"].removeprefix("no ").strip() or "no sudo",
@@ -159,6 +161,14 @@ def parse_look(text: str) -> HostLook:
         )
     except (KeyError, ValueError) as e:
         raise ProbeUnreadable(f"the look at the host cannot be read ({e}): {first_words(text)}") from e
+
+
+def _unix_time(text: str) -> int:
+    """Raises ValueError, also for a number that no clock holds."""
+    seconds = int(text)
+    if abs(seconds) > LATEST_CLOCK_S:
+        raise ValueError(f"a time that no clock shows: {first_words(text)}")
+    return seconds
 
 
 def _version(text: str) -> tuple[int, int] | None:
