@@ -114,7 +114,10 @@ def test_infiniband_that_is_wanted_has_to_be_active() -> None:
         (SAID.replace("end yes\n", ""), "was cut short: clock"),
         (SAID.replace("sudo yes\n", ""), r"cannot be read \('sudo'\): clock"),
         (SAID.replace(f"clock {NOW_S}", "clock x"), r"cannot be read \(.* 'x'\): clock"),
-        (SAID.replace(f"clock {NOW_S}", f"clock {'9' * 400}"), r"cannot be read \(a time that no clock shows: 999.*\): clock"),
+        (
+            SAID.replace(f"clock {NOW_S}", f"clock {'9' * 400}"),
+            r"cannot be read \(a time that no clock shows: 999.*\): clock",
+        ),
     ],
 )
 def test_a_look_that_was_cut_short_or_says_what_no_host_says_is_no_look(text: str, told: str) -> None:
