@@ -68,6 +68,11 @@ def test_a_node_without_gpus_or_disks_of_its_own_is_judged_by_the_rest() -> None
     assert signs_of_life(BEFORE._replace(**bare), QUIET._replace(**bare)) == []
 
 
+def test_what_was_read_only_once_has_no_rate() -> None:
+    assert signs_of_life(BEFORE._replace(disk_bytes=None), QUIET) == []
+    assert signs_of_life(BEFORE, QUIET._replace(disk_bytes=None)) == []
+
+
 def reported(*signs: str, quiet_s: float = LIMIT_S, generation: int = 3) -> LastReport:
     """A node that reports."""
     return LastReport({"generation": generation, "quiet_s": quiet_s, "signs": list(signs)}, 1.0)

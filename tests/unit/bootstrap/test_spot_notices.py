@@ -23,11 +23,14 @@ class SilentHook:
 
     def __init__(self) -> None:
         self.started: list[dict[str, str]] = []
+        self.looks = 0
+        """How often it was looked at: then it tells how it ended."""
 
     def start(self, limit_s: int, **more: str) -> None:
         self.started.append({"limit_s": str(limit_s), **more})
 
     def is_running(self) -> bool:
+        self.looks += 1
         return False
 
 
@@ -141,6 +144,7 @@ def test_a_recommendation_runs_its_hook_marks_the_node_and_ends_nothing(ending: 
     ending.notices = SpotNotices(rebalance="2027-01-15T07:59:58Z", at=AT)
     assert ending.look(0) == "AWS may take train-2 back soon (it said so at 07:59:58 UTC): save what is to be kept"
     assert [ending.look(second) for second in (1, 300)] == ["", ""]
+    assert own.looks == 3
     more = {"CLUSTERCTL_NOTICE": "rebalance", "CLUSTERCTL_NOTICE_TIME": "2027-01-15T07:59:58Z"}
     assert (own.started, hook.started) == ([{"limit_s": "600", **more}], [])
     assert notice(ending) == {"kind": "rebalance", "time": "2027-01-15T07:59:58Z", "at": AT}

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 from clusterctl_infra.config.quantities import (
+    check_duration,
     format_duration,
     format_size,
     parse_dollars,
@@ -23,6 +24,11 @@ from hypothesis import strategies as st
 def test_a_duration_is_read_back_as_written(seconds: int) -> None:
     value = timedelta(seconds=seconds)
     assert parse_duration(format_duration(value)) == value
+
+
+def test_a_part_of_a_second_is_no_duration() -> None:
+    with pytest.raises(ValueError, match="a duration is a whole number of seconds"):
+        check_duration(timedelta(seconds=90, milliseconds=500))
 
 
 @given(st.integers(1, 10**8))

@@ -16,6 +16,8 @@ def line(kind: str, *, cut: int = 0) -> str:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_public_key_is_kept_as_it_is(kind: str) -> None:
     assert check_public_key(f"  {line(kind)}\n") == line(kind)
+    without_comment = line(kind).removesuffix(" ada@laptop")
+    assert check_public_key(without_comment) == without_comment
 
 
 @pytest.mark.parametrize(
