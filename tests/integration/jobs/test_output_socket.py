@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import IO
 
-from clusterctl.on_node.job.output_socket import OUTPUT_VARIABLE, rank_output, receive_output
+from clusterctl.on_node.job.output_socket import OUTPUT_VARIABLE, OutputReceiver, opened_door, rank_output
 
 WAIT_S = 30
 
@@ -39,7 +39,7 @@ def test_only_the_job_s_user_and_root_are_listened_to() -> None:
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o711)
         path = Path(name, "output")
-        receive_output(path, job_user, follow)
+        OutputReceiver(opened_door(path), job_user, follow).start()
         with connected_as(stranger, path) as refused:
             assert refused.recv(1) == b"", "the stranger's connection is not closed"
         for user_id in (job_user, 0):
@@ -52,3 +52,15 @@ def test_only_the_job_s_user_and_root_are_listened_to() -> None:
 def test_output_goes_to_stdout_where_nobody_listens(tmp_path: Path) -> None:
     stream = io.BytesIO()
     assert rank_output({OUTPUT_VARIABLE: str(tmp_path / "gone")}, stream) is stream
+
+
+def test_what_was_said_before_anybody_listened_is_not_lost(tmp_path: Path) -> None:
+    """The rank's parent has written all and ended: neither its bytes nor its user are forgotten by the kernel."""
+    followed: list[bytes] = []
+    receiver = OutputReceiver(
+        opened_door(tmp_path / "output"), os.getuid(), lambda stream: followed.append(stream.read())
+    )
+    with rank_output({OUTPUT_VARIABLE: str(tmp_path / "output")}, io.BytesIO()) as stream:
+        stream.write(b"0\tlast words\n")
+    assert receiver.take_waiting()
+    assert followed == [b"0\tlast words\n"]

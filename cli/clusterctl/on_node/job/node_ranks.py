@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, Iterable, Mapping
+from typing import Any, Iterable, Mapping, Optional
 
 from clusterctl.on_node.job import container, launch, launchers
 from clusterctl.on_node.job.job_containers import JobContainers
@@ -19,7 +19,7 @@ from clusterctl.on_node.job.layout import Layout
 from clusterctl.on_node.job.mpi_agent import orders_of
 from clusterctl.on_node.job.out_of_memory import OutOfMemory
 from clusterctl.on_node.job.output_log import LauncherOutput, OutputLog
-from clusterctl.on_node.job.output_socket import OUTPUT_VARIABLE, receive_output
+from clusterctl.on_node.job.output_socket import OUTPUT_VARIABLE, OutputReceiver, opened_door
 from clusterctl.on_node.job.processes import is_alive, of_job, reap, seen_from_here
 from clusterctl.on_node.job.processes import send as send_signal
 from clusterctl.on_node.job.rank_end import rank_end, rank_parent
@@ -47,6 +47,8 @@ class NodeRanks:
         self._has_own_streams = spec["launcher"] in launchers.ONE_EACH
         """Whether each rank is started here, and has a pipe of its own for its output."""
         self._socket = layout.output(spec["job"], int(spec["attempt"]))
+        self.receiver: Optional[OutputReceiver] = None
+        """Takes what ranks' parents say over the socket; None: there is none."""
         self._log = OutputLog(layout.attempt(spec["job"], spec["attempt"]))
         hidden = hidden_bytes(own_secrets(layout.secrets(spec["job"]), self._user.pw_uid).values())
         self._output = LauncherOutput(self._log, hidden=hidden)
@@ -68,11 +70,20 @@ class NodeRanks:
         parent = [python, "-IS", str(self._program), "rank", str(self._folder), str(self._layout.secrets(job))]
         environment = self._environment()
         if not self._has_own_streams:
-            receive_output(self._socket, self._user.pw_uid, self._output.follow)
+            self._receive_output()
         folder = str(self._layout.folder(job))
         for local_rank, argv in enumerate(launchers.argv(self._spec, self._node_rank, parent, folder)):
             own = launch.rank_environment(self._spec, self._node_rank, local_rank)
             self._start(argv, {**environment, **(own if self._has_own_streams else {})})
+
+    def _receive_output(self) -> None:
+        """Opens the socket. Where that is not possible, ranks' parents find none, and say all to their launcher."""
+        try:
+            receiver = OutputReceiver(opened_door(self._socket), self._user.pw_uid, self._output.follow)
+            receiver.start()
+            self.receiver = receiver
+        except OSError as e:
+            self.say("clusterctl: long lines of several ranks may mix: %s" % e)
 
     def orders(self) -> list[dict[str, Any]]:
         """What mpirun, which runs here, wants started on other nodes."""
@@ -191,6 +202,8 @@ class NodeRanks:
 
     def drain(self, timeout_s: float) -> None:
         """Waits until all that they have said is in the log, at most for this time."""
+        if self.receiver is not None:
+            self.receiver.take_waiting()  # of a rank that ended at once, its thread may not know yet
         self._output.drain(timeout_s)
 
     def _with_rights(self, may_sudo: str) -> list[str]:

@@ -84,8 +84,8 @@ class LauncherOutput:
     def follow(self, stream: IO[bytes]) -> None:
         """Copies the stream to its end, in a thread."""
         copier = threading.Thread(target=self._copy, args=(stream,), daemon=True)
-        self._copiers.append(copier)
         copier.start()
+        self._copiers.append(copier)  # not before: `drain`, in another thread, cannot wait for what has not begun
 
     def drain(self, timeout_s: float) -> None:
         """Waits for the end of all streams, at most for this time: what was left running may hold a stream open."""

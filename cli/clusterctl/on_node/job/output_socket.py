@@ -6,35 +6,84 @@ print at the same time may mix (pipe(7), PIPE_BUF), and mpirun would carry all o
 
 from __future__ import annotations
 
+import select
 import struct
 import threading
+import time
 from pathlib import Path
 from socket import AF_UNIX, SO_PEERCRED, SOCK_STREAM, SOL_SOCKET, socket
 from typing import IO, Callable, Mapping
 
 OUTPUT_VARIABLE = "CLUSTERCTL_JOB_OUTPUT"
 """Names the socket to ranks' parents."""
+MOST_WAITING = 1024
+RETRY_S = 0.5
+"""How long a connection waits that cannot be taken now, as when too many files are open."""
 
 
-def receive_output(path: Path, uid: int, follow: Callable[[IO[bytes]], None]) -> None:
-    """Listens where ranks' parents of this node write what their ranks say; in a thread that ends with the process.
+def opened_door(path: Path) -> socket:
+    """Where ranks' parents of this node connect. Raises OSError, as where the disk is full."""
+    door = socket(AF_UNIX, SOCK_STREAM)
+    try:
+        door.bind(str(path))
+        path.chmod(0o666)  # in a folder that is root's: nobody can have put another file there
+        door.listen(MOST_WAITING)
+        door.setblocking(False)
+    except OSError:
+        door.close()
+        raise
+    return door
+
+
+class OutputReceiver:
+    """Takes the connections of ranks' parents, and hands each one's stream to `follow`.
 
     Every user of the node can connect: only processes of `uid` and of root are listened to.
     """
-    door = socket(AF_UNIX, SOCK_STREAM)
-    door.bind(str(path))
-    path.chmod(0o666)  # in a folder that is root's: nobody can have put another file there
-    door.listen(1024)
 
-    def admit() -> None:
+    def __init__(self, door: socket, uid: int, follow: Callable[[IO[bytes]], None]) -> None:
+        self._door = door
+        self._uid = uid
+        self._follow = follow
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        """Takes connections from now on, in a thread that ends with the process. Raises OSError where none begins."""
+        try:
+            threading.Thread(target=self._attend, daemon=True).start()
+        except RuntimeError as e:
+            self._door.close()  # ranks' parents, whom nobody would hear, then write to their stdout
+            raise OSError(str(e)) from e
+
+    def take_waiting(self) -> bool:
+        """Takes all connections that wait by now; whether none is left. The last words of a rank may be in one."""
+        with self._lock:
+            while True:
+                try:
+                    connection, _ = self._door.accept()
+                except BlockingIOError:
+                    return True
+                except OSError:
+                    return False
+                self._admit(connection)
+
+    def _admit(self, connection: socket) -> None:
+        with connection:
+            connection.setblocking(True)
+            if _peer_uid(connection) not in (0, self._uid):
+                return
+            try:
+                self._follow(connection.makefile("rb"))
+            except RuntimeError:
+                pass  # no thread can be started: closed, the connection holds no rank up, which has its own log
+
+    def _attend(self) -> None:
+        waiting = select.poll()
+        waiting.register(self._door, select.POLLIN)
         while True:
-            connection, _ = door.accept()
-            with connection:
-                if _peer_uid(connection) not in (0, uid):
-                    continue
-                follow(connection.makefile("rb"))
-
-    threading.Thread(target=admit, daemon=True).start()
+            waiting.poll()
+            if not self.take_waiting():
+                time.sleep(RETRY_S)
 
 
 def rank_output(environment: Mapping[str, str], otherwise: IO[bytes]) -> IO[bytes]:
