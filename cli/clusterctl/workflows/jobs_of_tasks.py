@@ -63,6 +63,10 @@ class KnownWorkflow:
         """The jobs that have not ended."""
         return [job for job in self.jobs.values() if not job.is_over]
 
+    def to_cancel(self) -> list[JobState]:
+        """The jobs that have not ended, and those whose tasks `submit` meant to start again, if it was killed then."""
+        return [job for job in self.jobs.values() if not job.is_over or job.is_to_restart]
+
 
 def jobs_known_to(nodes: JobNodes, asked: Sequence[InventoryNode]) -> dict[int, dict[str, JobState]]:
     """Slot → job's name → the job's state as the node in this slot alone describes it.

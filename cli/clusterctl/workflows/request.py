@@ -105,13 +105,36 @@ def carry_out(flags: WorkflowFlags, output: Output) -> int:
         show_logs(workflow, nodes, output, task=flags.task, is_followed=flags.is_followed, as_json=flags.as_json)
         return 0
     if flags.verb == CANCEL:
-        _cancel(workflow, nodes, output.note)
+        cancel_workflow(workflow, nodes, output.note)
         workflow = known_workflow(known_jobs(nodes), workflow.id, nodes.inventory.cluster)
     if flags.as_json:
         output.json(workflow_json(workflow))
     else:
         output.data(workflow_text(workflow))
     return 0
+
+
+def cancel_workflow(workflow: KnownWorkflow, nodes: JobNodes, tell: Callable[[str], None]) -> None:
+    """Cancels the workflow's jobs and waits until its nodes say that they have ended.
+
+    Raises ClusterctlError if they do not say so within `ENDED_WITHIN_S`.
+    """
+    left = {job.name: job for job in workflow.live()}
+    for job in workflow.to_cancel():
+        for answer in nodes.ask(members_of(job, nodes.inventory), "cancel", job.name).values():
+            if answer.error is not None:
+                tell(answer.told)
+    until_s = time.monotonic() + ENDED_WITHIN_S
+    while left:
+        members = {node.slot: node for job in left.values() for node in members_of(job, nodes.inventory)}
+        heard = jobs_known_to(nodes, list(members.values()))
+        left = {name: job for name, job in left.items() if not _has_ended(job, heard)}
+        if not left:
+            return
+        if time.monotonic() > until_s:
+            told = f"{workflow.id}: not ended within {ENDED_WITHIN_S:g} s: {', '.join(left)}"
+            raise ClusterctlError(told, hint="clusterctl jobs")
+        time.sleep(POLL_S)
 
 
 def _refuse_odd_up(flags: WorkflowFlags) -> None:
@@ -200,29 +223,6 @@ def _show_valid(loaded: LoadedWorkflow, output: Output, *, as_json: bool) -> Non
     output.note(
         f"{loaded.source}: valid: {loaded.workflow.name}, {count(len(groups), 'group')}, {count(tasks, 'task')}"
     )
-
-
-def _cancel(workflow: KnownWorkflow, nodes: JobNodes, tell: Callable[[str], None]) -> None:
-    """Cancels the workflow's jobs and waits until its nodes say that they have ended.
-
-    Raises ClusterctlError if they do not say so within `ENDED_WITHIN_S`.
-    """
-    left = {job.name: job for job in workflow.live()}
-    for job in left.values():
-        for answer in nodes.ask(members_of(job, nodes.inventory), "cancel", job.name).values():
-            if answer.error is not None:
-                tell(answer.told)
-    until_s = time.monotonic() + ENDED_WITHIN_S
-    while left:
-        members = {node.slot: node for job in left.values() for node in members_of(job, nodes.inventory)}
-        heard = jobs_known_to(nodes, list(members.values()))
-        left = {name: job for name, job in left.items() if not _has_ended(job, heard)}
-        if not left:
-            return
-        if time.monotonic() > until_s:
-            told = f"{workflow.id}: not ended within {ENDED_WITHIN_S:g} s: {', '.join(left)}"
-            raise ClusterctlError(told, hint="clusterctl jobs")
-        time.sleep(POLL_S)
 
 
 def _has_ended(job: JobState, heard: Mapping[int, Mapping[str, JobState]]) -> bool:

@@ -92,6 +92,10 @@ class Submission:
         self._cancel_restarts()
         self._stop([task for task, course in self.courses.items() if course.state not in judge.FINAL])
 
+    def leave(self) -> None:
+        """Leaves the tasks that run alone. Those that were stopped to be started again are not: nobody will do that."""
+        self._cancel_restarts()
+
     @property
     def state(self) -> str:
         """The state of the whole workflow, as one word."""

@@ -145,6 +145,7 @@ def watched(submission: Submission, output: Output) -> int:
                 return HUNG_UP
             except KeyboardInterrupt:
                 if output.can_ask and not _is_to_cancel(name, output):
+                    submission.leave()
                     output.note(f"{name}: running tasks go on\n  next: clusterctl workflow show {name}")
                     return 0
                 output.note(f"{name}: cancelling")

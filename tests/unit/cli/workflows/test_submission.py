@@ -13,8 +13,9 @@ from clusterctl.jobs.node_answers import Answer
 from clusterctl.on_node.job import judge
 from clusterctl.output import Output
 from clusterctl.workflows.course import COMPLETED, plans_json, plans_of
-from clusterctl.workflows.jobs_of_tasks import workflows_of
+from clusterctl.workflows.jobs_of_tasks import KnownWorkflow, workflows_of
 from clusterctl.workflows.placement import capacities_of
+from clusterctl.workflows.request import cancel_workflow
 from clusterctl.workflows.submission import Submission
 from clusterctl.workflows.submit import watched
 from clusterctl.workflows.task_job import Run
@@ -106,11 +107,15 @@ class FakeNodes:
         more = {"is_to_restart": job.get("is_to_restart", False)}
         return {"spec": job["spec"], "state": {"state": state, "since_s": self.now_s, "outcome": outcome, **more}}
 
-    def shown(self) -> str:
-        """The workflow's state from another terminal, which has nothing but what the nodes say."""
+    def known(self) -> KnownWorkflow:
+        """The workflow from another terminal, which has nothing but what the nodes say."""
         answers = {node.slot: self._answer(node.slot, "list", (), None) for node in self.inventory.nodes}
         (workflow,) = workflows_of(job_states(answers))
-        return workflow.state
+        return workflow
+
+    def shown(self) -> str:
+        """The workflow's state there."""
+        return self.known().state
 
     def started(self) -> list[str]:
         return [job for verb, job in self.asked if verb == "start"]
@@ -338,6 +343,23 @@ def test_a_group_that_is_given_up_while_it_is_to_move_is_not_shown_as_running() 
     assert nodes.shown() == "cancelled"
 
 
+class Killed(BaseException):
+    """What ends `submit` at once."""
+
+
+def end_at_once(own: Submission) -> None:
+    raise Killed
+
+
+def test_a_workflow_whose_submit_was_killed_while_a_group_was_to_move_can_be_cancelled() -> None:
+    nodes, own = moving(set(), 5.0, end_at_once)
+    with pytest.raises(Killed):
+        own.watch()
+    assert nodes.shown() == "running", "as far as the nodes know it is about to be started again"
+    cancel_workflow(nodes.known(), nodes, pytest.fail)  # type: ignore[arg-type]  # a fake with what is called
+    assert nodes.shown() == "cancelled"
+
+
 def test_what_is_cancelled_ends_with_130_and_starts_nothing_more() -> None:
     nodes = FakeNodes(2, lambda job, age_s: None)
     own = submission(nodes)
@@ -375,6 +397,18 @@ def test_a_second_interrupt_leaves_and_tells_how_to_look_at_what_goes_on() -> No
     assert watched(own, output) == 0
     assert stderr.getvalue().decode().endswith("w: running tasks go on\n  next: clusterctl workflow show w\n")
     assert "cancel" not in [verb for verb, _ in nodes.asked]
+
+
+def interrupt_again(own: Submission) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_group_that_is_to_move_is_cancelled_when_its_submit_leaves() -> None:
+    """Its tasks are stopped by now, and nobody is left to start them again."""
+    nodes, own = moving(set(), 5.0, interrupt_again)
+    output = Output(stdout=io.BytesIO(), stderr=io.BytesIO(), stderr_is_terminal=True, stdin=Terminal())
+    assert watched(own, output) == 0
+    assert nodes.shown() == "cancelled"
 
 
 def test_a_task_whose_node_no_longer_knows_it_is_lost() -> None:
