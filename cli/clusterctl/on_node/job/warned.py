@@ -6,6 +6,7 @@ end, so its supervisors pass a warning on: to a file on each node, and by signal
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -54,10 +55,12 @@ class Warnings:
         if heard != self._heard:
             self._heard, self._heard_s, self._told = heard, self._looked_s, set()
             if heard is None:
-                self._layout.warning(self._job).unlink(missing_ok=True)
+                with contextlib.suppress(OSError):
+                    self._layout.warning(self._job).unlink(missing_ok=True)
                 self._say("clusterctl: no node of the job is about to end any more")
             else:
-                write_json(self._layout.warning(self._job), heard)
+                with contextlib.suppress(OSError):  # a full disk takes no file; the job is told all the same
+                    write_json(self._layout.warning(self._job), heard)
                 left = in_words(float(heard["ends_s"]) - time.time())
                 who = "Node %s (%s)" % (heard["slot"], heard["name"])
                 self._say("clusterctl: %s ends in %s: %s; save what is to be kept" % (who, left, heard["why"]))

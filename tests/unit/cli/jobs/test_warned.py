@@ -147,6 +147,14 @@ def test_the_file_says_what_the_job_was_told_and_goes_with_the_warning(
     assert taken_back == "clusterctl: no node of the job is about to end any more"
 
 
+def test_a_warning_that_the_disk_does_not_take_is_told_in_the_output_all_the_same(tmp_path: Path) -> None:
+    """A full disk is no reason to lose the job."""
+    said: list[str] = []
+    warnings = Warnings(Layout(tmp_path), "first", said.append)  # its folder is not there
+    assert warnings.look({**BY_AWS, "slot": 3, "name": "train-3"}) is None
+    assert len(said) == 1
+
+
 @pytest.mark.parametrize(("left_s", "expected"), [(900.0, "15 minutes"), (119.0, "119 seconds"), (-3.0, "0 seconds")])
 def test_the_time_that_is_left_is_told_as_people_say_it(left_s: float, expected: str) -> None:
     assert in_words(left_s) == expected
