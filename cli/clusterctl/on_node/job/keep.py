@@ -12,7 +12,7 @@ from typing import Callable
 
 from clusterctl.on_node.job import lease, task_names
 from clusterctl.on_node.job.container import remove_job
-from clusterctl.on_node.job.layout import Layout, read_json
+from clusterctl.on_node.job.layout import Layout, mark_cancelled, read_json
 from clusterctl.on_node.job.present_state import tell_lost
 from clusterctl.on_node.job.processes import end_all, itself
 from clusterctl.on_node.job.this_process import adopt_orphans
@@ -27,7 +27,7 @@ def keep(layout: Layout, job: str, program: Path) -> None:
         return  # it came too late: another job has what it held
     layout.in_use(job).parent.mkdir(parents=True, exist_ok=True)
     layout.in_use(job).write_text("%d %d\n" % tuple(itself()))
-    signal.signal(signal.SIGTERM, lambda number, frame: layout.cancel(job).touch())
+    signal.signal(signal.SIGTERM, lambda number, frame: mark_cancelled(layout, job))
 
     def supervised() -> int:
         task_names.serve_task(layout, read_json(layout.spec(job)), program)

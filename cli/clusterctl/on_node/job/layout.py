@@ -75,6 +75,10 @@ class Layout(NamedTuple):
         """There once somebody wants the job cancelled."""
         return self.folder(job) / "cancel"
 
+    def spare_cancel(self, job: str) -> Path:
+        """There instead where the disk takes no file; on tmpfs."""
+        return self.root / "run/clusterctl/job-states" / ("%s.cancel" % job)
+
     def restart(self, job: str) -> Path:
         """There once the job was cancelled, or had ended by then, to start the workflow's task that it is again."""
         return self.folder(job) / "restart"
@@ -149,6 +153,21 @@ def write_state(layout: Layout, job: str, value: object) -> None:
     except OSError:
         spare.parent.mkdir(parents=True, exist_ok=True)
         write_json(spare, value)
+
+
+def mark_cancelled(layout: Layout, job: str) -> None:
+    """Says that somebody wants the job cancelled. Raises OSError."""
+    try:
+        layout.cancel(job).touch()
+    except OSError:
+        spare = layout.spare_cancel(job)
+        spare.parent.mkdir(parents=True, exist_ok=True)
+        spare.touch()
+
+
+def is_cancelled(layout: Layout, job: str) -> bool:
+    """Whether somebody wants the job cancelled."""
+    return layout.cancel(job).exists() or layout.spare_cancel(job).exists()
 
 
 def write_json(path: Path, value: object, mode: int = 0o644) -> None:

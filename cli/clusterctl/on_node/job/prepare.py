@@ -84,7 +84,7 @@ def remove_old(layout: Layout, but: str) -> None:
         if state["state"] in judge.FINAL:
             ended.append((float(state["since_s"]), path))
     for _, path in sorted(ended)[: max(0, len(ended) - FOLDERS_KEPT)]:
-        layout.spare_state(path.name).unlink(missing_ok=True)
+        _remove_spare(layout, path.name)
         shutil.rmtree(path, ignore_errors=True)
 
 
@@ -158,8 +158,14 @@ def _remove(layout: Layout, job: str) -> None:
     """Removes what `receive` has put there, however far it came."""
     shutil.rmtree(layout.secrets(job), ignore_errors=True)
     layout.key(job).unlink(missing_ok=True)
-    layout.spare_state(job).unlink(missing_ok=True)
+    _remove_spare(layout, job)
     shutil.rmtree(layout.folder(job), ignore_errors=True)
+
+
+def _remove_spare(layout: Layout, job: str) -> None:
+    """Removes what was written on tmpfs because the disk took nothing."""
+    for path in (layout.spare_state(job), layout.spare_cancel(job)):
+        path.unlink(missing_ok=True)
 
 
 def _renewal(layout: Layout, job: str) -> Callable[[], None]:

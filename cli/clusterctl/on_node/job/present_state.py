@@ -8,7 +8,7 @@ from typing import Any, Dict
 
 from clusterctl.on_node.job import judge, lease
 from clusterctl.on_node.job.events import note_event
-from clusterctl.on_node.job.layout import Layout, read_boot_id, read_json, read_state, write_state
+from clusterctl.on_node.job.layout import Layout, mark_cancelled, read_boot_id, read_json, read_state, write_state
 
 
 def answer_list(layout: Layout) -> Dict[str, Any]:
@@ -40,7 +40,7 @@ def cancel(layout: Layout, job: str, *, is_to_restart: bool = False) -> Dict[str
         layout.restart(job).unlink(missing_ok=True)
     state = present_state(layout, job)
     if state["state"] not in judge.FINAL:
-        layout.cancel(job).touch()
+        mark_cancelled(layout, job)
     return state
 
 

@@ -13,7 +13,7 @@ from clusterctl.on_node.job.coordination import ENDED, LOST_AFTER_S, MET_WITHIN_
 from clusterctl.on_node.job.coordinator import Coordinator
 from clusterctl.on_node.job.events import note_event
 from clusterctl.on_node.job.launch import coordinator_of, first_rank, member_of
-from clusterctl.on_node.job.layout import Layout, read_boot_id, read_json, write_state
+from clusterctl.on_node.job.layout import Layout, is_cancelled, mark_cancelled, read_boot_id, read_json, write_state
 from clusterctl.on_node.job.member import MemberLink
 from clusterctl.on_node.job.member_words import bounded
 from clusterctl.on_node.job.node_ranks import NodeRanks
@@ -52,7 +52,7 @@ def supervise(layout: Layout, job: str, program: Path) -> None:
     )
     end_with_parent()
     adopt_orphans()
-    signal.signal(signal.SIGTERM, lambda number, frame: layout.cancel(job).touch())
+    signal.signal(signal.SIGTERM, lambda number, frame: mark_cancelled(layout, job))
     coordinating = coordinator.start() if coordinator is not None else None
     supervisor.run()
     if coordinating is not None:
@@ -142,16 +142,16 @@ class Supervisor:
         """Does what the coordinator says until the job has ended; returns how it ended."""
         while True:
             directive = self._link.directive
-            is_cancelled = self._layout.cancel(self._job).exists()
+            is_to_cancel = is_cancelled(self._layout, self._job)
             if directive["do"] == "finish":
                 return dict(directive["outcome"])
             if directive["do"] == "start" and not self._ranks.is_started:
                 self._start(float(directive["at_s"]))
             elif directive["do"] == "stop":
                 self._stop()
-            elif self._link.silent_s() > patience_s(is_started=self._ranks.is_started, is_cancelled=is_cancelled):
+            elif self._link.silent_s() > patience_s(is_started=self._ranks.is_started, is_cancelled=is_to_cancel):
                 return self._without_coordinator()
-            if is_cancelled:
+            if is_to_cancel:
                 self._link.say(is_cancelled=True)
             if self._ranks.is_started and not self._is_stopped:
                 self._ranks.carry_out(directive.get("orders", ()))

@@ -13,9 +13,17 @@ from clusterctl.on_node.job import lease
 from clusterctl.on_node.job.facts import ports_in_use, ports_of_jobs
 from clusterctl.on_node.job.job_environment import read_environment
 from clusterctl.on_node.job.keeper_service import service_argv
-from clusterctl.on_node.job.layout import Layout, read_state, write_json, write_state
+from clusterctl.on_node.job.layout import (
+    Layout,
+    is_cancelled,
+    mark_cancelled,
+    read_state,
+    write_json,
+    write_state,
+)
 from clusterctl.on_node.job.out_of_memory import OutOfMemory, out_of_memory_kills
 from clusterctl.on_node.job.output_log import RESERVED_BYTES, SEGMENTS, LauncherOutput, OutputLog, read_from
+from clusterctl.on_node.job.prepare import discard
 from clusterctl.on_node.job.present_state import present_state
 from clusterctl.on_node.job.processes import itself
 
@@ -207,6 +215,24 @@ def test_a_state_is_kept_though_the_disk_takes_nothing(layout: Layout) -> None:
     assert not layout.spare_state("first").exists()
     write_state(layout, "first", {"state": "succeeded"})
     assert not layout.spare_state("first").exists(), "tmpfs takes it only where the disk does not"
+
+
+def test_a_job_is_cancelled_though_the_disk_takes_no_file(layout: Layout) -> None:
+    assert not is_cancelled(layout, "first")
+    mark_cancelled(layout, "first")  # its folder is not there
+    assert layout.spare_cancel("first").exists()
+    assert is_cancelled(layout, "first")
+    assert not is_cancelled(layout, "second")
+    discard(layout, "first")
+    assert not is_cancelled(layout, "first"), "a later job of this name is another one"
+
+
+def test_a_cancel_is_written_beside_the_job_where_the_disk_takes_it(layout: Layout) -> None:
+    layout.folder("first").mkdir(parents=True)
+    mark_cancelled(layout, "first")
+    assert layout.cancel("first").exists()
+    assert not layout.spare_cancel("first").exists()
+    assert is_cancelled(layout, "first")
 
 
 def test_only_ports_of_jobs_that_somebody_listens_on_are_in_use(tmp_path: Path) -> None:

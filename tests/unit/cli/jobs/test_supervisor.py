@@ -246,9 +246,14 @@ def test_a_node_whose_coordinator_is_silent_for_too_long_ends_its_ranks(
         assert (state["outcome"]["cause"], state["outcome"]["exit_code"]) == (cause, 255)
 
 
-def test_a_cancelled_job_is_said_to_be_cancelled_until_the_coordinator_says_how_it_ends(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_disk_full", [False, True])
+def test_a_cancelled_job_is_said_to_be_cancelled_until_the_coordinator_says_how_it_ends(
+    tmp_path: Path, is_disk_full: bool
+) -> None:
     node = Node(tmp_path, START, START, FINISH)
-    node.layout.cancel("first").touch()
+    mark = node.layout.spare_cancel("first") if is_disk_full else node.layout.cancel("first")
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    mark.touch()
     node.run()
     assert node.link.says["is_cancelled"] is True
     other = Node(tmp_path / "other", START, START, FINISH)
