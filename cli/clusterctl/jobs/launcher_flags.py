@@ -63,6 +63,11 @@ TORCHRUN_FLAGS = Flags(
         "log-dir": LOGS,
         "tee": LOGS,
         "redirects": LOGS,
+        # Ranks do not write to torchrun, so these would change nothing.
+        "local-ranks-filter": LOGS,
+        "duplicate-stdout-filters": LOGS,
+        "duplicate-stderr-filters": LOGS,
+        "logs-specs": LOGS,
         "no-python": AS_IT_IS,
         "module": _module(TORCHRUN),
         "m": _module(TORCHRUN),
