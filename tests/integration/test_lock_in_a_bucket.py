@@ -72,6 +72,7 @@ def test_the_lock_of_a_run_that_was_killed_here_keeps_nobody_from_going_on(clust
 def test_of_two_people_on_one_state_the_second_names_the_first_and_disturbs_nothing(
     cluster: Rehearsed, tmp_path: Path
 ) -> None:
+    cluster.keep_steps()  # the second finds the state half written
     bobs = {**cluster.env, "CLUSTERCTL_HOME": str(tmp_path / "bob")}
     argv = [CLUSTERCTL, "up", str(cluster.folder)]
     nowhere = subprocess.DEVNULL

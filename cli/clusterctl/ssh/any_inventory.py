@@ -8,7 +8,7 @@ import importlib
 import os
 import shlex
 from pathlib import Path
-from typing import Any  # JSON before it is checked
+from typing import Any, Literal  # JSON before it is checked
 
 from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.outputs import MOST_INVENTORY_BYTES, Inventory, InventoryUnreadable, inventory_from_json
@@ -61,7 +61,7 @@ def read_any_inventory(path: Path, *, ssh_config: Path) -> Inventory:
     if not data["nodes"]:
         raise ConfigError(f"--inventory {path}: the list `nodes` is empty", hint=edit(path))
     problems = [problem for number, row in enumerate(data["nodes"]) for problem in _problems(number, row)]
-    problems += [*_slot_problems(data["nodes"]), *_ssh_problems(data.get("ssh", {}))]
+    problems += [*_twice(data["nodes"], "name"), *_twice(data["nodes"], "slot"), *_ssh_problems(data.get("ssh", {}))]
     if problems:
         told = f"--inventory {path}: {count(len(problems), 'problem')}"
         raise ConfigError(told, problems=problems, hint=edit(path))
@@ -112,14 +112,15 @@ def _problems(number: int, row: Any) -> list[str]:
     return missing
 
 
-def _slot_problems(rows: list[Any]) -> list[str]:
-    """The rows whose slot, or whose place in the file where it has none, another row has: one would hide the other."""
+def _twice(rows: list[Any], key: Literal["name", "slot"]) -> list[str]:
+    """The rows whose name or slot another row has: one would hide the other. A row without a slot has its place."""
+    kind = {"name": str, "slot": int}[key]
     first: dict[object, int] = {}
     problems = []
     for number, row in enumerate(rows):
-        slot = row.get("slot", number) if isinstance(row, dict) else number
-        if isinstance(slot, int) and first.setdefault(slot, number) != number:
-            problems.append(f"  nodes[{number}].slot: {slot} is the slot of nodes[{first[slot]}], too")
+        value = row.get(key, number) if isinstance(row, dict) else number
+        if isinstance(value, kind) and first.setdefault(value, number) != number:
+            problems.append(f"  nodes[{number}].{key}: {shortened(value)} is the {key} of nodes[{first[value]}], too")
     return problems
 
 

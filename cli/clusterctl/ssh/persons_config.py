@@ -14,6 +14,7 @@ from pathlib import Path
 import paramiko
 from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.place import HIGHEST_PORT
+from clusterctl_infra.strict_json import shortened
 
 from clusterctl.text.next_commands import edit
 
@@ -65,10 +66,10 @@ def _port(text: str, name: str) -> int:
     """The port's number; ssh takes the name of a service, too. Raises ConfigError."""
     try:
         port = int(text) if text.removeprefix("-").isdecimal() else socket.getservbyname(text, "tcp")
-    except OSError:
+    except (OSError, ValueError):  # no such service; more digits than Python reads
         port = 0
     if not 1 <= port <= HIGHEST_PORT:
-        told = f"~/.ssh/config, host {name}: {text!r} is no port, which is a number from 1 to {HIGHEST_PORT}"
+        told = f"~/.ssh/config, host {name}: {shortened(text)} is no port, which is a number from 1 to {HIGHEST_PORT}"
         raise ConfigError(told, hint=f"ssh -G {shlex.quote(name)}")
     return port
 

@@ -35,7 +35,8 @@ def parse_node_set(
     chosen: set[int] = set()
     try:
         for item in items:
-            named = None if names is None else _slots_called(item, cluster=cluster, names=names, look=look)
+            own = None if item == ALL else names
+            named = None if own is None else _slots_called(item, cluster=cluster, names=own, look=look)
             chosen.update(_slots_of(item, cluster=cluster, slots=slots, look=look) if named is None else named)
     except ValueError as e:
         raise UsageError(f"{source} {e}{'' if names is None else ', or a name in the file'}") from e
@@ -100,15 +101,20 @@ def _slots_called(item: str, *, cluster: str, names: Mapping[str, int], look: st
 
 
 def _unfolded(item: str, *, most: int) -> list[str]:
-    """`lab-01` and `lab-02` for `lab-[01-02]`; empty for all else, and where a range has more than `most` numbers."""
+    """`lab-01` and `lab-02` for `lab-[01-02]`; empty for all else.
+
+    Empty, too, where a range runs backwards, or has more than `most` numbers.
+    """
     match = re.fullmatch(r"(.*)\[(.*)\]", item)
     if match is None:
         return []
     called: list[str] = []
     for part in match[2].split(","):
         ends = re.fullmatch(_RANGE, part.strip(), re.ASCII)
-        numbers = range(0) if ends is None else range(int(ends[1]), int(ends[2] or ends[1]) + 1)
-        if ends is None or len(numbers) > most:
+        if ends is None:
+            return []
+        numbers = range(int(ends[1]), int(ends[2] or ends[1]) + 1)
+        if not 1 <= len(numbers) <= most:
             return []
         called += [f"{match[1]}{number:0{len(ends[1])}}" for number in numbers]
     return called

@@ -3,7 +3,9 @@
 
 Run inside the machine, by path: standard library only, nothing of this package. systemd starts cloud-init four times
 at a boot. The first stage leaves a process behind that has loaded cloud-init (`cloud_init_start`); this program hands
-its standard streams to it and ends as the stage ended. Everything else that cloud-init is asked runs right here.
+its standard streams to it and ends as the stage ended. Everything else that cloud-init is asked runs right here, and so
+does a stage that anybody but systemd starts: that process runs one stage at a time, and a script of a stage that
+started another would wait for itself.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ PROGRAM = "/usr/lib/clusterctl/cloud-init"
 
 def main(arguments: list[str]) -> int:
     """The exit code of a stage that another process ran; becomes cloud-init itself if there is no such process."""
-    if arguments in STAGES:
+    if arguments in STAGES and os.getppid() == 1:
         code = code_of_stage(arguments)
         if code is not None:
             return code
@@ -28,14 +30,14 @@ def main(arguments: list[str]) -> int:
 
 
 def code_of_stage(arguments: list[str]) -> int | None:
-    """The exit code; None if no process has the modules, 1 if it ended while it ran the stage."""
+    """The exit code; None if no process with the modules took the stage, 1 if that process ended while it ran it."""
     process = socket(AF_UNIX, SOCK_STREAM)
     try:
         process.connect(SOCKET)
-    except OSError:
+        process.sendmsg(["\0".join(arguments).encode()], [(SOL_SOCKET, SCM_RIGHTS, struct.pack("3i", 0, 1, 2))])
+        answer = process.recv(1)
+    except OSError:  # also a reset connection: nobody has read what was sent
         return None
-    process.sendmsg(["\0".join(arguments).encode()], [(SOL_SOCKET, SCM_RIGHTS, struct.pack("3i", 0, 1, 2))])
-    answer = process.recv(1)
     return answer[0] if answer else 1
 
 

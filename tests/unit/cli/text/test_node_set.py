@@ -84,6 +84,10 @@ def test_who_types_a_name_that_no_machine_of_a_file_has_learns_that_names_are_ta
         parse_node_set("gpu9", cluster="lab", slots=range(4), look=None, names=OWN)
 
 
+def test_all_is_every_machine_also_where_one_is_called_all() -> None:
+    assert parse_node_set("all", cluster="lab", slots=range(2), look=None, names={"gpu1": 0, "all": 1}) == (0, 1)
+
+
 @pytest.mark.parametrize(("text", "slots"), [("lab-2", (2,)), ("lab-1-2", (1, 2)), ("lab-[0,2]", (0, 2))])
 @pytest.mark.parametrize("names", [["gpu1", "gpu2", "gpu3"], ["lab-0", "lab-1", "lab-2"]])
 def test_where_no_name_says_otherwise_the_number_behind_the_files_name_is_a_slot(
@@ -93,7 +97,9 @@ def test_where_no_name_says_otherwise_the_number_behind_the_files_name_is_a_slot
     assert parse_node_set(text, cluster="lab", slots=range(3), look=None, names=own) == slots
 
 
-@pytest.mark.parametrize("text", ["lab-1", "lab-0", "lab-[01-04]", "lab-[1-2]", "lab-01-02", "lab-[01-999999999]"])
+@pytest.mark.parametrize(
+    "text", ["lab-1", "lab-0", "lab-[01-04]", "lab-[1-2]", "lab-01-02", "lab-[01-999999999]", "lab-[01,03-02]"]
+)
 def test_a_name_that_no_machine_has_is_never_taken_for_a_slot(text: str) -> None:
     with pytest.raises(NothingMatched, match=r"^no node is called lab-\S+: lab has lab-\[01-03\],gpu1$"):
         parse_node_set(text, cluster="lab", slots=range(4), look=None, names=OWN)
