@@ -65,10 +65,9 @@ def test_output_goes_to_stdout_where_nobody_listens(folder: Path) -> None:
 def test_what_was_said_before_anybody_listened_is_not_lost(folder: Path) -> None:
     """The rank's parent has written all and ended: neither its bytes nor its user are forgotten by the kernel."""
     followed: list[bytes] = []
-    receiver = OutputReceiver(
-        opened_door(folder / "output"), os.getuid(), lambda stream: followed.append(stream.read())
-    )
-    with rank_output({OUTPUT_VARIABLE: str(folder / "output")}, io.BytesIO()) as stream:
-        stream.write(b"0\tlast words\n")
-    assert receiver.take_waiting()
+    with opened_door(folder / "output") as door:
+        receiver = OutputReceiver(door, os.getuid(), lambda stream: followed.append(stream.read()))
+        with rank_output({OUTPUT_VARIABLE: str(folder / "output")}, io.BytesIO()) as stream:
+            stream.write(b"0\tlast words\n")
+        assert receiver.take_waiting()
     assert followed == [b"0\tlast words\n"]
