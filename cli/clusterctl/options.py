@@ -17,7 +17,7 @@ from clusterctl.engine.known_clusters import find_cluster
 from clusterctl.home import home_directory, named_home
 from clusterctl.text.cluster_word import cluster_word
 from clusterctl.text.next_commands import nodes_again
-from clusterctl.text.node_set import ALL, parse_node_set
+from clusterctl.text.node_set import ALL, own_names, parse_node_set
 
 F = TypeVar("F", bound=Callable[..., object])
 NO_LIMIT = 999_999_999
@@ -43,8 +43,9 @@ def cluster_but_not_hosts(name: str | None, *, verb: str, instead: str) -> Inven
 def chosen_nodes(inventory: Inventory, text: str) -> tuple[int, ...]:
     """The slots that the text of `--node` means in this cluster."""
     slots = [node.slot for node in inventory.nodes]
-    names = None if inventory.cluster_id else {node.name: node.slot for node in inventory.nodes}
-    return parse_node_set(text, cluster=inventory.name, slots=slots, look=nodes_again(inventory), names=names)
+    return parse_node_set(
+        text, cluster=inventory.name, slots=slots, look=nodes_again(inventory), names=own_names(inventory)
+    )
 
 
 def chosen_rows(inventory: Inventory, text: str) -> tuple[InventoryNode, ...]:

@@ -12,7 +12,7 @@ from clusterctl_infra.errors import UsageError
 from clusterctl_infra.outputs import Inventory, InventoryNode
 
 from clusterctl.text.next_commands import nodes_again
-from clusterctl.text.node_set import parse_node_set
+from clusterctl.text.node_set import own_names, parse_node_set
 
 HINT = "clusterctl cp --help"
 
@@ -106,10 +106,11 @@ def remote_place(word: str, inventory: Inventory) -> RemotePlace | None:
     if not colon or "/" in before or not before:
         return None
     there = [node.slot for node in inventory.nodes]
-    names = None if inventory.cluster_id else {node.name: node.slot for node in inventory.nodes}
     look, source = nodes_again(inventory), "before the colon,"
     try:
-        slots = parse_node_set(before, cluster=inventory.name, slots=there, look=look, source=source, names=names)
+        slots = parse_node_set(
+            before, cluster=inventory.name, slots=there, look=look, source=source, names=own_names(inventory)
+        )
     except UsageError as e:
         raise UsageError(f"{e.message}; a file here would be ./{word}", hint=HINT) from e
     nodes = tuple(node for node in inventory.nodes if node.slot in slots)

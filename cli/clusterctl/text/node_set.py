@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from clusterctl_infra.errors import NothingMatched, UsageError
+from clusterctl_infra.outputs import Inventory
 
 ALL = "all"
 # Compiled on use: `nodes` shares this module and has 60 ms to start in.
@@ -41,6 +42,11 @@ def parse_node_set(
     except ValueError as e:
         raise UsageError(f"{source} {e}{'' if names is None else ', or a name in the file'}") from e
     return tuple(sorted(chosen))
+
+
+def own_names(inventory: Inventory) -> Mapping[str, int] | None:
+    """Name → slot where machines are a person's own; None for a cluster, whose nodes are called after their slots."""
+    return None if inventory.cluster_id else {node.name: node.slot for node in inventory.nodes}
 
 
 def fold_numbers(numbers: Iterable[int], *, digits: int = 1) -> str:
