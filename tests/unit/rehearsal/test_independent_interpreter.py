@@ -53,6 +53,7 @@ def by_moto(world: SmallRegion, given: str) -> tuple[str, Any, list[str]]:
         asked.append(event_name.rpartition(".")[2])
         headers = {key: value.decode() if isinstance(value, bytes) else value for key, value in request.headers.items()}
         reply = api.answer(headers, request.body if isinstance(request.body, bytes) else request.body.encode())
+        finish_ends(world)
         raw = BytesIO(reply.body)
         raw.stream = lambda **_: iter([reply.body])  # type: ignore[attr-defined]
         return AWSResponse(request.url, reply.status, HTTPHeaders(), raw)
@@ -80,7 +81,9 @@ def by_ours(world: SmallRegion, given: str) -> tuple[str, Any, list[str]]:
 
     def call(action: str, parameters: Any) -> Any:
         asked.append(action[0].upper() + action[1:])
-        return ec2(action, parameters)
+        answer = ec2(action, parameters)
+        finish_ends(world)
+        return answer
 
     run = Execution(
         definition=without_waits(ending_definition(CLUSTER_ID)),
@@ -92,6 +95,13 @@ def by_ours(world: SmallRegion, given: str) -> tuple[str, Any, list[str]]:
         return "SUCCEEDED", run.run(json.loads(given)), asked
     except TaskFailed:
         return "FAILED", None, asked
+
+
+def finish_ends(world: SmallRegion) -> None:
+    """Of machines that shut down. A thread of the region does it otherwise, and the definition asks until it has."""
+    for row in list(world.store.live(INSTANCE)):
+        if row.state == "shutting-down":
+            world.instances.finish(row)
 
 
 def cluster(world: SmallRegion) -> None:
