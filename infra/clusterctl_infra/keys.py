@@ -41,7 +41,12 @@ class KeyPair:
 
 def host_key(seed: bytes, slot: int) -> KeyPair:
     """The SSH host key of `slot`: it stays when the slot's machine is replaced."""
-    return _key_pair(seed, HOST_KEY_PURPOSE, slot, comment=f"clusterctl-host-{slot}")
+    return _key_pair(seed, HOST_KEY_PURPOSE, slot, comment=_host_comment(slot))
+
+
+def host_public_key(seed: bytes, slot: int) -> str:
+    """The public line of `host_key` alone, in half the time: a plan has that of every slot."""
+    return public_line(_public(_private(seed, HOST_KEY_PURPOSE, slot)), _host_comment(slot))
 
 
 def login_key(seed: bytes) -> KeyPair:
@@ -100,6 +105,10 @@ def _key_pair(seed: bytes, purpose: str, slot: int | None, *, comment: str) -> K
         private_pem=private_pem(private.private_bytes_raw(), public, check=check, comment=comment),
         public=public_line(public, comment),
     )
+
+
+def _host_comment(slot: int) -> str:
+    return f"clusterctl-host-{slot}"
 
 
 def _private(seed: bytes, purpose: str, slot: int | None = None) -> Ed25519PrivateKey:

@@ -5,12 +5,13 @@ Only its rank may depend on the others: no machine is replaced because of its ra
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from clusterctl_infra.catalog.instance import InstanceType, Interface
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.identity import Identity
-from clusterctl_infra.keys import host_key
+from clusterctl_infra.keys import host_public_key
 from clusterctl_infra.names import SLOT_TAG
 from clusterctl_infra.plan.model import InterfacePlan, NetworkPlan, SlotPlan
 from clusterctl_infra.plan.network import slot_address
@@ -36,9 +37,10 @@ def slot_plans(
 ) -> tuple[SlotPlan, ...]:
     """The plans of the slots, one for each of `ranks`."""
     layout = interface_layout(config, instance_type, identity)
+    interfaces = _interfaces(layout)
     shared = digested(_shared_facts(config, instance_type, network, identity, layout))
     return tuple(
-        _slot_plan(config, network, identity, tags, layout=layout, shared=shared, slot=slot, rank=rank)
+        _slot_plan(config, network, identity, tags, interfaces=interfaces, shared=shared, slot=slot, rank=rank)
         for slot, rank in enumerate(ranks)
     )
 
@@ -49,35 +51,38 @@ def _slot_plan(
     identity: Identity,
     tags: Mapping[str, str],
     *,
-    layout: Layout,
+    interfaces: Sequence[InterfacePlan],
     shared: Mapping[str, str],
     slot: int,
     rank: int,
 ) -> SlotPlan:
     name = f"{config.name}-{slot}"
     private_ip = slot_address(network.slot_cidr, slot)
-    host_public_key = host_key(identity.seed, slot).public
+    host_key = host_public_key(identity.seed, slot)
     return SlotPlan(
         slot=slot,
         rank=rank,
         name=name,
         private_ip=private_ip,
-        interfaces=tuple(_interfaces(layout, private_ip)),
+        interfaces=tuple(_with_address(interface, private_ip) for interface in interfaces),
         tags={**tags, "Name": name, SLOT_TAG: str(slot)},
-        host_public_key=host_public_key,
-        replacement_trigger=trigger_text({**shared, "host_key": [host_public_key]}),
+        host_public_key=host_key,
+        replacement_trigger=trigger_text({**shared, "host_key": [host_key]}),
     )
 
 
-def _interfaces(layout: Layout, private_ip: str) -> Iterator[InterfacePlan]:
-    for card, device, kind in layout:
-        is_primary = (card, device) == (0, 0)
-        yield InterfacePlan(
-            network_card_index=card,
-            device_index=device,
-            kind=kind,
-            private_ip=private_ip if is_primary else None,
-        )
+def _interfaces(layout: Layout) -> Sequence[InterfacePlan]:
+    """A node's interfaces without an address; all nodes' plans share those that have none."""
+    return [
+        InterfacePlan(network_card_index=card, device_index=device, kind=kind, private_ip=None)
+        for card, device, kind in layout
+    ]
+
+
+def _with_address(interface: InterfacePlan, private_ip: str) -> InterfacePlan:
+    """The interface as a slot has it: the address is that of the primary one."""
+    is_primary = (interface.network_card_index, interface.device_index) == (0, 0)
+    return replace(interface, private_ip=private_ip) if is_primary else interface
 
 
 def _shared_facts(

@@ -11,6 +11,7 @@ from clusterctl_infra.keys import (
     derive,
     host_authority,
     host_key,
+    host_public_key,
     login_key,
     node_key,
 )
@@ -35,6 +36,7 @@ def public_of(pair: KeyPair) -> str:
 def test_a_private_key_is_read_and_belongs_to_its_public_line(seed: bytes, slot: int) -> None:
     pair = host_key(seed, slot)
     assert public_of(pair) == " ".join(pair.public.split()[:2])
+    assert host_public_key(seed, slot) == pair.public
 
 
 def test_the_keys_of_a_seed_never_change() -> None:
