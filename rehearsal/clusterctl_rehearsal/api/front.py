@@ -91,6 +91,26 @@ class Api:
             log_traceback()
             return self.refusal(headers, AwsError("InternalFailure", told(e), status=500))
 
+    def problem_with(self, service: str, operation: str, parameters: Mapping[str, Any]) -> str | None:
+        """Why an AWS SDK would not send this call of EC2, IAM or STS; None if it would."""
+        model = self._models[service]
+        if not model.knows(operation):
+            return f"{service} has no operation {operation}"
+        return model.problem_with(operation, parameters)
+
+    def asked_within(
+        self, service: str, operation: str, parameters: Mapping[str, Any], region_name: str
+    ) -> dict[str, Any]:
+        """The answer to a call of EC2, IAM or STS that comes from this process, as JSON. Raises AwsError."""
+        model = self._models[service]
+        try:
+            return model.shown(operation, self._handled(service, operation, parameters, region_name))
+        except AwsError:
+            raise
+        except Exception as e:  # the same boundary as for a request
+            log_traceback()
+            raise AwsError("InternalFailure", told(e), status=500) from e
+
     def _answered(self, headers: Mapping[str, str], body: bytes, method: str, path: str) -> Reply:
         scope = _SCOPE.search(headers.get("Authorization", ""))
         region_name, service = scope.groups() if scope else ("us-east-1", "sts")
@@ -125,17 +145,20 @@ class Api:
         try:
             params = form(body)
             operation = params.get("Action", "")
-            handler = _QUERY_SERVICES[spoken].get(operation)
-            if spoken != service or handler is None:
-                raise AwsError(
-                    "InvalidAction", f"The stand-in does not know {service}:{operation} yet (AWS may).", status=400
-                )
-            asked = model.parameters(operation, params)
-            check_page_size(operation, asked, model.bounds)
-            result = self._call(handler, operation, _Asked(asked, service), region_name)
+            if spoken != service or operation not in _QUERY_SERVICES[spoken]:
+                raise _unknown(service, operation)
+            result = self._handled(service, operation, model.parameters(operation, params), region_name)
             return Reply(status=200, body=model.answer(operation, result, request_id))
         except AwsError as e:
             return self._query_refusal(spoken, e, request_id)
+
+    def _handled(self, service: str, operation: str, parameters: Mapping[str, Any], region_name: str) -> dict[str, Any]:
+        """What the handler says to a call of a service in `_QUERY_SERVICES`. Raises AwsError."""
+        handler = _QUERY_SERVICES[service].get(operation)
+        if handler is None:
+            raise _unknown(service, operation)
+        check_page_size(operation, parameters, self._models[service].bounds)
+        return self._call(handler, operation, _Asked(parameters, service), region_name)
 
     def _query_refusal(self, spoken: str, error: AwsError, request_id: str) -> Reply:
         return Reply(status=error.status, body=self._models[spoken].error(error.code, error.message, request_id))
@@ -184,6 +207,10 @@ class Api:
                 return handler(call)
         except StandInRefusal as e:
             raise AwsError("UnsupportedOperation", str(e)) from e
+
+
+def _unknown(service: str, operation: str) -> AwsError:
+    return AwsError("InvalidAction", f"The stand-in does not know {service}:{operation} yet (AWS may).", status=400)
 
 
 def _service(headers: Mapping[str, str]) -> str:

@@ -12,6 +12,7 @@ from typing import Any  # models and requests are JSON-like
 from urllib.parse import parse_qsl
 from xml.sax.saxutils import escape
 
+from clusterctl_rehearsal.api import json_call
 from clusterctl_rehearsal.refusal import AwsError
 
 VERSIONS = {"ec2": "2016-11-15", "iam": "2010-05-08", "sts": "2011-06-15"}
@@ -36,6 +37,14 @@ class ServiceModel:
     def knows(self, operation: str) -> bool:
         """Whether AWS has the operation."""
         return operation in self._model["operations"]
+
+    def problem_with(self, operation: str, parameters: Mapping[str, Any]) -> str | None:
+        """What an AWS SDK says of parameters that it does not send; None if it sends them."""
+        return json_call.problem_with(self._model, operation, parameters)
+
+    def shown(self, operation: str, result: Mapping[str, Any]) -> dict[str, Any]:
+        """An answer as JSON."""
+        return json_call.shown(self._model, operation, result)
 
     def bounds(self, operation: str, parameter: str) -> tuple[int | None, int | None]:
         """The least and the greatest number that AWS takes for a parameter, as far as its model says so."""

@@ -44,15 +44,14 @@ class Request:
 class Authorization:
     """What the header of that name says."""
 
-    key_id: str
     scope: str
     """`20260101/us-west-2/ec2/aws4_request`."""
     signed_headers: tuple[str, ...]
     signature: str
 
 
-def known_authorization(headers: Message, *known: KeyPair) -> Authorization:
-    """The request's authorization, if it names one of the region's keys; its signature is not looked at yet.
+def known_authorization(headers: Message, keys: KeyPair) -> Authorization:
+    """The request's authorization, if it names the region's key; its signature is not looked at yet.
 
     Raises AwsError.
     """
@@ -62,11 +61,10 @@ def known_authorization(headers: Message, *known: KeyPair) -> Authorization:
     found = _AUTHORIZATION.fullmatch(text.strip())
     if found is None:
         raise AwsError("IncompleteSignature", "The Authorization header is none of Signature Version 4", status=400)
-    if not any(hmac.compare_digest(found["key_id"].encode(), keys.access_key_id.encode()) for keys in known):
+    if not hmac.compare_digest(found["key_id"].encode(), keys.access_key_id.encode()):
         told = "The security token included in the request is invalid."
         raise AwsError("InvalidClientTokenId", told, status=_FORBIDDEN)
     return Authorization(
-        key_id=found["key_id"],
         scope=found["scope"],
         signed_headers=tuple(found["headers"].split(";")),
         signature=found["signature"],

@@ -53,17 +53,14 @@ class RegionServer(ThreadingHTTPServer):
         api: Api,
         token: str,
         keys: KeyPair,
-        role_keys: KeyPair,
         listens: bool = True,
     ) -> None:
-        """`keys`: of the home's owner; `role_keys`: of the region's own roles, such as a state machine's; `listens`:
-        not where connections are handed to `finish_request` alone.
-        """
+        """`keys`: of the home's owner; `listens`: not where connections are handed to `finish_request` alone."""
         super().__init__(("127.0.0.1", port), _Handler, bind_and_activate=listens)
         self.requests = requests
         self.api = api
         self.token = token
-        self.keys, self.role_keys = keys, role_keys
+        self.keys = keys
         self.unproven = UnprovenConnections()
         self.activity = Activity()
 
@@ -154,7 +151,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _authorization(self) -> Authorization | None:
         """The unchecked authorization of a call of AWS; None for a private request with the token. Raises AwsError."""
         if not self.path.startswith(REGION_PRIVATE):
-            return known_authorization(self.headers, self.server.keys, self.server.role_keys)
+            return known_authorization(self.headers, self.server.keys)
         if not hmac.compare_digest(self.headers.get(REGION_TOKEN_HEADER, "").encode(), self.server.token.encode()):
             raise AwsError("InvalidClientTokenId", "The token is not the region's", status=403)
         return None
@@ -163,12 +160,9 @@ class _Handler(BaseHTTPRequestHandler):
         if authorization is None:
             return self._private(self.path.removeprefix(REGION_PRIVATE), body)
         request = Request(method=self.command, target=self.path, headers=self.headers, body=body)
-        is_person = authorization.key_id == self.server.keys.access_key_id
-        keys = self.server.keys if is_person else self.server.role_keys
         try:
-            check_signature(request, authorization, keys, now=time.time())
-            if is_person:
-                self.server.requests.check_credentials()
+            check_signature(request, authorization, self.server.keys, now=time.time())
+            self.server.requests.check_credentials()
         except AwsError as e:
             return self._turn_away(self._refusal(e), 0)
         self._reply(self.server.api.answer(dict(self.headers.items()), body, method=self.command, path=self.path))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import importlib
 import json
 import os
 import secrets
@@ -18,10 +17,11 @@ from typing import TextIO
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.names import CHECKS_SIGNATURES, IS_ENDING
 from clusterctl_infra.private_home import private_opener
-from clusterctl_infra.region_keys import KeyPair, new_keys, own_keys
+from clusterctl_infra.region_keys import own_keys
 
 from clusterctl_rehearsal.api.front import Api
 from clusterctl_rehearsal.api.node_calls import NodeCalls
+from clusterctl_rehearsal.api.state_machine_calls import ec2_calls
 from clusterctl_rehearsal.full_disk import log_traceback
 from clusterctl_rehearsal.gpu.files import machine_files
 from clusterctl_rehearsal.home import RehearsalHome, cache_folder, current_home
@@ -49,7 +49,6 @@ from clusterctl_rehearsal.server.http import RegionServer
 from clusterctl_rehearsal.server.private_requests import PrivateRequests
 from clusterctl_rehearsal.server.throttle import Throttle
 from clusterctl_rehearsal.states.executions import Executions
-from clusterctl_rehearsal.states.interpreter import Call
 from clusterctl_rehearsal.storage.bucket_service import BucketService
 from clusterctl_rehearsal.storage.files import storage_binds, storage_files
 
@@ -108,10 +107,10 @@ class _Process:
             instances=self._instances, behaviour=self._behaviour, catalog=self._catalog, stop=self._stopped.set
         )
         self._requests = PrivateRequests(region=region, behaviour=self._behaviour, faults=faults, throttle=Throttle())
-        self._keys, self._role_keys = own_keys(home.keys_file), new_keys()
+        self._keys = own_keys(home.keys_file)
         executions = Executions(
             file=home.executions_file,
-            calls=lambda name: calls_of_ec2(self._endpoint(), name, self._role_keys),
+            calls=lambda name: ec2_calls(self._server.api, name),
             after=partial(turn_on, region),
         )
         self._schedules = Schedules(region=region, executions=executions)
@@ -157,9 +156,7 @@ class _Process:
         put_in_place(self._home.token_file, token)
 
         def server(port: int) -> RegionServer:
-            return RegionServer(
-                port, requests=self._requests, api=api, token=token, keys=self._keys, role_keys=self._role_keys
-            )
+            return RegionServer(port, requests=self._requests, api=api, token=token, keys=self._keys)
 
         try:  # the port of before: whoever was told the endpoint finds the region again
             return server(int(json.loads(self._home.endpoint_file.read_bytes())["endpoint"].rpartition(":")[2]))
@@ -210,14 +207,6 @@ def simulated_efa(record: Record) -> dict[str, MachineFile]:
     """
     count = sum(card["kind"] != "interface" for card in record.facts["interfaces"])
     return {"/var/lib/clusterctl/simulated-efa": MachineFile(content=f"{count}\n".encode())} if count else {}
-
-
-def calls_of_ec2(endpoint_url: str, region: str, keys: KeyPair) -> Call:
-    """The function by which a state machine calls EC2 in the region."""
-    # Loaded on use: it needs botocore, and few regions run a state machine.
-    ec2_calls = importlib.import_module("clusterctl_rehearsal.states.ec2_calls")
-    calls: Call = ec2_calls.region_calls(endpoint_url, region, keys)
-    return calls
 
 
 if __name__ == "__main__":

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from typing import Any  # parameters and answers
+from typing import Any  # of a schedule
 
 from clusterctl_infra.plan.ending_machine import SCHEDULE_INPUT, ending_definition
+from clusterctl_rehearsal.api.front import Api
+from clusterctl_rehearsal.api.state_machine_calls import ec2_calls
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.types.deadline import SCHEDULE, STATE_MACHINE
 from clusterctl_rehearsal.region.types.identity import ROLE
-from clusterctl_rehearsal.states.failure import TaskFailed
+from clusterctl_rehearsal.states.interpreter import Call
 
-from tests.unit.rehearsal.api_client import Client
-from tests.unit.rehearsal.small_region import CLUSTER_ID, TAGS, SmallRegion
+from tests.unit.rehearsal.small_region import CLUSTER_ID, REGION, TAGS, SmallRegion
 
 SERVICES = ["scheduler.amazonaws.com", "states.amazonaws.com"]
 TRUST = {"Statement": [{"Effect": "Allow", "Principal": {"Service": SERVICES}, "Action": "sts:AssumeRole"}]}
@@ -34,15 +34,7 @@ def guarded(world: SmallRegion, **schedule: Any) -> Record:
     return machine
 
 
-def region_ec2(world: SmallRegion) -> Callable[[str, Mapping[str, Any]], Any]:
-    """EC2 as boto3 sees it; terminated machines are gone at once."""
-    client = Client(world)
-
-    def call(action: str, parameters: Mapping[str, Any]) -> Any:
-        answer = client.ec2(action[0].upper() + action[1:], **parameters)
-        if isinstance(answer, str):
-            raise TaskFailed("Ec2.Ec2Exception", answer)
-        answer.pop("ResponseMetadata", None)
-        return json.loads(json.dumps(answer, default=str))
-
-    return call
+def region_ec2(world: SmallRegion) -> Call:
+    """EC2 as the region's state machines call it."""
+    api = Api(region=world.region, before=lambda: None, executions=world.executions, buckets=world.buckets)
+    return ec2_calls(api, REGION)

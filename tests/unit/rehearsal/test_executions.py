@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any  # definitions and answers
 
 import pytest
-from botocore.exceptions import EndpointConnectionError, ParamValidationError
 from clusterctl_infra.plan.ending_machine import SCHEDULE_INPUT
 from clusterctl_rehearsal.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.record import Record
@@ -17,9 +16,8 @@ from clusterctl_rehearsal.region.types.deadline import ALARM, SCHEDULE, STATE_MA
 from clusterctl_rehearsal.region.types.identity import ROLE
 from clusterctl_rehearsal.region.types.network import INSTANCE
 from clusterctl_rehearsal.states.definition import check_definition
-from clusterctl_rehearsal.states.ec2_calls import answer
 from clusterctl_rehearsal.states.executions import KEPT, Executions
-from clusterctl_rehearsal.states.failure import ExecutionFailed, TaskFailed
+from clusterctl_rehearsal.states.failure import ExecutionFailed
 
 from tests.unit.rehearsal.api_client import Client
 from tests.unit.rehearsal.guarded_cluster import DEADLINE, TRUST, guarded
@@ -236,17 +234,3 @@ def test_a_catcher_hears_of_a_result_that_has_no_place(world: SmallRegion) -> No
 def test_a_result_s_path_that_the_stand_in_cannot_follow_is_refused_when_the_machine_is_made(path: str) -> None:
     with pytest.raises(StandInRefusal, match="the stand-in puts no result at"):
         check_definition(definition(Put=putting(path)))
-
-
-def test_a_call_that_reached_nobody_is_a_task_s_failure_and_a_bad_parameter_the_execution_s() -> None:
-    with pytest.raises(TaskFailed, match=r"Ec2\.SdkClientException: Could not connect"):
-        answer(raising(EndpointConnectionError(endpoint_url="http://127.0.0.1:1")))
-    with pytest.raises(ExecutionFailed, match=r"States\.Runtime: Parameter validation failed"):
-        answer(raising(ParamValidationError(report="Unknown parameter")))
-
-
-def raising(error: Exception) -> Callable[[], Any]:
-    def ask() -> Any:
-        raise error
-
-    return ask

@@ -119,7 +119,6 @@ def ended(world: SmallRegion) -> Iterator[RegionServer]:
         api=Api(region=world.region, before=lambda: None, executions=world.executions, buckets=world.buckets),
         token=TOKEN,
         keys=new_keys(),
-        role_keys=new_keys(),
         listens=False,
     )
     server.activity.end_if_idle(-1.0)

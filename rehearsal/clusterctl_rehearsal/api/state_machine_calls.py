@@ -1,0 +1,29 @@
+"""A state machine's calls of EC2: answered in the region's own process, with the checks and words that AWS has."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any  # parameters and answers are JSON
+
+from clusterctl_rehearsal.api.front import Api
+from clusterctl_rehearsal.refusal import AwsError
+from clusterctl_rehearsal.states.failure import RUNTIME, ExecutionFailed, TaskFailed
+from clusterctl_rehearsal.states.interpreter import Call
+
+
+def ec2_calls(api: Api, region_name: str) -> Call:
+    """The function by which state machines call EC2 in the region."""
+
+    def call(action: str, parameters: Mapping[str, Any]) -> Any:
+        operation = action[:1].upper() + action[1:]
+        if problem := api.problem_with("ec2", operation, parameters):
+            raise ExecutionFailed(RUNTIME, problem)
+        try:
+            return api.asked_within("ec2", operation, parameters, region_name)
+        except AwsError as e:
+            said = f"(Service: Ec2, Status Code: {e.status}, Request ID: {uuid.uuid4()})"
+            # EC2's model has no exceptions of its own, so that every refusal has this name.
+            raise TaskFailed("Ec2.Ec2Exception", f"{e.message} {said}") from e
+
+    return call
