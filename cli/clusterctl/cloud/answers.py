@@ -1,4 +1,4 @@
-"""AWS's answers as boto3 returns them: a missing key is reported as AWS's fault and not as a bug of ours, and pages
+"""AWS's answers as botocore returns them: a missing key is reported as AWS's fault and not as a bug of ours, and pages
 have a limit.
 """
 

@@ -1,4 +1,4 @@
-"""AWS as the rest of the command line knows it; `cloud/clients.py` has boto3's clients."""
+"""AWS as the rest of the command line knows it; `cloud/clients.py` has botocore's clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""boto3 clients of one region, on AWS or on the rehearsed region, which never sees a real credential."""
+"""botocore's clients of one region, on AWS or on the rehearsed region, which never sees a real credential."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import threading
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any  # `Any`: answers of services for which no types are installed
 
-import boto3
 from botocore.config import Config
-from botocore.session import Session as BotocoreSession
+from botocore.session import Session
 from clusterctl_infra.names import REHEARSAL_CREDENTIAL
 from clusterctl_infra.region_keys import KeyPair, RegionAccess
 
@@ -107,7 +106,7 @@ class AwsClients:
         return skew if skew is not None and abs(skew) > CLOCK_TOLERANCE else None
 
     def warm_up(self) -> None:
-        """Makes the clients now that `look` uses: boto3 makes clients in one thread at a time, many threads may then
+        """Makes the clients now that `look` uses: botocore makes clients in one thread at a time, many threads may then
         use them.
         """
         with self._making:
@@ -199,23 +198,19 @@ class AwsClients:
         return ends_at if isinstance(ends_at, datetime) else None
 
     @functools.cached_property
-    def session(self) -> boto3.Session:
+    def session(self) -> Session:
         """A person's credentials, or those of the rehearsal; clients of several regions may share it."""
         if self._beside is not None:
             return self._beside.session
-        if self.endpoint_url is None:
-            session = boto3.Session(botocore_session=_botocore_session(), region_name=self.region)
-        else:
-            session = boto3.Session(
-                botocore_session=_botocore_session(NOBODYS_SETTINGS),
-                region_name=self.region,
-                aws_access_key_id=self._keys.access_key_id,
-                aws_secret_access_key=self._keys.secret_access_key,
-            )
-        events: Any = session.events  # its types want a listener without an answer
-        events.register("provide-client-params.ec2", in_pages)
-        events.register("before-parse.ec2.DescribeInstances", without_interfaces)
-        events.register("after-call", self._note_time)
+        session = Session(session_vars=None if self.endpoint_url is None else NOBODYS_SETTINGS)
+        session.set_config_variable("region", self.region)  # a person's role is assumed there, too
+        if self.endpoint_url is not None:
+            session.set_credentials(self._keys.access_key_id, self._keys.secret_access_key)
+        untyped: Any = session  # its types know no components, and want listeners that answer nothing
+        untyped.register_component("response_parser_factory", AnswerParsers())
+        untyped.register("provide-client-params.ec2", in_pages)
+        untyped.register("before-parse.ec2.DescribeInstances", without_interfaces)
+        untyped.register("after-call", self._note_time)
         return session
 
     def _note_time(self, parsed: dict[str, Any], **_: object) -> None:
@@ -224,20 +219,13 @@ class AwsClients:
         self.clock_skew = self.clock_skew if at is None else datetime.now(UTC) - at
 
     def _client(self, service: str, *, region: str | None = None, config: Config | None = None) -> Any:
-        session: Any = self.session  # its types want the name of a service as a literal
+        session: Any = self.session  # its types know no service's own client
         where = region or self.region
         config = config or self._config
-        client = session.client(service, region_name=where, endpoint_url=self.endpoint_url, config=config)
+        client = session.create_client(service, region_name=where, endpoint_url=self.endpoint_url, config=config)
         paginator = client.get_paginator
         client.get_paginator = lambda operation: BoundedPaginator(paginator(operation))
         return client
-
-
-def _botocore_session(variables: dict[str, Any] | None = None) -> BotocoreSession:
-    session = BotocoreSession(session_vars=variables)
-    components: Any = session  # untyped in botocore
-    components.register_component("response_parser_factory", AnswerParsers())
-    return session
 
 
 def in_pages(params: dict[str, Any], model: Any, **_: object) -> dict[str, Any] | None:
@@ -253,7 +241,8 @@ def in_pages(params: dict[str, Any], model: Any, **_: object) -> dict[str, Any] 
 
 def configured_region() -> str | None:
     """The region that a person's AWS settings name."""
-    return boto3.Session().region_name
+    found: str | None = Session().get_config_variable("region")
+    return found
 
 
 def refuse_account(own: str | None, account: str, *, undone: str = "") -> None:

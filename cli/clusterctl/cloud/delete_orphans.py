@@ -35,7 +35,7 @@ class Deletion:
     left: tuple[CloudResource, ...]
     not_ended: tuple[CloudResource, ...] = ()
     refusals: Mapping[Key, str] = field(default_factory=dict)
-    """AWS's last error code for a thing in `not_ended`, or the name of boto3's error if AWS did not answer. A thing
+    """AWS's last error code for a thing in `not_ended`, or the name of botocore's error if AWS did not answer. A thing
     that AWS agreed to end, and that is still on its way out, has none."""
     not_listed: NotListed = field(default_factory=dict)
     """Kinds that AWS did not list at the last look: what is left of them is not known, and was not ended."""

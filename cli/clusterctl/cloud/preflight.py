@@ -48,7 +48,7 @@ def ask_all(clients: Clients, needs: Needs, *, now: datetime) -> tuple[Finding, 
     """
     with aws_errors(f"asking AWS in {clients.region}"):
         for service in ("sts", "ec2", "ssm", "service_quotas", *(("s3",) if needs.buckets else ())):
-            getattr(clients, service)  # boto3 makes clients in one thread at a time
+            getattr(clients, service)  # botocore makes clients in one thread at a time
 
     def answer(row: tuple[str, Question]) -> tuple[Finding, ...]:
         about, question = row

@@ -23,7 +23,7 @@ def ask_prices(clients: Clients, instance_types: Sequence[str], *, now: datetime
     """The prices, dated with the day of `now`, of the types for which AWS has an on-demand price. Raises CloudError."""
     with aws_errors(f"asking for spot prices in {clients.region}"):
         spot = spot_prices(clients, instance_types, now=now)
-    clients.pricing.meta  # noqa: B018  made here: boto3 makes clients in one thread only
+    clients.pricing.meta  # noqa: B018  made here: botocore makes clients in one thread only
     with aws_errors("asking the AWS Price List"), ThreadPoolExecutor(max_workers=PARALLEL) as pool:
         found = list(pool.map(lambda name: on_demand_price(_products(clients, name)), instance_types))
     return tuple(

@@ -67,8 +67,8 @@ def take_lock(clients: Clients, lock: PurchaseLock, *, own_tags: Mapping[str, st
             if _is_made(clients, lock, own_tags):
                 return lock
             held = _newest(clients, lock.cluster)
-            if held is not None and held.purchase_id == lock.purchase_id:  # the answer was lost, and boto3 asked again
-                return held
+            if held is not None and held.purchase_id == lock.purchase_id:
+                return held  # the answer was lost, and botocore asked again
             if held is not None and not _is_old(held, lock.asked_at):
                 break
             if held is not None:

@@ -57,7 +57,7 @@ it may also mean a wrong clock."""
 
 @contextlib.contextmanager
 def aws_errors(doing: str) -> Iterator[None]:
-    """Turns boto3's errors into CloudError: `doing` says what was asked."""
+    """Turns botocore's errors into CloudError: `doing` says what was asked."""
     try:
         yield
     except ClientError as e:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any  # answers of boto3's
+from typing import Any  # answers of botocore's
 
 from clusterctl.cloud.answers import pages_by_token
 from clusterctl.cloud.boundary import Clients

@@ -41,7 +41,7 @@ def command(output: Output, words: tuple[str, ...], region: str | None, spot: bo
     home, now = home_directory(os.environ), datetime.now(UTC)
     catalog = load_catalog(home.prices_file)
     if words[:1] == (REFRESH,):
-        # Loaded on use: it needs boto3, and a list of known prices does not.
+        # Loaded on use: it needs botocore, and a list of known prices does not.
         refresh = importlib.import_module("clusterctl.prices.refresh").refresh_prices
         words = words[1:]
         output.note(refresh(catalog, words, region=region, file=home.prices_file, now=now))

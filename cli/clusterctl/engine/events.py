@@ -104,7 +104,7 @@ def refusals(messages: list[Message]) -> tuple[Refusal, ...]:
 
 
 def read_refusal(message: Message) -> Refusal:
-    """AWS's code and sentence out of one error text, as the AWS provider and boto3 write them."""
+    """AWS's code and sentence out of one error text, as the AWS provider and botocore write them."""
     text = _ADVICE.sub("", message.text.strip())
     if match := _AWS_CODE.search(text):
         return Refusal(code=match[1], text=_first_line(match[2]), urn=message.urn)

@@ -103,7 +103,7 @@ class Change:
 
     @property
     def clients(self) -> Clients:
-        """boto3's clients, made when first asked for; in a rehearsal for the region, which is started if need be."""
+        """botocore's clients, made when first asked for; in a rehearsal for the region, which is started if need be."""
         return self._clients(self._rehearsed())
 
     def tell(self, text: str) -> None:

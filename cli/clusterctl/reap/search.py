@@ -1,7 +1,7 @@
 """Looks through regions for what clusters left in an account.
 
-boto3's calls have deadlines, but the program that gives a person's credentials (`credential_process`) has none: so it
-is run by `in_time`, which raises an error if no answer comes.
+botocore's calls have deadlines, but the program that gives a person's credentials (`credential_process`) has none: so
+it is run by `in_time`, which raises an error if no answer comes.
 """
 
 from __future__ import annotations

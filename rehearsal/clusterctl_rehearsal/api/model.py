@@ -28,7 +28,7 @@ class ServiceModel:
     def _model(self) -> dict[str, Any]:
         found = importlib.util.find_spec("botocore")
         locations = found.submodule_search_locations if found is not None else None
-        assert locations  # boto3 is a dependency
+        assert locations  # botocore is a dependency
         folder = Path(locations[0]) / "data" / self.service / VERSIONS[self.service]
         packed = folder / "service-2.json.gz"
         text = gzip.decompress(packed.read_bytes()) if packed.exists() else (folder / "service-2.json").read_bytes()

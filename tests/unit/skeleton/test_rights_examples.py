@@ -59,7 +59,7 @@ def test_every_thing_that_the_program_makes_or_asks_for_has_its_rights() -> None
     assert set(provider_rights()) == {*made_by_the_program(), "aws:s3/getBucket:getBucket"}
 
 
-def test_every_call_by_boto3_is_seen() -> None:
+def test_every_call_by_botocore_is_seen() -> None:
     """A client under another name, or handed on, would call unseen by the first test."""
     kept = set()
     for path, tree in modules(ROOT / "cli" / "clusterctl"):
@@ -168,7 +168,7 @@ def made_by_the_program() -> set[str]:
 
 
 def called_by_the_command_line() -> set[str]:
-    """The IAM actions of all calls by boto3: `clients.ec2.delete_vpc(…)`, `….ec2.get_paginator("…")`."""
+    """The IAM actions of all calls by botocore: `clients.ec2.delete_vpc(…)`, `….ec2.get_paginator("…")`."""
     found = set()
     for node in nodes_below(ROOT / "cli" / "clusterctl"):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):

@@ -73,7 +73,7 @@ class FakeAnswer(dict[str, Any]):
 
 @dataclass
 class FakeSession:
-    """As much of boto3's session as `Clients` wants."""
+    """As much of botocore's session as `Clients` wants."""
 
     answers: Answers = field(default_factory=dict)
     refused: Refused = field(default_factory=dict)
@@ -84,7 +84,7 @@ class FakeSession:
     def get_credentials(self) -> None:
         """Nobody says when they end."""
 
-    def client(self, service: str, *, region_name: str, **settings: object) -> FakeService:
+    def create_client(self, service: str, *, region_name: str, **settings: object) -> FakeService:
         return FakeService(
             {(call, name): rows for (region, call, name), rows in self.answers.items() if region == region_name},
             {call: code for (own, call), code in self.refused.items() if own == service},

@@ -237,3 +237,4 @@ def test_the_clients_of_all_regions_share_one_person_s_credentials() -> None:
     assert here.sts.meta.region_name == "us-west-2"
     assert there.sts.meta.region_name == "eu-west-1"
     assert here.session is there.session
+    assert here.session.get_config_variable("region") == "us-west-2", "where a person's role would be assumed"
