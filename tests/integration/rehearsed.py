@@ -25,6 +25,8 @@ from clusterctl_rehearsal.region.ending import end_region
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.store import Store
 
+from tests.integration import key_service
+
 ROOT = Path(__file__).resolve().parents[2]
 BIN = ROOT / ".venv" / "bin"
 CLUSTERCTL = str(BIN / "clusterctl")
@@ -278,13 +280,14 @@ def new_stack(folder: Path, *, machines: str, nodes: int, **config: Any) -> Rehe
         "PATH": f"{BIN}:{os.environ['PATH']}",
         "PULUMI_HOME": str(folder / "pulumi-home"),
         "PULUMI_BACKEND_URL": f"file://{state}",
-        "PULUMI_CONFIG_PASSPHRASE": "a test",
+        **key_service.variables(),
         "PULUMI_STACK": "dev",
         STATE_ONCE: "true",
     }
     (stack / "__main__.py").write_bytes((ROOT / "stacks" / "rehearsal" / "__main__.py").read_bytes())
     plugins = "".join(f"    - name: {plugin}\n      path: {path}\n" for plugin, path in PLUGINS)
     (stack / "Pulumi.yaml").write_text(f"name: {name}\nruntime: python\nplugins:\n  providers:\n{plugins}")
+    (stack / "Pulumi.dev.yaml").write_text(f"secretsprovider: {key_service.PROVIDER}\n")
     cluster = Rehearsed(
         name=name,
         folder=stack,

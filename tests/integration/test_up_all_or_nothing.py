@@ -105,10 +105,12 @@ def test_a_known_cluster_needs_no_folder(ready: Rehearsed) -> None:
 
 def test_a_refused_up_leaves_no_trace_on_this_computer(recorded: Rehearsed) -> None:
     recorded.write(machines="none", caps={"runtime": "1h", "price_usd_per_hour": 1})
+    config = recorded.folder / "Pulumi.dev.yaml"
+    before = config.read_text()
     refused = recorded.run("up", str(recorded.folder), "--nodes", "3")
     assert refused.exit_code == 2, refused.text
     assert not list((recorded.home / "runs").glob("*.json"))
-    assert not (recorded.folder / "Pulumi.dev.yaml").exists()
+    assert config.read_text() == before
 
 
 def test_an_up_whose_engine_finds_no_plugin_says_that_nothing_was_made(recorded: Rehearsed) -> None:

@@ -19,6 +19,7 @@ from clusterctl.engine.environment import EngineEnvironment, engine_hint
 from clusterctl.engine.lock import Lock, locks_named
 from clusterctl.engine.run import run_engine
 from clusterctl.engine.stack import Stack
+from clusterctl.engine.stack_config import read_config, secrets_provider
 from clusterctl.engine.state import StackState, parse_state, state_of
 from clusterctl.engine.state_in_files import state_in_files
 from clusterctl.output import Output
@@ -85,8 +86,13 @@ class PulumiEngine:
             raise EngineError(f"what pulumi stack export prints is not a state: {e}", hint=hint) from e
 
     def create_stack(self) -> None:
-        """Makes the stack in the backend, and selects it in this environment's PULUMI_HOME. Raises EngineError."""
-        words = ["stack", "init", self.stack.name]
+        """Makes the stack in the backend, and selects it in this environment's PULUMI_HOME.
+
+        Its secrets are encrypted by what its config file names, which the engine would replace by a passphrase. Raises
+        EngineError, ConfigError.
+        """
+        provider = secrets_provider(read_config(self.environment.config_file))
+        words = ["stack", "init", self.stack.name, *(["--secrets-provider", provider] if provider else [])]
         self._check(self._call(words, timeout_s=SHORT_S, has_stack=False, takes_lock=True))
 
     def select_stack(self, *, creates: bool = False) -> None:

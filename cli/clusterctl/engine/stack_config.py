@@ -37,6 +37,15 @@ def config_values(text: str) -> dict[str, str]:
     }
 
 
+def secrets_provider(text: str) -> str | None:
+    """What encrypts the stack's secrets, as `pulumi stack init --secrets-provider` has it; None where nothing is said.
+
+    Raises ValueError when the text is no such file.
+    """
+    found = _load(text).get("secretsprovider")
+    return None if found is None else str(found)
+
+
 def with_values(text: str, changes: Mapping[str, str | None]) -> str:
     """`text` with these values, None taking one away; comments and order of all other lines are kept."""
     wanted = _load(text)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
 import yaml
-from clusterctl.engine.stack_config import config_values, with_values
+from clusterctl.engine.stack_config import config_values, secrets_provider, with_values
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,3 +65,15 @@ def test_what_is_set_is_read_back(changes: dict[str, str | None]) -> None:
     after = config_values(with_values(WRITTEN, changes))
     assert after == {key: value for key, value in {**before, **changes}.items() if value is not None}
     assert yaml.safe_load(with_values(WRITTEN, changes))["encryptionsalt"] == "v1:abc="
+
+
+@pytest.mark.parametrize(
+    ("text", "provider"),
+    [
+        ("", None),
+        ("config:\n  a:b: c\n", None),
+        ("secretsprovider: awskms://alias/train\nconfig:\n  a:b: c\n", "awskms://alias/train"),
+    ],
+)
+def test_what_encrypts_secrets_is_read(text: str, provider: str | None) -> None:
+    assert secrets_provider(text) == provider
