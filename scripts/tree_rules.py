@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import collections
+import functools
 import graphlib
 import re
 import sys
@@ -27,6 +28,7 @@ SMALL_LINES = 40
 RIDDLES = ("Itself", "The same")
 """Beginnings of docstrings that mean nothing without the lines around them."""
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+WITH_DOCSTRINGS = (ast.Module, ast.ClassDef, *FUNCTIONS)
 VAGUE_NAMES = {"utils", "helpers", "common", "misc", "manager", "base"}
 PLACES_OF_NAMES = (*(folder for kind in PACKAGES.values() for folder in kind), "bench", "examples", "scripts", "tests")
 RIDDLE_NAMES = {"Desk", "Errand", "Tries", "_House", "_meant", "foreseen", "no_way", "truth", "who_tells"}
@@ -77,8 +79,11 @@ def code_breaches() -> Iterator[str]:
     """Functions that do not fit on a screen, frozen classes whose fields can change, docstrings that are riddles."""
     for kind in PACKAGES:
         for path in sources(kind):
+            shown = path.relative_to(CHECKOUT)
             for node in ast.walk(ast.parse(path.read_text())):
-                place = f"{path.relative_to(CHECKOUT)}:{getattr(node, 'lineno', 1)}"
+                if not isinstance(node, WITH_DOCSTRINGS):
+                    continue
+                place = f"{shown}:{getattr(node, 'lineno', 1)}"
                 if isinstance(node, FUNCTIONS) and (lines := function_lines(node)) > MOST_FUNCTION_LINES:
                     yield f"{place}: {node.name} has {lines} lines, split it (at most {MOST_FUNCTION_LINES})"
                 if isinstance(node, ast.ClassDef):
@@ -88,12 +93,12 @@ def code_breaches() -> Iterator[str]:
                 for line, text in docstrings(node):
                     if text.startswith(RIDDLES):
                         told = f"the docstring says {text.partition('.')[0]!r}; say what it gives"
-                        yield f"{path.relative_to(CHECKOUT)}:{line}: {told}"
+                        yield f"{shown}:{line}: {told}"
 
 
 def docstrings(node: ast.AST) -> Iterator[tuple[int, str]]:
     """Line and text of every docstring that stands directly in a module, class or function; fields have some, too."""
-    if isinstance(node, (ast.Module, ast.ClassDef, *FUNCTIONS)):
+    if isinstance(node, WITH_DOCSTRINGS):
         for statement in node.body:
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
                 yield statement.lineno, str(statement.value.value)
@@ -203,13 +208,19 @@ def module_name(path: Path, root: Path) -> str:
 
 def imported_files(path: Path, files: dict[str, Path]) -> set[str]:
     """The modules among `files` that a file imports anywhere in it."""
+    return {name for name in modules_named_in(path.read_text()) if name in files and files[name].name != "__init__.py"}
+
+
+@functools.cache
+def modules_named_in(text: str) -> frozenset[str]:
+    """The modules that a source imports anywhere, and what may be modules: the names that it takes from them."""
     names = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-    return {name for name in names if name in files and files[name].name != "__init__.py"}
+    return frozenset(names)
 
 
 def fake_breaches() -> Iterator[str]:
