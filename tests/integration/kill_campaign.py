@@ -24,6 +24,8 @@ from typing import Literal
 from clusterctl.engine.strays import is_engine, is_part
 from clusterctl.system.processes import all_processes, command_line, has_variable
 from clusterctl_infra.names import HOME_VARIABLE
+from clusterctl_rehearsal.home import rehearsal_home
+from clusterctl_rehearsal.region.ending import end_region
 
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, alive, namespaces, rehearsed, wait_until
 
@@ -154,7 +156,7 @@ def assert_gone(cluster: Rehearsed) -> None:
     """No resource, machine, namespace, mount, lock, record or process of it is left."""
     home = cluster.home
     assert cluster.resources() == []
-    cluster.run("rehearse", "region", "stop")
+    end_region(rehearsal_home(cluster.env))
     assert alive(cluster.name) == []
     assert namespaces(cluster.name) == []
     assert not [line for line in Path("/proc/mounts").read_text().splitlines() if str(home) in line]

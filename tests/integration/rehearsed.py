@@ -21,6 +21,7 @@ from clusterctl_rehearsal.cleaning import clean
 from clusterctl_rehearsal.home import rehearsal_home
 from clusterctl_rehearsal.machines import machine_processes
 from clusterctl_rehearsal.machines.cgroup import mounted_trees
+from clusterctl_rehearsal.region.client import RegionClient
 from clusterctl_rehearsal.region.ending import end_region
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.store import Store
@@ -186,8 +187,10 @@ class Rehearsed:
         assert said.count(text) >= times, f"not {times} times {text!r} within {timeout_s:.0f} s:\n{said}"
 
     def fault(self, *arguments: str) -> None:
-        """A fault verb of the rehearsal, which must be accepted."""
-        self.ok("rehearse", "fault", *arguments)
+        """A fault that the region must accept, asked for as `rehearse fault` does; that verb takes 0.7 s to start."""
+        verb, *rest = arguments
+        with RegionClient(rehearsal_home(self.env)) as region:
+            region.ask("fault", {"verb": verb, "args": rest})
 
     def lose_home(self) -> None:
         """All that this computer knew of clusters is lost; the stand-in for AWS itself is not."""
