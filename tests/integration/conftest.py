@@ -182,16 +182,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Writes down which frameworks the chosen tests need, for scripts/test, which then installs these."""
-    if path := os.environ.get("CLUSTERCTL_NEEDED_FRAMEWORKS"):
-        Path(path).write_text("".join(f"{name}\n" for name in needed_frameworks(session.items)))
+    """Writes down which packages the chosen tests need, for scripts/test, which then installs these."""
+    if path := os.environ.get("CLUSTERCTL_NEEDED_PACKAGES"):
+        Path(path).write_text("".join(f"{name}\n" for name in needed_packages(session.items)))
 
 
-def needed_frameworks(items: Sequence[pytest.Item]) -> list[str]:
-    """What their marks name, torch first."""
+def needed_packages(items: Sequence[pytest.Item]) -> list[str]:
+    """What their marks name, torch first: `torch`, `awscli`, and the frameworks."""
     named = {str(mark.args[0]) for item in items for mark in item.iter_markers("framework")}
-    has_torch = any(item.get_closest_marker("torch") for item in items)
-    return [*(["torch"] if has_torch else []), *sorted(named)]
+    marked = [name for name in ("torch", "awscli") if any(item.get_closest_marker(name) for item in items)]
+    return [*marked, *sorted(named)]
 
 
 @pytest.hookimpl(optionalhook=True)
