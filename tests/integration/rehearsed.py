@@ -19,7 +19,7 @@ from typing import Any  # parsed JSON
 from clusterctl_infra.names import HOME_VARIABLE
 from clusterctl_rehearsal.cleaning import clean
 from clusterctl_rehearsal.home import rehearsal_home
-from clusterctl_rehearsal.machines import machine_processes
+from clusterctl_rehearsal.machines import cgroup, machine_processes
 from clusterctl_rehearsal.machines.cgroup import mounted_trees
 from clusterctl_rehearsal.region.client import RegionClient
 from clusterctl_rehearsal.region.ending import end_region
@@ -161,11 +161,14 @@ class Rehearsed:
         return parsed
 
     def starts(self) -> dict[str, str]:
-        """Node name → when its machine's first process started: changes when it starts anew."""
-        lines = self.ok("ssh", "--node", "all", "--json", "--", "cat", "/proc/1/stat").splitlines()
-        rows = [json.loads(line) for line in lines]
+        """Node name → when its machine's first process started, of those that are on: another one after a reboot.
+
+        As this computer's kernel has it: a command on the nodes takes most of a second of the processor.
+        """
+        firsts = {node: first_process_of(self.name, node) for node in self.instance_ids()}
+        stats = {node: Path(f"/proc/{pid}/stat").read_text() for node, pid in firsts.items() if pid is not None}
         # Field 22 of /proc/PID/stat is the start time (proc(5)); the command's name before it may hold blanks.
-        return {row["node"]: row["stdout"].rsplit(")", 1)[1].split()[19] for row in rows if "stdout" in row}
+        return {node: stat.rsplit(")", 1)[1].split()[19] for node, stat in stats.items()}
 
     def wait_for_output(self, job: str, text: str, *, times: int = 1, timeout_s: float = 60) -> None:
         """Returns once the job has said `text` so often.
@@ -255,6 +258,12 @@ def alive(name: str) -> list[str]:
 def alive_without_root(name: str) -> list[str]:
     """Process machines of the cluster `name` that live, by their first processes: the kernel's truth too."""
     return sorted(node for cluster, node in machine_processes.machines() if cluster == name)
+
+
+def first_process_of(cluster: str, node: str) -> int | None:
+    """The machine's number 1, of whichever kind it is; None if the machine is not up."""
+    booted = None if cgroups_of(cluster) is None else cgroup.first_process(mounted_trees(), cluster, node)
+    return machine_processes.first_process(cluster, node) if booted is None else booted
 
 
 def namespaces(name: str) -> list[str]:

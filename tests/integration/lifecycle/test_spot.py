@@ -44,15 +44,16 @@ def machines(cluster: Rehearsed) -> list[dict[str, Any]]:
     return [dict(row) for held in answer["Reservations"] for row in held["Instances"]]
 
 
-def things(cluster: Rehearsed) -> list[dict[str, Any]]:
-    """All that carries the tag of any cluster."""
+def prices_in_reap(cluster: Rehearsed) -> list[float]:
+    """What each machine costs a day, by `reap`."""
     found = json.loads(cluster.ok("reap", "--rehearse", "--region", "us-west-2", "--json"))
-    return [thing for row in found["clusters"] for thing in row["things"]]
+    things = [thing for row in found["clusters"] for thing in row["things"]]
+    return [thing["usd_per_day"] for thing in things if thing["kind"] == "instance"]
 
 
-def billed(cluster: Rehearsed) -> float:
-    """What the region has billed for machines up to now, in US dollars."""
-    rows = json.loads(cluster.ok("rehearse", "bill", "--json"))["rows"]
+def billed(cluster: Rehearsed, *, until: str) -> float:
+    """What the region has billed for machines up to then, in US dollars."""
+    rows = json.loads(cluster.ok("rehearse", "bill", "--json", "--until", until))["rows"]
     return sum(float(row["usd"]) for row in rows if row["kind"] == "Instance")
 
 
@@ -63,41 +64,38 @@ def taken_back(cluster: Rehearsed, node: str) -> None:
     wait_until(lambda: all(row.id != id for row in cluster.resources()), what=f"{node} is gone", timeout_s=30)
 
 
-def test_a_slot_that_aws_took_back_is_named_and_comes_back_alone(spot: Rehearsed) -> None:
-    up = spot.run("up", str(spot.folder))
-    assert up.exit_code == 0, up.text
-    assert "a spot p5.48xlarge costs $12.69 in us-west-2b now; counted at $20.00" in up.text
-    assert {row["InstanceLifecycle"] for row in machines(spot)} == {"spot"}
-    assert list(Store(rehearsal_home(spot.env).store).live(CAPACITY_RESERVATION)) == []
-    per_day = [row["usd_per_day"] for row in things(spot) if row["kind"] == "instance"]
-    assert per_day == [pytest.approx(24 * 12.69, abs=1)] * 2
-    before, (first, second) = spot.instance_ids(), spot.instance_ids()
+def test_a_slot_that_aws_took_back_is_named_and_comes_back_alone(ready_spot: Rehearsed) -> None:
+    assert {row["InstanceLifecycle"] for row in machines(ready_spot)} == {"spot"}
+    assert list(Store(rehearsal_home(ready_spot.env).store).live(CAPACITY_RESERVATION)) == []
+    assert prices_in_reap(ready_spot) == [pytest.approx(24 * 12.69, abs=1)] * 2
+    before, (first, second) = ready_spot.instance_ids(), ready_spot.instance_ids()
 
-    taken_back(spot, second)
-    note = spot.nodes()[second]["note"]
+    taken_back(ready_spot, second)
+    note = ready_spot.nodes()[second]["note"]
     assert note == "AWS took this spot machine back (Server.SpotInstanceTermination)"
-    before_usd, seen, after_usd = billed(spot), json.loads(spot.ok("cost", "--json")), billed(spot)
+    seen = json.loads(ready_spot.ok("cost", "--json"))
     rows = [row for row in seen["rows"] if row["kind"] in ("node", "empty")]
     assert [(row["slot"], row["ended_at"] is None) for row in rows] == [(0, True), (1, False)]
     assert {row["usd_per_hour"] for row in rows} == {CAP_USD_PER_HOUR, 0.0}
-    assert 0 < before_usd - CENT <= seen["estimated_cost"]["machines_at_spot_usd"] <= after_usd + CENT
+    spent = seen["estimated_cost"]["machines_at_spot_usd"]
+    assert 0 < spent == pytest.approx(billed(ready_spot, until=seen["at"]), abs=CENT)
 
-    remade = spot.run("up", str(spot.folder))
+    remade = ready_spot.run("up", str(ready_spot.folder))
     assert remade.exit_code == 0, remade.text
+    assert "a spot p5.48xlarge costs $12.69 in us-west-2b now; counted at $20.00" in remade.text
     assert f"slot 1: {before[second]} is gone (terminated: AWS took this spot machine back" in remade.text
-    after = spot.instance_ids()
+    after = ready_spot.instance_ids()
     assert (after[first] == before[first], after[second] == before[second]) == (True, False)
-
-    assert "at most about" in spot.run("down", str(spot.folder)).text
-    assert (machines(spot), things(spot)) == ([], [])
+    a_down_cancels_no_request_of_a_machine_that_aws_took_long_ago(ready_spot)
 
 
-def test_a_down_cancels_no_request_of_a_machine_that_aws_took_long_ago(ready_spot: Rehearsed) -> None:
-    taken_back(ready_spot, f"{ready_spot.name}-1")
-    down = ready_spot.run("down", str(ready_spot.folder))
+def a_down_cancels_no_request_of_a_machine_that_aws_took_long_ago(spot: Rehearsed) -> None:
+    taken_back(spot, f"{spot.name}-1")
+    down = spot.run("down", str(spot.folder))
     assert down.exit_code == 0, down.text
+    assert "at most about" in down.text
     assert "nodes       1/1" in down.text, "AWS deletes the request of the other after four hours"
-    assert (machines(ready_spot), things(ready_spot)) == ([], [])
+    assert (machines(spot), spot.resources()) == ([], [])
 
 
 def test_running_nodes_take_another_maximum_when_they_are_made_and_do_not_leave_spot(ready_spot: Rehearsed) -> None:
@@ -112,11 +110,11 @@ def test_running_nodes_take_another_maximum_when_they_are_made_and_do_not_leave_
     refused = ready_spot.run("up", str(ready_spot.folder))
     assert refused.exit_code == 2
     assert "capacity: spot → on-demand: fixed when the nodes are made" in refused.text
-    there = things(ready_spot)
+    there = ready_spot.resources()
     plain = ready_spot.pulumi("up", "--yes", "--skip-preview")
     assert plain.exit_code != 0
     assert "capacity: spot → on-demand: fixed when the nodes are made" in plain.text
-    assert things(ready_spot) == there, "a reservation beside spot machines would bill empty"
+    assert ready_spot.resources() == there, "a reservation beside spot machines would bill empty"
 
 
 def test_a_machine_in_the_place_of_one_that_aws_took_back_is_asked_for_at_the_price_of_the_moment(
@@ -161,5 +159,5 @@ def test_without_a_place_for_all_at_that_price_nothing_is_left(
     refused = spot.run("up", str(spot.folder))
     assert refused.exit_code == 1
     assert refused.text.count(told) == 1, refused.text
-    assert (machines(spot), things(spot)) == ([], [])
+    assert (machines(spot), spot.resources()) == ([], [])
     assert not (Path(spot.home) / "inventory" / f"{spot.name}@rehearsal.json").exists()
