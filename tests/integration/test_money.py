@@ -15,8 +15,10 @@ import pytest
 from clusterctl.cloud.deadline_resources import state_machines
 from clusterctl.cloud.early_end import SINCE
 from clusterctl_rehearsal.home import rehearsal_home
+from clusterctl_rehearsal.region.client import RegionClient
 
 from tests.integration.kill_campaign import victims_of
+from tests.integration.recorded_stack import INSTANCE, in_state
 from tests.integration.region_access import clients_of
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, wait_until
 
@@ -35,25 +37,27 @@ def test_a_cap_refuses_with_both_numbers_before_anything_exists(recorded: Rehear
     assert recorded.resources() == []
 
 
-def test_what_counts_a_deadline_is_refused_by_a_clock_that_is_off_and_a_down_is_not(recorded: Rehearsed) -> None:
-    recorded.write(machines="none", settings={"clock_ahead_s": 90})
-    recorded.up()
-    ids = recorded.instance_ids()
-    cluster_id = recorded.inventory()["cluster_id"]
+def test_what_counts_a_deadline_is_refused_by_a_clock_that_is_off_and_a_down_is_not(ready: Rehearsed) -> None:
+    settings = {"clock_ahead_s": 90}
+    ready.write(machines="none", settings=settings)
+    with RegionClient(rehearsal_home(ready.env)) as region:  # as the next run's plugin would
+        region.ask("settings", {"settings": {"machines": "none", **settings}})
+    ids = ready.instance_ids()
+    cluster_id = ready.inventory()["cluster_id"]
     for words in (
-        ("up", str(recorded.folder), "--nodes", "3"),
+        ("up", str(ready.folder), "--nodes", "3"),
         ("extend", "1h"),
         ("replace", "--node", "1", "--yes"),
         ("reap", "--rehearse", "--region", "us-west-2", "--cluster", cluster_id, "--yes"),
     ):
-        refused = recorded.run(*words)
+        refused = ready.run(*words)
         assert refused.exit_code == 1, refused.text
         assert re.search(r"clock is 1 m (29|30|31) s behind AWS's \(at most 1 m is allowed\)", refused.stderr), (
             refused.text
         )
         assert "next: timedatectl set-ntp true" in refused.stderr
-    assert recorded.instance_ids() == ids
-    recorded.down()
+    assert ready.instance_ids() == ids
+    ready.down()
 
 
 def test_cost_is_what_the_account_and_the_prices_say_also_after_a_resize(ready: Rehearsed) -> None:
@@ -78,7 +82,8 @@ def test_cost_is_the_region_s_bill_to_the_cent_after_a_cut_off_up_and_a_replacem
     recorded.up()
     recorded.ok("replace", "--node", "1", "--yes")
     cost = json.loads(recorded.ok("cost", "--json"))
-    rows, billed = machines_in(cost), machines_billed(recorded, until=cost["at"])
+    bill = bill_rows(recorded, "--until", cost["at"])
+    rows, billed = machines_in(cost), {row["id"]: row for row in bill if row["kind"] == "Instance"}
     ended = [row for row in billed.values() if row["ended_at"] is not None]
     assert len(ended) >= 2, "one of the up that was cut off, one that was replaced"
     assert any("in no ledger" in str(row["note"]) for row in rows.values())
@@ -88,13 +93,12 @@ def test_cost_is_the_region_s_bill_to_the_cent_after_a_cut_off_up_and_a_replacem
     assert {(row["start"], row["end"]) for row in rows.values()} == {("observed", "observed"), ("observed", None)}
     empty = [row for row in cost["rows"] if row["kind"] == "empty"]
     assert {(row["start"], row["end"]) for row in empty} == {("observed", "observed")}
-    reserved = sum(row["usd"] for row in bill_rows(recorded, until=cost["at"]) if row["kind"] == "CapacityReservation")
+    reserved = sum(row["usd"] for row in bill if row["kind"] == "CapacityReservation")
     assert sum(row["spent_usd"] for row in empty) == pytest.approx(reserved, abs=A_SECOND_USD)
     down = recorded.run("down", str(recorded.folder))
     told = re.search(r"it cost about \$(\d+\.\d\d) in all, by list prices \(simulated money\)", down.stderr)
     assert told is not None, down.text
-    bill = json.loads(recorded.ok("rehearse", "bill", "--json"))["rows"]
-    counted = sum(row["usd"] for row in bill)
+    counted = sum(row["usd"] for row in bill_rows(recorded))
     assert float(told[1]) == pytest.approx(counted, abs=A_SECOND_USD)
 
 
@@ -146,22 +150,16 @@ def machines_in(cost: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {row["instance_id"]: row for row in cost["rows"] if row["kind"] == "node" and row["instance_id"]}
 
 
-def machines_billed(cluster: Rehearsed, *, until: str) -> dict[str, dict[str, Any]]:
-    """Instance id → its row of the region's own bill."""
-    return {row["id"]: row for row in bill_rows(cluster, until=until) if row["kind"] == "Instance"}
-
-
-def bill_rows(cluster: Rehearsed, *, until: str) -> list[dict[str, Any]]:
+def bill_rows(cluster: Rehearsed, *options: str) -> list[dict[str, Any]]:
     """The region's own bill."""
-    rows: list[dict[str, Any]] = json.loads(cluster.ok("rehearse", "bill", "--json", "--until", until))["rows"]
+    rows: list[dict[str, Any]] = json.loads(cluster.ok("rehearse", "bill", "--json", *options))["rows"]
     return rows
 
 
 def test_down_names_what_stays_and_ends_what_no_state_knows(recorded: Rehearsed) -> None:
     recorded.write(machines="none", storage=[{"mount": "/work", "efs": {}}])
     recorded.up()
-    rows = json.loads(recorded.pulumi("stack", "export").stdout)["deployment"]["resources"]
-    lost = next(row for row in rows if row["type"] == "aws:ec2/instance:Instance")
+    lost = next(row for row in in_state(recorded) if row["type"] == INSTANCE)
     forgotten = recorded.pulumi("state", "delete", lost["urn"], "--yes", "--target-dependents")
     assert forgotten.exit_code == 0, forgotten.text
     down = recorded.run("down", str(recorded.folder))
@@ -173,7 +171,7 @@ def test_down_names_what_stays_and_ends_what_no_state_knows(recorded: Rehearsed)
     assert f"ending instance {lost['id']}: it is in no Pulumi state" in down.stderr
     assert "AWS was asked again: nothing else bills" in done
     types = {row.token for row in recorded.resources()}
-    assert not types & {"aws:ec2/instance:Instance", "aws:ec2/natGateway:NatGateway", "aws:ec2/eip:Eip"}
+    assert not types & {INSTANCE, "aws:ec2/natGateway:NatGateway", "aws:ec2/eip:Eip"}
 
 
 def assert_bill(cost: dict[str, object], *, nodes: int) -> None:
