@@ -6,7 +6,7 @@ import gzip
 import importlib.util
 import json
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any  # models and requests are JSON-like
 from urllib.parse import parse_qsl
@@ -19,20 +19,14 @@ VERSIONS = {"ec2": "2016-11-15", "iam": "2010-05-08", "sts": "2011-06-15"}
 
 
 class ServiceModel:
-    """botocore's model of a service that speaks the EC2 or the query protocol; its file is read on first use."""
+    """botocore's model of a service that speaks the EC2 or the query protocol; its file is read once, on first use."""
 
     def __init__(self, service: str) -> None:
         self.service = service
 
-    @cached_property
-    def _model(self) -> dict[str, Any]:
-        found = importlib.util.find_spec("botocore")
-        locations = found.submodule_search_locations if found is not None else None
-        assert locations  # botocore is a dependency
-        folder = Path(locations[0]) / "data" / self.service / VERSIONS[self.service]
-        packed = folder / "service-2.json.gz"
-        text = gzip.decompress(packed.read_bytes()) if packed.exists() else (folder / "service-2.json").read_bytes()
-        return dict(json.loads(text))
+    @property
+    def _model(self) -> Mapping[str, Any]:
+        return _read_model(self.service)
 
     def knows(self, operation: str) -> bool:
         """Whether AWS has the operation."""
@@ -137,6 +131,17 @@ class ServiceModel:
         else:
             body = escape(str(value))
         return f"<{tag}>{body}</{tag}>"
+
+
+@cache
+def _read_model(service: str) -> Mapping[str, Any]:
+    found = importlib.util.find_spec("botocore")
+    locations = found.submodule_search_locations if found is not None else None
+    assert locations  # botocore is a dependency
+    folder = Path(locations[0]) / "data" / service / VERSIONS[service]
+    packed = folder / "service-2.json.gz"
+    text = gzip.decompress(packed.read_bytes()) if packed.exists() else (folder / "service-2.json").read_bytes()
+    return dict(json.loads(text))
 
 
 def form(body: bytes) -> dict[str, str]:

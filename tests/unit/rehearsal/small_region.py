@@ -29,6 +29,7 @@ from clusterctl_rehearsal.states.executions import Executions
 from clusterctl_rehearsal.states.interpreter import Call
 from clusterctl_rehearsal.storage.bucket_service import BucketService
 
+CATALOG = load_catalog()
 REGION = "us-west-2"
 CLUSTER_ID = "0123456789ab"
 TAGS = {"clusterctl:id": CLUSTER_ID, "clusterctl:name": "train"}
@@ -59,7 +60,7 @@ class SmallRegion:
         self.instances = Instances(store=self.store, room=room, clock=lambda: self.now)
         self.region = Region(
             store=self.store,
-            catalog=load_catalog(),
+            catalog=CATALOG,
             settings=self.behaviour.settings,
             instances=self.instances,
             shares=Shares(folder / "shares"),

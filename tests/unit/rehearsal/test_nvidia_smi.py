@@ -10,12 +10,14 @@ from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_rehearsal.gpu import nvidia_smi, simulate_gpus
 from clusterctl_rehearsal.gpu.files import DATA, PROGRAM, SIMULATOR, gpu_data, machine_files
 
+CATALOG = load_catalog()
+
 
 class Machine:
     """A machine with eight H100; `run` gives the exit code and what was printed."""
 
     def __init__(self, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        kind = load_catalog().instance_type("p5.48xlarge")
+        kind = CATALOG.instance_type("p5.48xlarge")
         assert kind is not None
         path.write_text(json.dumps(gpu_data(kind, "i-1")))
         self._path, self._capsys = path, capsys
@@ -123,8 +125,7 @@ def test_without_its_data_it_fails_as_without_a_driver(capsys: pytest.CaptureFix
 
 
 def test_a_machine_without_gpus_gets_none_and_one_with_them_both_files() -> None:
-    catalog = load_catalog()
-    plain, large = catalog.instance_type("t3.micro"), catalog.instance_type("p5.48xlarge")
+    plain, large = CATALOG.instance_type("t3.micro"), CATALOG.instance_type("p5.48xlarge")
     assert plain is not None
     assert large is not None
     assert machine_files(plain, "i-1") == {}
@@ -134,9 +135,9 @@ def test_a_machine_without_gpus_gets_none_and_one_with_them_both_files() -> None
     assert machine_files(large, "i-2") != files
 
 
-@pytest.mark.parametrize("name", load_catalog().names())
+@pytest.mark.parametrize("name", CATALOG.names())
 def test_every_type_of_the_catalog_has_its_gpus(name: str) -> None:
-    kind = load_catalog().instance_type(name)
+    kind = CATALOG.instance_type(name)
     assert kind is not None
     data = gpu_data(kind, "i-1")
     assert isinstance(data["gpus"], list)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.fault_arguments import FaultError
 from clusterctl_rehearsal.region.faults import FAULTS, Faults
 from clusterctl_rehearsal.region.scheduled_events import DESCRIPTIONS
 from clusterctl_rehearsal.region.types import network
 
-from tests.unit.rehearsal.small_region import SmallRegion
+from tests.unit.rehearsal.small_region import CATALOG, SmallRegion
 
 STOPPED: list[str] = []
 
@@ -21,7 +20,7 @@ def faults(world: SmallRegion) -> Faults:
     return Faults(
         instances=world.instances,
         behaviour=world.behaviour,
-        catalog=load_catalog(),
+        catalog=CATALOG,
         stop=lambda: STOPPED.append("stopped"),
     )
 

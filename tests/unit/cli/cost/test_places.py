@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests.unit.cli.cost.paid_cluster import BORN
 
+CATALOG = load_catalog()
 KIND, REGION, RATE = "p5.48xlarge", "us-west-2", 55.04
 END_S = 3600
 Life = tuple[int, int, int | None]
@@ -53,9 +54,7 @@ def test_places_cost_what_the_region_bills_whatever_ran_in_them(
         reservation, [paid(*life) for life in machines], planned=BORN + timedelta(hours=9), price=RATE
     )
     billed = [thing(f"i-{number}", INSTANCE, start, stop) for number, (_, start, stop) in enumerate(machines)]
-    rows = bill(
-        [*billed, thing("cr-1", RESERVATION, 0, END_S, counts=counts)], load_catalog(), until=BORN.timestamp() + END_S
-    )
+    rows = bill([*billed, thing("cr-1", RESERVATION, 0, END_S, counts=counts)], CATALOG, until=BORN.timestamp() + END_S)
     owed = next(row.usd for row in rows if row.id == "cr-1")
     ends = [place.ended_at or BORN + timedelta(seconds=END_S) for place in places]
     hours = [(end - place.started_at).total_seconds() / 3600 for end, place in zip(ends, places, strict=True)]
