@@ -26,6 +26,7 @@ def main() -> None:
     if dist.get_rank() == 0:
         off = abs(model.module.weight.item() - 3.0)
         print(f"{dist.get_world_size()} ranks: the weight is {off:.3f} off", flush=True)
+    dist.barrier()  # so that no thread of gloo works while Python ends: docs/jobs.md
     dist.destroy_process_group()
 
 
