@@ -23,7 +23,7 @@ from clusterctl.functions.needs import (
     refuse_priority,
     volumes_of,
 )
-from clusterctl.jobs.env_file import VARIABLE
+from clusterctl.jobs.env_file import VARIABLE, why_not
 from clusterctl.jobs.spec import IMAGE, checked_name
 
 AUTO, MANUAL = "auto", "manual"
@@ -252,6 +252,7 @@ def _environment(environment: Mapping[str, str]) -> dict[str, str]:
             raise UsageError(f"environment has {name!r}, which is not a valid variable name", hint=HINT)
         if not isinstance(value, str):
             raise UsageError(f"environment[{name!r}] is {value!r}: write it as text", hint=HINT)
-        if "\0" in value:
-            raise UsageError(f"environment[{name!r}] has a NUL in it, which no variable can hold", hint=HINT)
+        told = why_not(name, value)
+        if told is not None:
+            raise UsageError(f"environment[{name!r}]: {told}", hint=HINT)
     return dict(environment)

@@ -15,7 +15,7 @@ from clusterctl_infra.errors import ConfigError, UsageError
 from clusterctl_infra.nearest import did_you_mean
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
-from clusterctl.jobs.env_file import VARIABLE
+from clusterctl.jobs.env_file import VARIABLE, why_not
 from clusterctl.jobs.spec import AUTO, NAME
 from clusterctl.on_node.job.launchers import LAUNCHERS
 from clusterctl.text.quantities import count
@@ -102,6 +102,10 @@ def _variables(value: object) -> object:
     wrong = [name for name, text in value.items() if VARIABLE.fullmatch(name) is None or isinstance(text, dict | list)]
     if wrong:
         raise ValueError(f"{wrong[0]!r} is no variable with one value")
+    for name, text in value.items():
+        told = why_not(name, str(text))
+        if told is not None:
+            raise ValueError(f"{name}: {told}")
     return {name: "" if text is None else text for name, text in value.items()}
 
 
