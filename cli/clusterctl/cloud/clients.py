@@ -20,6 +20,7 @@ from clusterctl.cloud.answers import (
     date_of,
     without_interfaces,
 )
+from clusterctl.cloud.descriptions import descriptions
 from clusterctl.cloud.refusal import aws_errors
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class AwsClients:
         self._beside = beside
         self.clock_skew: timedelta | None = None
         """By how much this computer's clock was ahead of AWS's at the last answer; None: no answer told the time."""
-        self._making: threading.Lock = threading.Lock() if beside is None else beside._making
+        self._making: threading.RLock = threading.RLock() if beside is None else beside._making
         self._config = Config(
             connect_timeout=timeout_s,
             read_timeout=timeout_s,
@@ -106,9 +107,7 @@ class AwsClients:
         return skew if skew is not None and abs(skew) > CLOCK_TOLERANCE else None
 
     def warm_up(self) -> None:
-        """Makes the clients now that `look` uses: botocore makes clients in one thread at a time, many threads may then
-        use them.
-        """
+        """Makes the clients now that `look` uses, for many threads to use."""
         with self._making:
             for client in (self.ec2, self.iam, self.efs, self.fsx, self.scheduler, self.sfn, self.cloudwatch):
                 client.meta  # noqa: B018  asked for so that it is there
@@ -208,6 +207,7 @@ class AwsClients:
             session.set_credentials(self._keys.access_key_id, self._keys.secret_access_key)
         untyped: Any = session  # its types know no components, and want listeners that answer nothing
         untyped.register_component("response_parser_factory", AnswerParsers())
+        untyped.register_component("data_loader", descriptions(untyped.get_config_variable("data_path")))
         untyped.register("provide-client-params.ec2", in_pages)
         untyped.register("before-parse.ec2.DescribeInstances", without_interfaces)
         untyped.register("after-call", self._note_time)
@@ -219,10 +219,11 @@ class AwsClients:
         self.clock_skew = self.clock_skew if at is None else datetime.now(UTC) - at
 
     def _client(self, service: str, *, region: str | None = None, config: Config | None = None) -> Any:
-        session: Any = self.session  # its types know no service's own client
         where = region or self.region
         config = config or self._config
-        client = session.create_client(service, region_name=where, endpoint_url=self.endpoint_url, config=config)
+        with self._making:  # botocore makes clients in one thread at a time; many threads may then use them
+            session: Any = self.session  # its types know no service's own client
+            client = session.create_client(service, region_name=where, endpoint_url=self.endpoint_url, config=config)
         paginator = client.get_paginator
         client.get_paginator = lambda operation: BoundedPaginator(paginator(operation))
         return client

@@ -37,6 +37,7 @@ from clusterctl.lifecycle.up import bring_up
 from clusterctl.lifecycle.up_request import UpRequest
 from clusterctl.output import Output
 from clusterctl.status.cloud_answers import asked_instances
+from clusterctl.status.cluster_clients import ClusterClients
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
@@ -143,7 +144,8 @@ def _is_over(cluster: AppCluster, *, home: Home) -> bool:
         return False
     if datetime.fromisoformat(known.deadline) <= datetime.now(UTC):
         return True
-    instances, _ = asked_instances(known, home=home, environ=os.environ)
+    clients = ClusterClients(known, home=home, environ=os.environ)
+    instances, _ = asked_instances(clients, known.cluster_id, home=home)
     return bool(known.nodes) and instances is not None and not any(row.is_alive for row in instances)
 
 

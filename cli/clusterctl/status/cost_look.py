@@ -18,24 +18,22 @@ from clusterctl.status.cloud_answers import (
     asked_spot_prices,
     asked_ways_out,
 )
+from clusterctl.status.cluster_clients import ClusterClients
 from clusterctl.status.ledger import read_ledger
 from clusterctl.status.overview import ended_early, ended_kinds
 
 
 def look_at_cost(inventory: Inventory, *, home: Home, environ: Mapping[str, str], now: datetime) -> CostView:
     """All that `clusterctl cost` shows; never raises for what does not answer."""
-    ledger = read_ledger(home.ledger_file(inventory.cluster_id))
-    instances, trouble = asked_instances(inventory, home=home, environ=environ)
-    is_reserved, reserved_trouble = asked_reserved(inventory, home=home, environ=environ)
-    observed = read_observed(home, ledger, cluster_id=inventory.cluster_id, region=inventory.region)
-    end = asked_early_end(
-        inventory, instances, ledger, observed, is_reserved=is_reserved, home=home, environ=environ, now=now
-    )
+    clients, id = ClusterClients(inventory, home=home, environ=environ), inventory.cluster_id
+    ledger = read_ledger(home.ledger_file(id))
+    instances, trouble = asked_instances(clients, id, home=home)
+    is_reserved, reserved_trouble = asked_reserved(clients, id, home=home)
+    observed = read_observed(home, ledger, cluster_id=id, region=inventory.region)
+    end = asked_early_end(clients, inventory, instances, ledger, observed, is_reserved=is_reserved, now=now)
     since = min(spot_machines(observed, inventory.instance_type, now=now).values(), default=now)
     spot_prices, spot_trouble = (
-        asked_spot_prices(inventory, home=home, environ=environ, since=since, now=now)
-        if inventory.capacity == "spot"
-        else (None, None)
+        asked_spot_prices(clients, inventory, since=since, now=now) if inventory.capacity == "spot" else (None, None)
     )
     return CostView(
         inventory=ended_early(inventory, end, now=now),
@@ -47,7 +45,7 @@ def look_at_cost(inventory: Inventory, *, home: Home, environ: Mapping[str, str]
         is_reserved=is_reserved,
         reserved_trouble=reserved_trouble,
         over=ended_kinds(end),
-        ways_out=asked_ways_out(inventory, instances, home=home, environ=environ),
+        ways_out=asked_ways_out(clients, inventory, instances),
         spot_prices=spot_prices,
         spot_trouble=spot_trouble,
     )

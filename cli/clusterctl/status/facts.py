@@ -11,7 +11,6 @@ from clusterctl_infra.ledger import Ledger, StandingKind
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cloud.alarms import Alarm
-from clusterctl.cloud.clients import AwsClients
 from clusterctl.cloud.early_end import EarlyEnd
 from clusterctl.cloud.instances import InstanceState
 from clusterctl.cloud.scheduled_events import ScheduledEvent
@@ -28,6 +27,7 @@ from clusterctl.status.cloud_answers import (
     asked_early_end,
     asked_ways_out,
 )
+from clusterctl.status.cluster_clients import ClusterClients
 from clusterctl.status.ledger import read_ledger
 from clusterctl.status.node_answers import asked_nodes, nodes_with_ways
 from clusterctl.status.node_report import NodeReport
@@ -84,16 +84,16 @@ def gather(
     """The facts about the cluster; never raises for what does not answer."""
     if inventory.is_hosts:
         return _of_hosts(inventory, home, now=now, connect_timeout_s=connect_timeout_s, ssh_dir=ssh_dir)
-    clients: list[AwsClients] = []
-    api = Asked(lambda: ask_api(inventory, home, environ, note_clients=clients.append))
-    plans = Asked(lambda: ask_events(api, clients))
-    held = Asked(lambda: ask_reserved(inventory, home, environ))
-    alarms = Asked(lambda: ask_alarms(inventory, home, environ) if _is_over(inventory, now) else None)
+    clients, id = ClusterClients(inventory, home=home, environ=environ), inventory.cluster_id
+    api = Asked(lambda: ask_api(clients.ready, id, home))
+    plans = Asked(lambda: ask_events(clients.ready, api))
+    held = Asked(lambda: ask_reserved(clients.ready, id, home))
+    alarms = Asked(lambda: ask_alarms(clients.ready, id) if _is_over(inventory, now) else None)
     nodes = nodes_with_ways(inventory, api)
     answers, ssh_trouble = asked_nodes(inventory, nodes, home, ssh_dir=ssh_dir, connect_timeout_s=connect_timeout_s)
     instances, trouble = api.answer()
     events, events_trouble = plans.answer()
-    wrong_by = clients[0].wrong_by if clients else None
+    wrong_by = clients.wrong_by
     now -= wrong_by or timedelta(0)
     is_reserved, reserved_trouble = held.answer()
     facts = Facts(
@@ -111,7 +111,7 @@ def gather(
     )
     facts = _with_what_is_known_here(facts, inventory, home)
     gone = _unless_heard(instances, answers)
-    return _with_ends(facts, gone, inventory, home=home, environ=environ)
+    return _with_ends(facts, gone, inventory, clients)
 
 
 def _of_hosts(inventory: Inventory, home: Home, *, now: datetime, connect_timeout_s: float, ssh_dir: Path) -> Facts:
@@ -122,29 +122,15 @@ def _of_hosts(inventory: Inventory, home: Home, *, now: datetime, connect_timeou
 
 
 def _with_ends(
-    facts: Facts,
-    instances: tuple[InstanceState, ...] | None,
-    inventory: Inventory,
-    *,
-    home: Home,
-    environ: Mapping[str, str],
+    facts: Facts, instances: tuple[InstanceState, ...] | None, inventory: Inventory, clients: ClusterClients
 ) -> Facts:
     """The facts with what ended the cluster, and which of its ways to the internet are left.
 
     AWS is asked for both only if no machine lives.
     """
-    end = asked_early_end(
-        inventory,
-        instances,
-        facts.ledger,
-        facts.observed,
-        is_reserved=facts.is_reserved,
-        home=home,
-        environ=environ,
-        now=facts.now,
-    )
-    ways_out = asked_ways_out(inventory, instances, home=home, environ=environ)
-    return replace(facts, early_end=end, ways_out=ways_out)
+    known = facts.ledger, facts.observed
+    end = asked_early_end(clients, inventory, instances, *known, is_reserved=facts.is_reserved, now=facts.now)
+    return replace(facts, early_end=end, ways_out=asked_ways_out(clients, inventory, instances))
 
 
 def _is_over(inventory: Inventory, now: datetime) -> bool:

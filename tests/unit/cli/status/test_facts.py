@@ -43,19 +43,19 @@ class Statuses:
 def test_aws_is_asked_what_it_plans_for_the_machines_that_run() -> None:
     statuses, running = Statuses(), machine(0)
     machines: Instances = (running, machine(1, "terminated"), machine(2, "pending"))
-    found = ask_events(Asked(lambda: machines), [FakeClients(ec2=statuses)])
+    found = ask_events(lambda: FakeClients(ec2=statuses), Asked(lambda: machines))
     assert statuses.asked == [running.instance_id]
     assert [event.code for event in found or ()] == ["instance-stop"]
 
 
 def test_where_nothing_runs_or_aws_is_silent_it_is_not_asked_what_it_plans() -> None:
     ended: Instances = (machine(0, "terminated"),)
-    assert ask_events(Asked(lambda: ended), [FakeClients()]) == ()
+    assert ask_events(FakeClients, Asked(lambda: ended)) == ()
 
     def silent() -> Instances:
         raise CloudError("no", code="RequestLimitExceeded")
 
-    assert ask_events(Asked(silent), []) is None
+    assert ask_events(FakeClients, Asked(silent)) is None
 
 
 def test_an_answer_can_be_waited_for_by_two() -> None:
