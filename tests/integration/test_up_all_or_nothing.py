@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 from datetime import UTC, datetime
+from itertools import takewhile
 from pathlib import Path
 
 from clusterctl.cloud.deadline_resources import state_machines
@@ -18,8 +19,17 @@ from tests.integration.region_access import clients_of
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, wait_until
 
 
-def test_elastic_addresses_are_counted_before_anything_is_made(recorded: Rehearsed) -> None:
-    recorded.write(machines="none", settings={"quotas": {"addresses": 1}}, access=PUBLIC)
+def test_quotas_are_asked_for_before_anything_is_made_and_never_of_what_lives(recorded: Rehearsed) -> None:
+    recorded.write(machines="none", settings={"quotas": {"addresses": 1, "vcpus": 192}}, access=PUBLIC)
+    too_few_elastic_addresses_are_said_before_a_stack_is_begun(recorded)
+    too_few_vcpus_are_said_by_plan_and_by_up(recorded)
+    assert recorded.run("plan", str(recorded.folder), "--online", "--fail-on", "warning").exit_code == 0
+    recorded.up()
+    assert len(instances(recorded)) == 2
+    vcpus_are_asked_for_when_it_grows_and_not_when_it_stays(recorded)
+
+
+def too_few_elastic_addresses_are_said_before_a_stack_is_begun(recorded: Rehearsed) -> None:
     refused = recorded.run("up", str(recorded.folder))
     assert refused.exit_code == 1, refused.text
     assert "AddressLimitExceeded: the cluster needs 2 elastic IPs" in refused.stderr
@@ -28,13 +38,10 @@ def test_elastic_addresses_are_counted_before_anything_is_made(recorded: Rehears
     assert recorded.pulumi("stack", "export").exit_code != 0, "not even a stack was begun"
     assert recorded.run("rehearse", "fault", "quota", "addreses=2").exit_code == 2
     assert recorded.run("rehearse", "fault", "kill", f"{recorded.name}-7").exit_code == 3
-    recorded.fault("quota", "addresses=2")
-    recorded.up()
-    assert len(instances(recorded)) == 2
+    recorded.fault("quota", "addresses=3")  # of vCPUs alone there will be too few for three nodes
 
 
-def test_vcpus_are_asked_for_before_anything_is_made_and_never_of_what_lives(recorded: Rehearsed) -> None:
-    recorded.write(machines="none", settings={"quotas": {"vcpus": 192}})
+def too_few_vcpus_are_said_by_plan_and_by_up(recorded: Rehearsed) -> None:
     refused = recorded.run("up", str(recorded.folder))
     assert refused.exit_code == 1, refused.text
     assert "VcpuLimitExceeded: 2 × p5.48xlarge are 384 vCPUs, and this account may have 192" in refused.stderr
@@ -43,8 +50,9 @@ def test_vcpus_are_asked_for_before_anything_is_made_and_never_of_what_lives(rec
     online = recorded.run("plan", str(recorded.folder), "--online")
     assert (online.exit_code, "vCPU quota   error  2 × p5.48xlarge: 384" in online.stdout) == (1, True), online.text
     recorded.fault("quota", "vcpus=384")
-    assert recorded.run("plan", str(recorded.folder), "--online", "--fail-on", "warning").exit_code == 0
-    recorded.up()
+
+
+def vcpus_are_asked_for_when_it_grows_and_not_when_it_stays(recorded: Rehearsed) -> None:
     before = recorded.instance_ids()
     grown = recorded.run("up", str(recorded.folder), "--nodes", "3")
     assert (grown.exit_code, "3 × p5.48xlarge are 576 vCPUs" in grown.stderr) == (1, True), grown.text
@@ -71,21 +79,16 @@ def test_a_cluster_that_cannot_grow_keeps_its_old_size(ready: Rehearsed) -> None
 
 def test_a_new_cluster_without_room_leaves_nothing_and_comes_when_there_is_some(recorded: Rehearsed) -> None:
     recorded.write(machines="none", settings={"capacity": {"p5.48xlarge": 1}})
-    refused = recorded.run("up", str(recorded.folder), "--nodes", "3")
-    assert refused.exit_code == 1, refused.text
-    assert refused.stderr.count("InsufficientInstanceCapacity") == 1, refused.stderr
-    assert recorded.resources() == []
     argv = [CLUSTERCTL, "up", str(recorded.folder), "--retry-until-up", "--for", "5m"]
     with subprocess.Popen(argv, env=recorded.env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as up:
         assert up.stderr is not None
-        before = ""
-        for line in up.stderr:
-            if line.startswith("  next try in "):
-                break
-            before = line
+        first_try = [*takewhile(lambda line: not line.startswith("  next try in "), up.stderr)]
+        left = recorded.resources()
         recorded.write(machines="none", settings={"capacity": {"p5.48xlarge": 2}})
         rest = up.stderr.read()
-    assert "Nothing was kept: no node runs, nothing bills" in before
+    assert "".join(first_try).count("InsufficientInstanceCapacity") == 1, first_try
+    assert "Nothing was kept: no node runs, nothing bills" in first_try[-1]
+    assert left == []
     assert up.returncode == 0, rest
     assert len(instances(recorded)) == 2
 
