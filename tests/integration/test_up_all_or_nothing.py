@@ -12,9 +12,11 @@ from itertools import takewhile
 from pathlib import Path
 
 from clusterctl.cloud.deadline_resources import state_machines
+from clusterctl.engine.run_file import only_run
+from clusterctl.home import Home
 
 from tests.integration.kill_campaign import assert_gone, pids_of, steps_in
-from tests.integration.recorded_stack import PUBLIC, instances
+from tests.integration.recorded_stack import PUBLIC, instances, places
 from tests.integration.region_access import clients_of
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, wait_until
 
@@ -61,7 +63,13 @@ def vcpus_are_asked_for_when_it_grows_and_not_when_it_stays(recorded: Rehearsed)
     assert recorded.instance_ids() == before
 
 
-def test_a_cluster_that_cannot_grow_keeps_its_old_size(ready: Rehearsed) -> None:
+def test_a_cluster_grows_when_there_is_room_for_all_and_shrinks_beside_a_dead_node(ready: Rehearsed) -> None:
+    without_room_for_a_third_node_it_keeps_its_old_size_and_with_room_it_grows(ready)
+    one_that_is_dead_is_made_anew_while_another_goes(ready)
+    no_clean_disturbs_an_extend_under_way(ready)
+
+
+def without_room_for_a_third_node_it_keeps_its_old_size_and_with_room_it_grows(ready: Rehearsed) -> None:
     ready.write(machines="none", settings={"capacity": {"p5.48xlarge": 2}})
     before = ready.instance_ids()
     refused = ready.run("up", str(ready.folder), "--nodes", "3")
@@ -75,6 +83,30 @@ def test_a_cluster_that_cannot_grow_keeps_its_old_size(ready: Rehearsed) -> None
     ready.write(machines="none", settings={"capacity": {"p5.48xlarge": 3}})
     ready.up("--nodes", "3")
     assert set(before.values()) < set(ready.instance_ids().values())
+
+
+def one_that_is_dead_is_made_anew_while_another_goes(ready: Rehearsed) -> None:
+    ready.write(machines="none")  # there is room for any number
+    before = ready.instance_ids()
+    dead, stays, goes = (f"{ready.name}-{slot}" for slot in range(3))
+    ready.fault("kill", dead)
+    told = ready.run("up", str(ready.folder), "--nodes", "2").stderr
+    assert f"  ends     {goes}: --nodes says 2 nodes\n" in told
+    after = ready.instance_ids()
+    assert set(after) == {dead, stays}
+    assert after[stays] == before[stays]
+    assert instances(ready) == sorted(after.values())
+    assert before[goes] not in instances(ready)
+    assert places(ready) == 2, "no empty place is paid for"
+
+
+def no_clean_disturbs_an_extend_under_way(ready: Rehearsed) -> None:
+    before = instances(ready)
+    with only_run(Home(path=ready.home), f"{ready.name}@rehearsal", verb="extend"):
+        refused = ready.run("rehearse", "clean", ready.name)
+    assert refused.exit_code == 1, refused.text
+    assert f"clusterctl extend is changing {ready.name}@rehearsal: started by" in refused.stderr
+    assert instances(ready) == before
 
 
 def test_a_new_cluster_without_room_leaves_nothing_and_comes_when_there_is_some(recorded: Rehearsed) -> None:
