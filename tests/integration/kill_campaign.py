@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -27,6 +27,7 @@ from clusterctl_infra.names import HOME_VARIABLE
 from clusterctl_rehearsal.home import rehearsal_home
 from clusterctl_rehearsal.region.ending import end_region
 
+from tests.integration.recorded_stack import INSTANCE, latest_state
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, alive, namespaces, rehearsed, wait_until
 
 Part = Literal["cli", "engine", "both", "plugin", "region"]
@@ -37,7 +38,6 @@ EVENTS_OF_A_CLUSTER = 60
 """An `up` of two nodes writes about so many steps."""
 UP_S = 180.0
 OVER_BEFORE = " (it was over before)"
-INSTANCE = "aws:ec2/instance:Instance"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,13 +75,23 @@ def survive(cluster: Rehearsed, kill: Kill, *, nodes: int) -> str:
     killed = kill_during(cluster, kill)
     time.sleep(kill.wait_s)
     if kill.then == "up":
-        done = cluster.run("up", str(cluster.folder), timeout_s=UP_S)
-        assert done.exit_code == 0, f"up after {killed}: exit {done.exit_code}\n{done.text}"
-        assert_up(cluster, nodes=nodes, machines=kill.machines)
+        go_on_to_up(cluster, killed, nodes=nodes, machines=kill.machines)
+    end(cluster, killed)
+    return killed
+
+
+def go_on_to_up(cluster: Rehearsed, killed: str, *, nodes: int, machines: str = "none") -> None:
+    """The `up` after a kill, which must put all right."""
+    done = cluster.run("up", str(cluster.folder), timeout_s=UP_S)
+    assert done.exit_code == 0, f"up after {killed}: exit {done.exit_code}\n{done.text}"
+    assert_up(cluster, nodes=nodes, machines=machines)
+
+
+def end(cluster: Rehearsed, killed: str) -> None:
+    """The `down` after a kill, of which nothing may be left."""
     done = cluster.run("down", str(cluster.folder), timeout_s=UP_S)
     assert done.exit_code == 0, f"down after {killed}: exit {done.exit_code}\n{done.text}"
     assert_gone(cluster)
-    return killed
 
 
 def kill_during(cluster: Rehearsed, kill: Kill) -> str:
@@ -89,11 +99,14 @@ def kill_during(cluster: Rehearsed, kill: Kill) -> str:
     cluster.keep_steps()
     logs = cluster.home / "log"
     engine_verb = "up" if kill.during == "up" else "destroy"
+    earlier = frozenset(logs.glob("*.jsonl"))
     argv = [CLUSTERCTL, kill.during, str(cluster.folder)]
     quiet = subprocess.DEVNULL
     with subprocess.Popen(argv, env=cluster.env, stdin=quiet, stdout=quiet, stderr=quiet) as child:
         until = time.monotonic() + UP_S
-        while child.poll() is None and steps_in(logs, engine_verb) < kill.after_events and time.monotonic() < until:
+        while child.poll() is None and time.monotonic() < until:
+            if steps_in(logs, engine_verb, earlier=earlier) >= kill.after_events:
+                break
             time.sleep(0.01)
         time.sleep(kill.jitter_s)
         victims = victims_of(kill.part, cluster, cli=child.pid) if child.poll() is None else []
@@ -109,9 +122,10 @@ def kill_during(cluster: Rehearsed, kill: Kill) -> str:
     return f"{kill.part} at step {kill.after_events}" + ("" if victims else OVER_BEFORE)
 
 
-def steps_in(logs: Path, engine_verb: str = "up") -> int:
-    """How many steps the newest log tells of."""
-    texts = [path.read_bytes() for path in sorted(logs.glob(f"*-{engine_verb}-*.jsonl"))[-1:]]
+def steps_in(logs: Path, engine_verb: str = "up", *, earlier: Set[Path] = frozenset()) -> int:
+    """How many steps the newest log tells of, that of no `earlier` run; those that change nothing count, too."""
+    found = set(logs.glob(f"*-{engine_verb}-*.jsonl")) - earlier
+    texts = [path.read_bytes() for path in sorted(found)[-1:]]
     return sum(text.count(b'"resourcePreEvent"') + text.count(b'"resOutputsEvent"') for text in texts)
 
 
@@ -142,11 +156,12 @@ def assert_up(cluster: Rehearsed, *, nodes: int, machines: str) -> None:
     instances = sorted(row.id for row in listed if row.token == INSTANCE)
     assert instances == sorted(cluster.instance_ids().values())
     assert len(instances) == nodes
-    state = json.loads(cluster.pulumi("stack", "export", "--stack", "dev").stdout)["deployment"]
+    state = latest_state(cluster)
     assert not state.get("pending_operations")
-    known = {row.get("id") for row in state["resources"]}
-    lost = [f"{row.token} {row.id}" for row in listed if row.id not in known and row.token.startswith("aws:")]
-    assert not [thing for thing in lost if "networkInterface" not in thing], lost
+    known = {f"{row['type']} {row['id']}" for row in state["resources"] if row["type"].startswith("aws:")}
+    existing = {f"{row.token} {row.id}" for row in listed if row.token.startswith("aws:")}
+    assert not [thing for thing in existing - known if "networkInterface" not in thing], "in no state"
+    assert not known - existing, "in the state alone"
     if machines != "none":
         assert alive(cluster.name) == sorted(cluster.instance_ids())
         assert {row["state"] for row in cluster.nodes().values()} == {"ready"}
@@ -156,14 +171,22 @@ def assert_gone(cluster: Rehearsed) -> None:
     """No resource, machine, namespace, mount, lock, record or process of it is left."""
     home = cluster.home
     assert cluster.resources() == []
-    end_region(rehearsal_home(cluster.env))
+    assert_at_rest(cluster)
     assert alive(cluster.name) == []
     assert namespaces(cluster.name) == []
     assert not [line for line in Path("/proc/mounts").read_text().splitlines() if str(home) in line]
-    assert not list(Path(cluster.env["PULUMI_BACKEND_URL"].removeprefix("file://")).glob(".pulumi/locks/**/*.json"))
-    assert not list((home / "runs").glob("*.json"))
     assert not list((home / "inventory").glob("*.json"))
-    wait_until(lambda: not pids_of(cluster, bool), what=f"no process of {home} is left", timeout_s=30)
+
+
+def assert_at_rest(cluster: Rehearsed) -> None:
+    """No lock, record or process of a run is left; the region's process is ended here, for the next command to start.
+
+    Machines that run are processes, too: this is for a cluster that has none.
+    """
+    end_region(rehearsal_home(cluster.env))
+    assert not list(Path(cluster.env["PULUMI_BACKEND_URL"].removeprefix("file://")).glob(".pulumi/locks/**/*.json"))
+    assert not list((cluster.home / "runs").glob("*.json"))
+    wait_until(lambda: not pids_of(cluster, bool), what=f"no process of {cluster.home} is left", timeout_s=30)
 
 
 def main(argv: Sequence[str]) -> int:

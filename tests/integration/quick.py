@@ -46,6 +46,7 @@ QUICK = (
     "skeleton/test_pulumi_wrapper.py",
     "skeleton/test_with_time.py",
     "test_engine_rehearsal.py",
+    "test_kill_up.py::test_an_up_after_one_whose_plugin_was_killed_makes_all_of_it",
     "test_kill_up.py::test_whatever_is_killed_the_next_command_puts_it_right[cli-",
     "test_money.py",
     "test_provider_engine.py",

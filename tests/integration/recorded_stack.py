@@ -29,11 +29,17 @@ def made(cluster: Rehearsed) -> list[str]:
 
 
 def in_state(cluster: Rehearsed) -> list[dict[str, Any]]:
-    """The resources in the state's file, which the engine wrote last."""
+    """The resources in the state's file."""
+    rows: list[dict[str, Any]] = latest_state(cluster)["resources"]
+    return rows
+
+
+def latest_state(cluster: Rehearsed) -> dict[str, Any]:
+    """What the engine wrote last, read from its file: `pulumi stack export` starts the engine to say the same."""
     state = Path(cluster.env["PULUMI_BACKEND_URL"].removeprefix("file://"))
     file = state / ".pulumi" / "stacks" / cluster.name / "dev.json"
-    rows: list[dict[str, Any]] = json.loads(file.read_text())["checkpoint"]["latest"]["resources"]
-    return rows
+    latest: dict[str, Any] = json.loads(file.read_text())["checkpoint"]["latest"]
+    return latest
 
 
 def places(cluster: Rehearsed) -> int:

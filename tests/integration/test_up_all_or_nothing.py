@@ -8,18 +8,30 @@ import re
 import signal
 import subprocess
 from datetime import UTC, datetime
+from itertools import takewhile
 from pathlib import Path
 
 from clusterctl.cloud.deadline_resources import state_machines
+from clusterctl.engine.run_file import only_run
+from clusterctl.home import Home
 
 from tests.integration.kill_campaign import assert_gone, pids_of, steps_in
-from tests.integration.recorded_stack import PUBLIC, instances
+from tests.integration.recorded_stack import PUBLIC, instances, places
 from tests.integration.region_access import clients_of
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, wait_until
 
 
-def test_elastic_addresses_are_counted_before_anything_is_made(recorded: Rehearsed) -> None:
-    recorded.write(machines="none", settings={"quotas": {"addresses": 1}}, access=PUBLIC)
+def test_quotas_are_asked_for_before_anything_is_made_and_never_of_what_lives(recorded: Rehearsed) -> None:
+    recorded.write(machines="none", settings={"quotas": {"addresses": 1, "vcpus": 192}}, access=PUBLIC)
+    too_few_elastic_addresses_are_said_before_a_stack_is_begun(recorded)
+    too_few_vcpus_are_said_by_plan_and_by_up(recorded)
+    assert recorded.run("plan", str(recorded.folder), "--online", "--fail-on", "warning").exit_code == 0
+    recorded.up()
+    assert len(instances(recorded)) == 2
+    vcpus_are_asked_for_when_it_grows_and_not_when_it_stays(recorded)
+
+
+def too_few_elastic_addresses_are_said_before_a_stack_is_begun(recorded: Rehearsed) -> None:
     refused = recorded.run("up", str(recorded.folder))
     assert refused.exit_code == 1, refused.text
     assert "AddressLimitExceeded: the cluster needs 2 elastic IPs" in refused.stderr
@@ -28,13 +40,10 @@ def test_elastic_addresses_are_counted_before_anything_is_made(recorded: Rehears
     assert recorded.pulumi("stack", "export").exit_code != 0, "not even a stack was begun"
     assert recorded.run("rehearse", "fault", "quota", "addreses=2").exit_code == 2
     assert recorded.run("rehearse", "fault", "kill", f"{recorded.name}-7").exit_code == 3
-    recorded.fault("quota", "addresses=2")
-    recorded.up()
-    assert len(instances(recorded)) == 2
+    recorded.fault("quota", "addresses=3")  # of vCPUs alone there will be too few for three nodes
 
 
-def test_vcpus_are_asked_for_before_anything_is_made_and_never_of_what_lives(recorded: Rehearsed) -> None:
-    recorded.write(machines="none", settings={"quotas": {"vcpus": 192}})
+def too_few_vcpus_are_said_by_plan_and_by_up(recorded: Rehearsed) -> None:
     refused = recorded.run("up", str(recorded.folder))
     assert refused.exit_code == 1, refused.text
     assert "VcpuLimitExceeded: 2 × p5.48xlarge are 384 vCPUs, and this account may have 192" in refused.stderr
@@ -43,8 +52,9 @@ def test_vcpus_are_asked_for_before_anything_is_made_and_never_of_what_lives(rec
     online = recorded.run("plan", str(recorded.folder), "--online")
     assert (online.exit_code, "vCPU quota   error  2 × p5.48xlarge: 384" in online.stdout) == (1, True), online.text
     recorded.fault("quota", "vcpus=384")
-    assert recorded.run("plan", str(recorded.folder), "--online", "--fail-on", "warning").exit_code == 0
-    recorded.up()
+
+
+def vcpus_are_asked_for_when_it_grows_and_not_when_it_stays(recorded: Rehearsed) -> None:
     before = recorded.instance_ids()
     grown = recorded.run("up", str(recorded.folder), "--nodes", "3")
     assert (grown.exit_code, "3 × p5.48xlarge are 576 vCPUs" in grown.stderr) == (1, True), grown.text
@@ -53,7 +63,13 @@ def test_vcpus_are_asked_for_before_anything_is_made_and_never_of_what_lives(rec
     assert recorded.instance_ids() == before
 
 
-def test_a_cluster_that_cannot_grow_keeps_its_old_size(ready: Rehearsed) -> None:
+def test_a_cluster_grows_when_there_is_room_for_all_and_shrinks_beside_a_dead_node(ready: Rehearsed) -> None:
+    without_room_for_a_third_node_it_keeps_its_old_size_and_with_room_it_grows(ready)
+    one_that_is_dead_is_made_anew_while_another_goes(ready)
+    no_clean_disturbs_an_extend_under_way(ready)
+
+
+def without_room_for_a_third_node_it_keeps_its_old_size_and_with_room_it_grows(ready: Rehearsed) -> None:
     ready.write(machines="none", settings={"capacity": {"p5.48xlarge": 2}})
     before = ready.instance_ids()
     refused = ready.run("up", str(ready.folder), "--nodes", "3")
@@ -69,23 +85,42 @@ def test_a_cluster_that_cannot_grow_keeps_its_old_size(ready: Rehearsed) -> None
     assert set(before.values()) < set(ready.instance_ids().values())
 
 
+def one_that_is_dead_is_made_anew_while_another_goes(ready: Rehearsed) -> None:
+    ready.write(machines="none")  # there is room for any number
+    before = ready.instance_ids()
+    dead, stays, goes = (f"{ready.name}-{slot}" for slot in range(3))
+    ready.fault("kill", dead)
+    told = ready.run("up", str(ready.folder), "--nodes", "2").stderr
+    assert f"  ends     {goes}: --nodes says 2 nodes\n" in told
+    after = ready.instance_ids()
+    assert set(after) == {dead, stays}
+    assert after[stays] == before[stays]
+    assert instances(ready) == sorted(after.values())
+    assert before[goes] not in instances(ready)
+    assert places(ready) == 2, "no empty place is paid for"
+
+
+def no_clean_disturbs_an_extend_under_way(ready: Rehearsed) -> None:
+    before = instances(ready)
+    with only_run(Home(path=ready.home), f"{ready.name}@rehearsal", verb="extend"):
+        refused = ready.run("rehearse", "clean", ready.name)
+    assert refused.exit_code == 1, refused.text
+    assert f"clusterctl extend is changing {ready.name}@rehearsal: started by" in refused.stderr
+    assert instances(ready) == before
+
+
 def test_a_new_cluster_without_room_leaves_nothing_and_comes_when_there_is_some(recorded: Rehearsed) -> None:
     recorded.write(machines="none", settings={"capacity": {"p5.48xlarge": 1}})
-    refused = recorded.run("up", str(recorded.folder), "--nodes", "3")
-    assert refused.exit_code == 1, refused.text
-    assert refused.stderr.count("InsufficientInstanceCapacity") == 1, refused.stderr
-    assert recorded.resources() == []
     argv = [CLUSTERCTL, "up", str(recorded.folder), "--retry-until-up", "--for", "5m"]
     with subprocess.Popen(argv, env=recorded.env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as up:
         assert up.stderr is not None
-        before = ""
-        for line in up.stderr:
-            if line.startswith("  next try in "):
-                break
-            before = line
+        first_try = [*takewhile(lambda line: not line.startswith("  next try in "), up.stderr)]
+        left = recorded.resources()
         recorded.write(machines="none", settings={"capacity": {"p5.48xlarge": 2}})
         rest = up.stderr.read()
-    assert "Nothing was kept: no node runs, nothing bills" in before
+    assert "".join(first_try).count("InsufficientInstanceCapacity") == 1, first_try
+    assert "Nothing was kept: no node runs, nothing bills" in first_try[-1]
+    assert left == []
     assert up.returncode == 0, rest
     assert len(instances(recorded)) == 2
 

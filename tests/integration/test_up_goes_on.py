@@ -9,39 +9,18 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clusterctl.engine.run_file import new_record, only_run, write_record
-from clusterctl.home import Home
+from clusterctl.engine.run_file import new_record, write_record
 from clusterctl_infra.names import SLOT_TAG
 from clusterctl_rehearsal.home import rehearsal_home
 from clusterctl_rehearsal.region.client import RegionClient
 
 from tests.integration.kill_campaign import assert_gone, victims_of
-from tests.integration.recorded_stack import INSTANCE, PUBLIC, instances, made, places
+from tests.integration.recorded_stack import INSTANCE, PUBLIC, instances, made
 from tests.integration.region_access import clients_of
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, wait_until
 
 if TYPE_CHECKING:
     from types_boto3_ec2.type_defs import FilterTypeDef
-
-
-def test_fewer_nodes_while_one_that_stays_is_dead(recorded: Rehearsed) -> None:
-    recorded.up("--nodes", "3")
-    before = recorded.instance_ids()
-    dead, stays, goes = (f"{recorded.name}-{slot}" for slot in range(3))
-    recorded.fault("kill", dead)
-    told = recorded.run("up", str(recorded.folder), "--nodes", "2").stderr
-    assert f"  ends     {goes}: --nodes says 2 nodes\n" in told
-    after = recorded.instance_ids()
-    assert set(after) == {dead, stays}
-    assert after[stays] == before[stays]
-    assert instances(recorded) == sorted(after.values())
-    assert before[goes] not in instances(recorded)
-    assert places(recorded) == 2, "no empty place is paid for"
-    with only_run(Home(path=recorded.home), f"{recorded.name}@rehearsal", verb="extend"):
-        refused = recorded.run("rehearse", "clean", recorded.name)
-    assert refused.exit_code == 1, refused.text
-    assert f"clusterctl extend is changing {recorded.name}@rehearsal: started by" in refused.stderr
-    assert instances(recorded) == sorted(after.values())
 
 
 def test_a_slot_of_which_all_is_gone_is_made_anew(recorded: Rehearsed) -> None:
