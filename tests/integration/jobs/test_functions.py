@@ -27,9 +27,12 @@ environment = {{"PATH": {path!r}, "EPOCHS": "3"}}
 by_torchrun = dict(cluster={cluster!r}, num_instances=2, gpu="h100:1", environment=environment)
 settings = {{**by_torchrun, "distributed_mode": "manual"}}  # loads no torch
 
-@app.function(**settings)
+# Not by torchrun after all: what it requires is installed into an environment of its own, which has no torch.
+@app.function(**by_torchrun, requirements=["--no-index", "--find-links wheels", "tinypkg>=1"])
 def add(a, b=0):
-    print("adds", os.environ["RANK"], os.environ["FLOW_NUM_NODES"], os.environ["EPOCHS"], flush=True)
+    import tinypkg
+    print("adds", *[os.environ[name] for name in ("RANK", "WORLD_SIZE", "FLOW_NUM_NODES", "EPOCHS")], flush=True)
+    print("with tinypkg", tinypkg.VERSION, flush=True)
     return near.Pair(a + b, int(os.environ["RANK"]))
 
 @app.function(**by_torchrun)
@@ -48,11 +51,6 @@ def die():
 def stay():
     print("up", flush=True)
     time.sleep(600)
-
-@app.function(**by_torchrun, requirements=["--no-index", "--find-links wheels", "tinypkg>=1"])
-def version():
-    import tinypkg
-    return [tinypkg.VERSION, os.environ["WORLD_SIZE"]]
 
 @app.function(**settings)
 def lock():
@@ -106,23 +104,18 @@ def jobs(cluster: Rehearsed) -> int:
     return len(json.loads(cluster.ok("jobs", "--json")))
 
 
-def test_a_function_gives_what_it_gives_on_rank_0_or_on_all_and_its_output_is_shown(
+def test_a_function_with_requirements_gives_what_it_gives_on_rank_0_or_on_all_and_its_output_is_shown(
     cluster: Rehearsed, work: Path
 ) -> None:
+    (work / "wheels").mkdir()
+    write_wheel(work / "wheels", "tinypkg", "1.2")
     done = run_program(cluster, work, "print(add.remote(1, b=2))", "print(add.remote(4, all_ranks=True))")
     assert done.exit_code == 0, done.text
     assert "Pair(total=3, rank=0)\n" in done.stdout
     assert "[Pair(total=4, rank=0), Pair(total=4, rank=1)]\n" in done.stdout
-    assert "adds 1 2 3" in done.stdout
+    assert "adds 1 2 2 3" in done.stdout
     assert "[Node 1]" in done.stdout
-
-
-def test_what_a_function_requires_is_installed_before_it_starts(cluster: Rehearsed, work: Path) -> None:
-    (work / "wheels").mkdir()
-    write_wheel(work / "wheels", "tinypkg", "1.2")
-    done = run_program(cluster, work, "print(version.remote())")
-    assert done.exit_code == 0, done.text
-    assert "['1.2', '2']\n" in done.stdout
+    assert done.stdout.count("with tinypkg 1.2") == 4, "on two nodes, twice"
 
 
 def test_an_exception_comes_back_with_its_node_rank_and_traceback(cluster: Rehearsed, work: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import textwrap
@@ -114,6 +115,17 @@ MAKE_IMAGE = (
     " podman save -q -o /shared/image.tar test/tools:1"
 )
 """The node's own Python and shell as an image: machines reach no registry."""
+TORCHRUN = """\
+#!/bin/bash
+while [[ $1 = --* ]]; do declare "${1#--}=$2"; shift 2; done
+echo "the node's own torchrun: $nproc_per_node ranks"
+export WORLD_SIZE=$((nnodes * nproc_per_node)) MASTER_ADDR=$master_addr MASTER_PORT=$master_port
+for ((local = 0; local < nproc_per_node; local++)); do
+    RANK=$((node_rank * nproc_per_node + local)) python3 "$@" &
+done
+for job in $(jobs -p); do wait "$job" || exit; done
+"""
+"""A stand-in for a node's own: it starts ranks by the guide's flags, and loads no torch."""
 
 
 @pytest.fixture(scope="module")
@@ -326,14 +338,33 @@ def test_what_does_not_fit_is_refused_before_anything_starts(cluster: Rehearsed)
     assert len(json.loads(cluster.ok("workflow", "list", "--json"))) == before
 
 
-@needs_guide
-@pytest.mark.torch
-@pytest.mark.parametrize("flags", [(), ("--set", "n_gpus_per_node=4", "n_nodes=2")])
-def test_the_guides_own_files_run_to_their_end(cluster: Rehearsed, tmp_path: Path, flags: tuple[str, ...]) -> None:
+def submit_guides_own(cluster: Rehearsed, tmp_path: Path, block: int, *flags: str) -> str:
+    """What the tasks of one of the guide's files said, which must succeed; `block`: which of them."""
     blocks = re.findall(r"\.\. code-block:: (?:yaml|jinja)\n\n((?:  .*\n|\n)+)", GUIDE.read_text())
-    (tmp_path / "w.yaml").write_text(textwrap.dedent(blocks[1 if flags else 0]))
+    (tmp_path / "w.yaml").write_text(textwrap.dedent(blocks[block]))
     shutil.copy(EXAMPLE / "train.py", tmp_path)
     done = cluster.run("workflow", "submit", str(tmp_path / "w.yaml"), "--on-host", *flags, timeout_s=280)
     assert done.exit_code == 0, done.text
-    said = cluster.ok("workflow", "logs", newest(cluster)["id"])
-    assert f"trained on {8 if flags else 16} ranks" in said
+    return cluster.ok("workflow", "logs", newest(cluster)["id"])
+
+
+@needs_guide
+@pytest.mark.torch
+def test_the_guides_first_file_trains_by_torchs_own_launcher(cluster: Rehearsed, tmp_path: Path) -> None:
+    assert "trained on 16 ranks" in submit_guides_own(cluster, tmp_path, 0)
+
+
+@needs_guide
+def test_the_guides_file_for_any_number_of_nodes_trains_by_the_nodes_torchrun(
+    cluster: Rehearsed, tmp_path: Path
+) -> None:
+    own = "/usr/local/bin/torchrun"
+    put = f"printf %s {shlex.quote(TORCHRUN)} >{own} && chmod 755 {own}"
+    cluster.ok("ssh", "--node", "all", "--sudo", "--command", put)
+    try:
+        flags = ("--set", "n_gpus_per_node=4", "n_nodes=2")
+        said = submit_guides_own(cluster, tmp_path, 1, *flags)
+    finally:
+        cluster.ok("ssh", "--node", "all", "--sudo", "--command", f"rm {own}")
+    assert "trained on 8 ranks" in said
+    assert said.count("the node's own torchrun: 4 ranks") == 2, said

@@ -11,6 +11,10 @@ import pytest
 from tests.integration.region_access import clients_of
 from tests.integration.rehearsed import CLUSTERCTL, Done, Rehearsed, alive, cgroups_of, rehearsed, wait_until
 
+CHANGE_HOST_KEY = (
+    "rm /etc/ssh/ssh_host_*; ssh-keygen -q -t ed25519 -N '' -f /etc/ssh/ssh_host_ed25519_key; pkill -HUP -o sshd"
+)
+
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
@@ -84,7 +88,17 @@ def test_a_killed_machine_is_seen_and_its_slot_alone_remade(living: Rehearsed) -
     assert {row["state"] for row in living.nodes().values()} == {"ready"}
 
 
-def test_replace_remakes_one_slot_with_its_name_and_address(living: Rehearsed) -> None:
+def test_a_changed_host_key_is_refused_and_replace_remakes_the_slot_with_its_name_and_address(
+    living: Rehearsed,
+) -> None:
+    living.run("ssh", "--node", "1", "sudo", "sh", "-c", CHANGE_HOST_KEY)
+    wait_until(
+        lambda: living.run("ssh", "--node", "1", "true").exit_code == 255, what="the new key is refused", timeout_s=20
+    )
+    refused = living.run("ssh", "--node", "1", "true")
+    assert "host key" in refused.text.lower()
+    assert living.run("ssh", "--node", "0", "true").exit_code == 0
+
     ids, public = living.instance_ids(), elastic_addresses(living)
     addresses = {name: row["private_ip"] for name, row in living.nodes().items()}
     assert sorted(public) == sorted(ids.values()), "each node has an elastic address"
@@ -95,6 +109,7 @@ def test_replace_remakes_one_slot_with_its_name_and_address(living: Rehearsed) -
     assert {name: row["private_ip"] for name, row in living.nodes().items()} == addresses
     followed = {name: elastic_addresses(living)[instance_id] for name, instance_id in replaced.items()}
     assert followed == {name: public[instance_id] for name, instance_id in ids.items()}
+    assert living.ok("ssh", "--node", "1", "hostname") == f"{living.name}-1\n", "the new machine's key is known"
 
 
 def test_a_node_that_never_answers_is_waited_for_in_bounds(living: Rehearsed) -> None:
