@@ -92,7 +92,7 @@ def test_of_two_people_on_one_state_the_second_names_the_first_and_disturbs_noth
     assert second.returncode == 1, second.stderr
     assert "is changing this stack: started by" in second.stderr
     assert cluster.ok("nodes").count("i-") == 2
-    cluster.down()
+    assert locks(cluster) == []
 
 
 @contextmanager

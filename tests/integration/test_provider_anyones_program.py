@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration import key_service
 from tests.integration.rehearsed import BIN, PLUGINS, Done, run
 
 PROGRAM = '''
@@ -74,11 +75,11 @@ def program(tmp_path: Path) -> Iterator[Program]:
         "CLUSTERCTL_HOME": str(tmp_path / "home"),
         "PULUMI_HOME": str(tmp_path / "pulumi-home"),
         "PULUMI_BACKEND_URL": f"file://{state}",
-        "PULUMI_CONFIG_PASSPHRASE": "a test",
+        **key_service.variables(),
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
     }
     made = Program(folder, env)
-    made.ok("stack", "init", "dev")
+    made.ok("stack", "init", "dev", "--secrets-provider", key_service.PROVIDER)
     made.ok("config", "set", "team:nodes", "2")
     yield made
     made.pulumi("destroy", "--yes", "--skip-preview")

@@ -13,6 +13,7 @@ from typing import Any  # parsed JSON
 
 import pytest
 
+from tests.integration import key_service
 from tests.integration.rehearsed import BIN, ROOT, Done, run, wait_until
 
 PROGRAM = '''
@@ -114,11 +115,11 @@ def own_stack(tmp_path: Path) -> Iterator[OwnStack]:
         "CLUSTERCTL_HOME": str(tmp_path / "home"),
         "PULUMI_HOME": str(tmp_path / "pulumi-home"),
         "PULUMI_BACKEND_URL": f"file://{state}",
-        "PULUMI_CONFIG_PASSPHRASE": "a test",
+        **key_service.variables(),
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
     }
     stack = OwnStack(folder=folder, env=env)
-    assert stack.pulumi("stack", "init", "dev").exit_code == 0
+    assert stack.pulumi("stack", "init", "dev", "--secrets-provider", key_service.PROVIDER).exit_code == 0
     yield stack
     stack.pulumi("destroy", "--yes", "--skip-preview")
 

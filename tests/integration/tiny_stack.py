@@ -11,6 +11,7 @@ from typing import Any
 
 from clusterctl_rehearsal.region.record import Record
 
+from tests.integration import key_service
 from tests.integration.rehearsed import BIN, ROOT, Done, resources_of, run
 
 PROGRAM = """
@@ -86,7 +87,8 @@ class TinyStack:
         project = {"name": self.name, "runtime": "python", "plugins": {"providers": [plugin]}}
         (self.folder / "Pulumi.yaml").write_text(json.dumps(project))
         values = {"aws:region": "us-west-2", "tiny:nodes": str(nodes), "tiny:word": word}
-        (self.folder / "Pulumi.dev.yaml").write_text(json.dumps({"config": values}))
+        settings_of_stack = {"secretsprovider": key_service.PROVIDER, "config": values}
+        (self.folder / "Pulumi.dev.yaml").write_text(json.dumps(settings_of_stack))
         (self.folder / "rehearsal.yaml").write_text(json.dumps({"machines": "none", **settings}))
 
     def pulumi(self, *arguments: str, timeout_s: float = 120) -> Done:
@@ -124,13 +126,13 @@ def tiny_stack(name: str, folder: Path) -> TinyStack:
         "CLUSTERCTL_HOME": str(folder / "home"),
         "PULUMI_HOME": str(folder / "pulumi"),
         "PULUMI_BACKEND_URL": f"file://{folder / 'state'}",
-        "PULUMI_CONFIG_PASSPHRASE": "a test",
+        **key_service.variables(),
         "PULUMI_SKIP_UPDATE_CHECK": "true",
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
         "PULUMI_OPTION_COLOR": "never",
     }
     stack = TinyStack(name=name, folder=folder / "stack", home=folder / "home", env=env)
     stack.write()
-    done = stack.pulumi("stack", "init", "dev")
+    done = stack.pulumi("stack", "init", "dev", "--secrets-provider", key_service.PROVIDER)
     assert done.exit_code == 0, done.text
     return stack
