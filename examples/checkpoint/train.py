@@ -51,6 +51,7 @@ def main(path: Path) -> int:
     dist.init_process_group("gloo")
     ask_for_a_warning()
     state = torch.load(path) if path.exists() else {"step": 0}
+    print(f"rank {dist.get_rank()}: begins at step {state['step']}", flush=True)
     while not is_over():
         state["step"] += 1
         time.sleep(0.05)

@@ -88,6 +88,8 @@ def test_a_training_saves_its_state_before_the_deadline_and_goes_on_from_there(p
         push_next(pair, PAIR, nodes=2, gpus_per_node=per_node, deadline=iso(time.time() + 300))
         ended = [future.result() for future in answers]
         assert [answer.code for answer in ended] == [0, 0], ended
+        begun = {step for answer in ended for step in re.findall(r"begins at step (\d+)", answer.out)}
+        assert begun == {str(steps[0] if steps else 0)}, "all ranks go on from what was saved"
         saved = [re.findall(r"rank (\d): saved at step (\d+)", answer.out) for answer in ended]
         (step,) = {step for ranks in saved for _, step in ranks}
         by_node = [sorted(rank for rank, _ in ranks) for ranks in saved]
@@ -98,4 +100,4 @@ def test_a_training_saves_its_state_before_the_deadline_and_goes_on_from_there(p
             assert pair.ssh(1 - writer, "test -e state.pt").code != 0, "rank 0 alone writes"
         pair.output(1 - writer, f"rsync -a {pair.node(writer)}:state.pt .")  # in the place of storage that nodes share
         steps.append(int(step))
-    assert 0 < steps[0] < steps[1]
+    assert 0 < steps[0] <= steps[1]
