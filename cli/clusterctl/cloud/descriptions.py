@@ -1,7 +1,8 @@
 """AWS's descriptions of its services, as botocore's files have them, read once in a process and quickly.
 
 botocore's own loader looks into the folders of all 400 services before it reads one, and reads JSON with Python's
-parser: for EC2's client and that of STS 150 ms of the processor in place of 75 (botocore 1.44, 2026-11-27).
+parser: making the clients of EC2 and STS took 150 ms of the processor with it, and takes 75 with ours (botocore 1.44,
+2026-11-27).
 """
 
 from __future__ import annotations

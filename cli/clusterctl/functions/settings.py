@@ -23,8 +23,8 @@ from clusterctl.functions.needs import (
     refuse_priority,
     volumes_of,
 )
-from clusterctl.jobs.env_file import VARIABLE, why_not
 from clusterctl.jobs.spec import IMAGE, checked_name
+from clusterctl.jobs.variables import VARIABLE, value_problem
 
 AUTO, MANUAL = "auto", "manual"
 JOB = (
@@ -252,7 +252,7 @@ def _environment(environment: Mapping[str, str]) -> dict[str, str]:
             raise UsageError(f"environment has {name!r}, which is not a valid variable name", hint=HINT)
         if not isinstance(value, str):
             raise UsageError(f"environment[{name!r}] is {value!r}: write it as text", hint=HINT)
-        told = why_not(name, value)
+        told = value_problem(name, value)
         if told is not None:
             raise UsageError(f"environment[{name!r}]: {told}", hint=HINT)
     return dict(environment)

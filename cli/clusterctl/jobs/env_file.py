@@ -7,14 +7,13 @@ from pathlib import Path
 
 from clusterctl_infra.errors import ConfigError, UsageError
 
+from clusterctl.jobs.variables import VARIABLE, value_problem
+
 HINT = "clusterctl run --help"
-VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 SECRET = re.compile(r"(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS|KEY)(?:_|$)", re.IGNORECASE)
 """Finds the part of a variable's name that makes it a secret: in `HF_TOKEN` and `AWS_SECRET_ACCESS_KEY`, not in
 `TOKENIZERS`."""
 MOST_BYTES = 256 * 1024
-MOST_VARIABLE = 128 * 1024
-"""Bytes of `NAME=VALUE` and the NUL after it: Linux starts no process with a longer variable (execve(2))."""
 
 
 def read_env_file(path: Path | None) -> tuple[dict[str, str], dict[str, str]]:
@@ -39,15 +38,6 @@ def read_env_file(path: Path | None) -> tuple[dict[str, str], dict[str, str]]:
     return {name: value for name, value in found.items() if name not in secrets}, secrets
 
 
-def why_not(name: str, value: str) -> str | None:
-    """Why no process can be started with this variable; None if one can."""
-    if "\0" in value:
-        return "a value has no NUL character"
-    if len(f"{name}={value}\0".encode()) > MOST_VARIABLE:
-        return f"Linux has room for {MOST_VARIABLE // 1024} KiB in a variable"
-    return None
-
-
 def parse_env_file(text: str) -> tuple[dict[str, str], list[str]]:
     """The variables, and a sentence for each line that is wrong. Pure.
 
@@ -67,7 +57,7 @@ def parse_env_file(text: str) -> tuple[dict[str, str], list[str]]:
         value = value.strip()
         if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
             value = value[1:-1]
-        wrong = why_not(name, value)
+        wrong = value_problem(name, value)
         if wrong is not None:
             problems.append(f"  line {number:<3} {name}: {wrong}")
             continue

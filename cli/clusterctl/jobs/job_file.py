@@ -15,8 +15,8 @@ from clusterctl_infra.errors import ConfigError, UsageError
 from clusterctl_infra.nearest import did_you_mean
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
-from clusterctl.jobs.env_file import VARIABLE, why_not
 from clusterctl.jobs.spec import AUTO, NAME
+from clusterctl.jobs.variables import VARIABLE, value_problem
 from clusterctl.on_node.job.launchers import LAUNCHERS
 from clusterctl.text.quantities import count
 
@@ -103,7 +103,7 @@ def _variables(value: object) -> object:
     if wrong:
         raise ValueError(f"{wrong[0]!r} is no variable with one value")
     for name, text in value.items():
-        told = why_not(name, str(text))
+        told = value_problem(name, str(text))
         if told is not None:
             raise ValueError(f"{name}: {told}")
     return {name: "" if text is None else text for name, text in value.items()}

@@ -11,14 +11,15 @@ from typing import Any  # JSON
 
 from clusterctl_infra.strict_json import Fields, NotAsExpected, parsed, shortened
 
+from clusterctl.jobs import variables
 from clusterctl.on_node.job import judge
 
 MOST_ANSWER_BYTES = 64 * 1024 * 1024
 """The longest answer is that of `list`: a node keeps some twenty jobs, each with an environment for all its nodes."""
 MOST_ROW_BYTES = 1024 * 1024
 """The longest line that `follow` prints: 64 KiB of output, with each byte written as an escape."""
-MOST_WORD = 128 * 1024
-"""Characters of one word of a command, or one variable: as many as Linux takes (MAX_ARG_STRLEN)."""
+MOST_WORD = variables.MOST_BYTES
+"""Characters of one word of a command, or one variable."""
 MOST_WORDS = 10_000
 MOST_LOCK = 1024 * 1024
 """Characters of a lock, which has the name, version and hashes of each package."""

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping
 from datetime import timedelta
 
+from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cloud.boundary import Clients
@@ -18,7 +19,10 @@ CALL_S = 3.0
 
 
 class ClusterClients:
-    """Made by the first question, for all of them: reading AWS's description of EC2 alone takes 0.1 s."""
+    """Made by the first question, for all of them: reading AWS's description of EC2 alone takes 0.1 s.
+
+    What keeps one question from being asked keeps all: nobody waits again for what did not answer.
+    """
 
     def __init__(self, inventory: Inventory, *, home: Home, environ: Mapping[str, str]) -> None:
         self._inventory = inventory
@@ -26,24 +30,31 @@ class ClusterClients:
         self._environ = environ
         self._making = threading.Lock()
         self._made: AwsClients | None = None
-        self._is_own_account = False
+        self._outcome: Clients | ClusterctlError | None = None
 
     def ready(self) -> Clients:
         """The clients; threads may share them.
 
-        Raises RehearsalError, and CloudError if the credentials are another account's, where nothing of the cluster
-        would be found.
+        Raises RehearsalError, and CloudError if AWS does not say whose the credentials are, or if they are another
+        account's, where nothing of the cluster would be found.
         """
         with self._making:
-            if self._made is None:
-                rehearsed = region_access(self._home, self._environ) if self._inventory.rehearsal else None
-                self._made = AwsClients.at(rehearsed, region=self._inventory.region, timeout_s=CALL_S)
-                self._made.ec2  # noqa: B018  asked for so that it is there: every command needs it
-            if not self._is_own_account:
-                if not self._inventory.rehearsal and self._inventory.account_id is not None:
-                    refuse_account(self._inventory.account_id, self._made.account())
-                self._is_own_account = True
-            return self._made
+            if self._outcome is None:
+                try:
+                    self._outcome = self._checked()
+                except ClusterctlError as e:
+                    self._outcome = e
+        if isinstance(self._outcome, ClusterctlError):
+            raise self._outcome
+        return self._outcome
+
+    def _checked(self) -> Clients:
+        rehearsed = region_access(self._home, self._environ) if self._inventory.rehearsal else None
+        self._made = AwsClients.at(rehearsed, region=self._inventory.region, timeout_s=CALL_S)
+        if not self._inventory.rehearsal and self._inventory.account_id is not None:
+            refuse_account(self._inventory.account_id, self._made.account())
+        self._made.ec2  # noqa: B018  asked for so that it is there: every command needs it
+        return self._made
 
     @property
     def wrong_by(self) -> timedelta | None:

@@ -10,6 +10,7 @@ from clusterctl_infra.config.document import Path
 from clusterctl_infra.nearest import did_you_mean
 
 from clusterctl.jobs.spec import is_owned
+from clusterctl.jobs.variables import value_problem
 from clusterctl.on_node.workflow.barrier import KEY_VARIABLE
 from clusterctl.workflows import tokens
 from clusterctl.workflows.buckets import NOT_BUILT, url_problem
@@ -129,9 +130,10 @@ def _file_faults(path: Path, task: Task) -> Iterator[Fault]:
 
 
 def _variable_faults(path: Path, task: Task) -> Iterator[Fault]:
-    for name in task.environment:
-        if _is_owned(name):
-            yield Fault((*path, "environment", name), SET_BY_JOB)
+    for name, text in task.environment.items():
+        problem = SET_BY_JOB if _is_owned(name) else value_problem(name, text)
+        if problem is not None:
+            yield Fault((*path, "environment", name), problem)
     for name, held in task.credentials.items():
         if isinstance(held, str):
             yield Fault((*path, "credentials", name), f"a credential as a file is {NOT_BUILT}: write VARIABLE: key")

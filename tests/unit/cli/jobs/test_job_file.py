@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any  # pip's report
 
 import pytest
-from clusterctl.jobs.env_file import MOST_BYTES, MOST_VARIABLE, parse_env_file, read_env_file
+from clusterctl.jobs import variables
+from clusterctl.jobs.env_file import MOST_BYTES, parse_env_file, read_env_file
 from clusterctl.jobs.job_file import job_schema, parse_job_file, read_job_file
 from clusterctl.on_node.job.own_python import last_of, locked
 from clusterctl_infra.errors import ConfigError, UsageError
@@ -113,13 +114,13 @@ def test_a_file_of_variables_that_is_too_large_is_refused_whole(tmp_path: Path, 
 def test_a_file_of_variables_may_be_as_large_as_the_limit(tmp_path: Path) -> None:
     path = tmp_path / "vars.env"
     half = "é" * (MOST_BYTES // 4 - 2)
-    path.write_text(f"A={half}\nBC={half}", encoding="utf-8")
-    assert path.stat().st_size == MOST_BYTES - 2
+    path.write_text(f"A={half}\nBC={half}\n\n", encoding="utf-8")
+    assert path.stat().st_size == MOST_BYTES
     assert read_env_file(path)[0] == {"A": half, "BC": half}
 
 
 def test_a_variable_that_no_process_can_be_started_with_is_refused_in_each_place() -> None:
-    longest = "x" * (MOST_VARIABLE - len("AB=") - 1)
+    longest = "x" * (variables.MOST_BYTES - len("AB=") - 1)
     assert parse_env_file(f"AB={longest}") == ({"AB": longest}, [])
     longer = longest + "x"
     told = "Linux has room for 128 KiB in a variable"

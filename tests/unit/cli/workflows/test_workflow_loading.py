@@ -163,6 +163,11 @@ def test_all_problems_are_told_at_once_with_their_lines_and_what_a_loop_repeats_
         ),
         (
             "[echo]",
+            '[echo]\n    environment: {A: "b\\0c"}',
+            "line 7 workflow.tasks[0].environment.A: a value has no NUL character",
+        ),
+        (
+            "[echo]",
             "[echo]\n    credentials: {hub: {PET_NNODES: nodes}}",
             "line 7 workflow.tasks[0].credentials.hub.PET_NNODES: the task's job sets it itself",
         ),
