@@ -9,6 +9,7 @@ the machine running.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import signal
@@ -86,12 +87,16 @@ class ProcessMachine:
         descriptors = [os.open(f"/proc/{holder}/ns/{kind}", os.O_RDONLY) for kind in ("user", "net")]
         set_namespace(descriptors[0], CLONE_NEWUSER)
         unshare(CLONE_NEWNET | CLONE_NEWNS)
+        network = descriptors[1]
+        in_cluster = ["nsenter", f"--net=/proc/self/fd/{network}", "ip"]
+        # The kernel takes a machine's link away some time after its end, and this one may have the same name.
+        with contextlib.suppress(OSError):
+            _run([*in_cluster, "link", "del", self.launch.bridge_port], "", network)
         _run(["ip", "-batch", "-"], "\n".join(self._link_commands(holder)))
         Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").write_text("0")
         gateway = f"addr replace {self.launch.gateway_ip}/{self.launch.prefix_length} dev {BRIDGE}"
         attach = f"link set {self.launch.bridge_port} master {BRIDGE} up"
-        network = descriptors[1]
-        _run(["nsenter", f"--net=/proc/self/fd/{network}", "ip", "-batch", "-"], f"{gateway}\n{attach}", network)
+        _run([*in_cluster, "-batch", "-"], f"{gateway}\n{attach}", network)
         _run(["ip", "route", "add", "default", "via", self.launch.gateway_ip])
         for descriptor in descriptors:
             os.close(descriptor)

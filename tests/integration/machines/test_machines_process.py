@@ -20,7 +20,7 @@ from clusterctl_rehearsal.machines import machine_processes, rootless_network
 from clusterctl_rehearsal.machines import processes as own_processes
 from clusterctl_rehearsal.machines.connect import NotReached, open_connection
 from clusterctl_rehearsal.machines.driver import MachineError, MachineState
-from clusterctl_rehearsal.machines.names import ROUTER_MAC
+from clusterctl_rehearsal.machines.names import ROUTER_MAC, bridge_port
 from clusterctl_rehearsal.machines.process import ProcessDriver
 
 from tests.integration.machines.real_cluster import RealCluster, wait_until
@@ -112,6 +112,16 @@ def test_the_router_keeps_its_address_whoever_comes_and_goes(processes: RealClus
     before = processes.ssh(0, seen).out
     processes.driver.kill(processes.name, "n-1")
     assert (before, processes.ssh(0, seen).out) == (f"{ROUTER_MAC}\n", f"{ROUTER_MAC}\n")
+
+
+def test_a_machine_starts_while_the_kernel_still_has_the_link_of_the_last_one_of_its_name(
+    processes: RealCluster,
+) -> None:
+    processes.boot(1)
+    left = f"link add {bridge_port('n-1')} type veth peer name left"
+    rootless_network.batch(rootless_network.required_holder(processes.name), (left,))
+    processes.driver.boot(processes.spec(1))
+    assert processes.ssh(0, CAN_PING.format("10.77.0.12")).code == 0
 
 
 def test_a_reboot_keeps_the_files(processes: RealCluster) -> None:
