@@ -109,15 +109,21 @@ def test_one_sign_of_life_on_one_node_keeps_the_cluster(unused: Rehearsed, start
 
 def test_without_any_the_cluster_ends_and_its_reservation_with_it(unused: Rehearsed) -> None:
     unused.fault("kill", f"{unused.name}-2")
-    told: list[str] = []
+    logs: list[str] = []
+    reasons: set[str] = set()
 
     def is_over() -> bool:
-        told.append(log(unused))
+        logs.append(log(unused))
+        reasons.update(found(unused)["keeps"])
         return alive_without_root(unused.name) == []
 
-    wait_until(is_over, what="the machines end, the lost one does not keep them", timeout_s=60)
+    try:
+        # On a busy computer the agent itself may use a fifth of a core in one of the half seconds that are measured.
+        wait_until(is_over, what="the machines end, the lost one does not keep them", timeout_s=180)
+    finally:
+        print("signs of use:", *sorted(reasons), sep="\n  ")
     shown = unused.run("status")
-    assert "idle since" in shown.text, max(told, key=len)
+    assert "idle since" in shown.text, max(logs, key=len)
     ec2 = aws(unused).ec2
     wait_until(
         lambda: (
