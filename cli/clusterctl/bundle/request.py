@@ -85,7 +85,7 @@ def carry_out(request: BundleRequest, output: Output, health: Callable[[Inventor
     """Writes the archive, prints its path, and returns 0, or 4 if anything is missing in it.
 
     `health` runs a sweep and gives its JSON. Raises ClusterctlError if nothing is known, UsageError for a target
-    that no file can be, and OSError.
+    that cannot be a file, and OSError.
     """
     if request.target is not None:
         refuse_target(request.target)
@@ -106,7 +106,7 @@ def carry_out(request: BundleRequest, output: Output, health: Callable[[Inventor
 
 
 def refuse_target(target: Path) -> None:
-    """Raises UsageError if no file can be at this path: said before anything is collected, which takes a while."""
+    """Raises UsageError if no file can be at this path; called before anything is collected, which takes a while."""
     if target.is_dir():
         inside = shlex.quote(str(target / "bundle.tar.gz"))
         raise UsageError(
@@ -134,8 +134,8 @@ def _collected(request: BundleRequest, health: Callable[[Inventory], Any]) -> Co
     if request.job is not None:
         found.kept = _fetched(request.job, jobs, nodes, home, found.errors) or kept
         if found.kept is None:
-            told = f"no job {request.job!r} on {inventory.cluster}, and none is kept here"
-            raise NothingMatched(told, hint="clusterctl jobs")
+            where = f"on {inventory.cluster}, and none is kept here"
+            raise NothingMatched(f"no job {request.job!r} {where}", hint="clusterctl jobs")
     found.secrets += [value for job in jobs for value in secret_values(job.spec)]
     found.entries += [
         _json("cluster.json", inventory_to_json(inventory)),

@@ -45,9 +45,9 @@ def secret_values(spec: Mapping[str, Any]) -> list[str]:
     environment: Mapping[str, str] = spec.get("environment") or {}
     found = [str(value) for name, value in environment.items() if SECRET.search(name)]
     words: Sequence[str] = [str(word) for word in (*spec.get("launcher_options", ()), *spec.get("command", ()))]
-    for word, behind in pairwise((*words, "")):
+    for word, following in pairwise((*words, "")):
         flag, equals, value = word.partition("=")
         if word.startswith("-") and SECRET.search(flag.lstrip("-").replace("-", "_")):
-            # A word behind a flag that begins with - is the next flag.
-            found.append(value if equals else "" if behind.startswith("-") else behind)
+            # If the word after a flag begins with -, it is the next flag.
+            found.append(value if equals else "" if following.startswith("-") else following)
     return [value for value in found if value]

@@ -46,8 +46,8 @@ def blocks_text(found: Sequence[BlockOffering], catalog: Catalog, *, region: str
     """The table and how to buy a block, or a sentence that there is none."""
     if not found:
         return (
-            f"AWS offers no such block in {region} now: others may be had with fewer --nodes, other --hours, from "
-            "another --start, or in another --region"
+            f"AWS offers no such block in {region} now: try fewer --nodes, other --hours, another --start, or another "
+            "--region"
         )
     header = ["offering", "type", "zone", "begins (UTC)", "ends (UTC)", "hours", "in all", "$/h", "$/gpu h"]
     table = render_table(header, [_cells(row, catalog) for row in found], right=RIGHT)
@@ -66,7 +66,7 @@ def blocks_json(found: Sequence[BlockOffering]) -> list[dict[str, object]]:
 
 
 def _types(catalog: Catalog, wanted: str) -> tuple[str, ...]:
-    """The type with this name, or the types with these GPUs, without those of which AWS sells no capacity blocks."""
+    """The type with this name, or the types with these GPUs; only those of which AWS sells capacity blocks."""
     named = catalog.instance_type(wanted)
     rows = [named] if named is not None else _with_gpus(catalog, wanted)
     if not rows:

@@ -18,7 +18,7 @@ from clusterctl.text.quantities import count
 
 
 def refresh_prices(catalog: Catalog, words: Sequence[str], *, region: str | None, file: Path, now: datetime) -> str:
-    """Asks for prices and keeps them; returns the sentence about what was found.
+    """Asks AWS for prices and keeps them; returns the sentence about what was found.
 
     Raises UsageError without a region, CloudError when AWS does not answer or names no price.
     """

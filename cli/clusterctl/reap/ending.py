@@ -1,4 +1,4 @@
-"""Ends what was judged: some clusters side by side, each until nothing is left or its time is over."""
+"""Ends the clusters that were judged, several at once, each until nothing is left or its time is over."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ END_S = 600.0
 AT_ONCE = 8
 """Each looks through a region again and again; more at once would run into EC2's limit of requests."""
 WhyNotNow = Callable[[Verdict, Sequence[CloudResource]], str | None]
-"""Why a cluster that was to end is left alone, by what is there of it now."""
+"""Gives why a cluster that was to end is left alone, by the things that it has now; None: it ends."""
 
 
 class LeftAlone(Exception):
-    """Somebody moved the deadline of a cluster, or began to change it, since it was judged."""
+    """Somebody moved a cluster's deadline, or began to change it, since it was judged; or `reap` was stopped."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class Ended:
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing that was to go is left, and AWS told of every kind."""
+        """Whether nothing that was to go is left, and AWS listed every kind."""
         return self.trouble is None and not self.deletion.not_ended and not self.deletion.not_listed
 
 
@@ -62,9 +62,9 @@ def end_judged(
     making_s: float = MAKING_S,
     kinds: Sequence[ResourceType] = KINDS,
 ) -> tuple[Ended, ...]:
-    """Ends each cluster that is to end, side by side, and returns how it went; one in trouble does not keep the others.
+    """Ends each cluster that is to end, side by side, and returns how it went; trouble with one does not stop others.
 
-    `observed_file`: where it is written down when a cluster's machines and reservations ended; None: nobody here asks.
+    `observed_file`: where to write when a cluster's machines and reservations ended; None: it is not known here.
     """
     stop = threading.Event()
     ends = [
@@ -93,13 +93,13 @@ def end_judged(
 
 
 def refuse_left(ended: Iterable[Ended], *, again: str) -> None:
-    """Raises StillBills, naming what could not be ended, or asked for, and AWS's reason."""
+    """Raises StillBills, naming what could not be ended, or not be listed, and AWS's reason."""
     undone = [cluster for cluster in ended if not cluster.is_done]
     if not undone:
         return
     is_left = any(cluster.trouble is not None or cluster.deletion.not_ended for cluster in undone)
-    told = "not all could be ended" if is_left else UNKNOWN_REST
-    raise StillBills(told, problems=[line for cluster in undone for line in _lines(cluster)], hint=again)
+    message = "not all could be ended" if is_left else UNKNOWN_REST
+    raise StillBills(message, problems=[line for cluster in undone for line in _lines(cluster)], hint=again)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +154,7 @@ class _End:
             raise LeftAlone("stopped")
 
     def _agreed(self, resource: CloudResource) -> None:
-        """Writes down when AWS agreed to end a reservation: it says when an instance ended, but not when these did."""
+        """Writes down when AWS agreed to end a reservation: later AWS says when a machine ended, but not when these."""
         if self.observed_file is not None and resource.kind == RESERVATION:
             note_cancelled(self.observed_file, resource.id, at=datetime.now(UTC).replace(microsecond=0))
 

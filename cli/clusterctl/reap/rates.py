@@ -1,6 +1,6 @@
 """What a found thing costs an hour by the catalog's list prices; None is unknown, never 0. Pure.
 
-A spot machine costs the price of the moment; where AWS tells none, at most its price on demand.
+A spot machine costs the price of the moment; where AWS gives none, at most its price on demand.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def usd_per_day(
 
 
 def is_at_most(things: Iterable[CloudResource], market: Market) -> bool:
-    """Whether one of them counts at the most that it can cost: a spot machine whose current price AWS does not tell."""
+    """Whether one of them counts at the most that it can cost: a spot machine whose current price AWS does not give."""
     meters = (resource.meter for resource in things)
     return any(
         meter is not None and meter.unit == "spot machine" and (meter.name, meter.zone) not in market

@@ -27,23 +27,23 @@ class Remains:
 
     @property
     def name(self) -> str:
-        """As its tags say."""
-        return self._said(NAME_TAG)
+        """The name in its tags."""
+        return self._tag(NAME_TAG)
 
     @property
     def owner(self) -> str:
-        """As its tags say."""
-        return self._said(OWNER_TAG)
+        """The owner in its tags."""
+        return self._tag(OWNER_TAG)
 
     @property
     def born_at(self) -> datetime | None:
-        """When the oldest of it was made, as far as AWS says."""
+        """When its oldest thing was made, as far as AWS says."""
         times = [resource.created_at for resource in self.things if resource.created_at is not None]
         return min(times, default=None)
 
     @property
     def deadline(self) -> datetime | None:
-        """The latest that any part of it has, since some have the old one while an `extend` is under way.
+        """The latest in the tags of its parts, since some have the old one while an `extend` is under way.
 
         None if no part has one, or if one cannot be read. Tags that are never changed, and so have the deadline of
         their machine's birth, count only where no other part has one.
@@ -69,7 +69,7 @@ class Remains:
         """Whether a part of it has no deadline on purpose; if machines run, an `up` after a `down` was cut off."""
         return any(resource.tags.get(DEADLINE_TAG) == NO_DEADLINE for resource in self.things)
 
-    def _said(self, tag: str) -> str:
+    def _tag(self, tag: str) -> str:
         return next((resource.tags[tag] for resource in self.things if tag in resource.tags), UNNAMED)
 
 
@@ -89,14 +89,12 @@ def remains_of(
             things.setdefault(resource.cluster_id, {})[resource.kind, resource.id] = resource
             if not type_of(resource, kinds).is_global:
                 regions[resource.cluster_id] = region
-    remains = (
-        Remains(cluster_id=id, region=regions.get(id), things=tuple(of_one.values())) for id, of_one in things.items()
-    )
+    remains = (Remains(cluster_id=id, region=regions.get(id), things=tuple(own.values())) for id, own in things.items())
     return tuple(sorted(remains, key=lambda cluster: (cluster.name, cluster.cluster_id)))
 
 
 def latest_of(things: Iterable[CloudResource]) -> datetime | None:
-    """The latest deadline that can be read of any of them that an `extend` would have moved."""
+    """The latest readable deadline among those that an `extend` would have moved; None if there is none."""
     times = [_instant(text) for text in _deadlines(_moved(things))]
     return max((at for at in times if at is not None), default=None)
 

@@ -1,4 +1,4 @@
-"""`clusterctl reap`: looks, judges, shows; with --yes it ends what was judged."""
+"""`clusterctl reap`: looks, judges, shows; with --yes it ends what may end."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ReapRequest:
 
 
 def reap(request: ReapRequest, output: Output, home: Home, environ: Mapping[str, str]) -> None:
-    """Shows what is there, and ends what may be ended when told to. Raises ClusterctlError, StillBills."""
+    """Shows what is there and, with --yes, ends what may be ended. Raises ClusterctlError, StillBills."""
     if request.rehearse:  # AWS has no address for a region that does not exist; the rehearsed one answers to any name
         check_region(load_catalog(home.prices_file), request.region)
     look_and_end(request, region_clients(region_access(home, environ) if request.rehearse else None), output, home)
@@ -83,9 +83,9 @@ def tell_paid(home: Home, output: Output, *, now: datetime, is_rehearsal: bool) 
     for file in sorted(home.purchases_dir.glob("*.json")):
         cluster = file.stem
         if cluster.endswith(REHEARSAL_SUFFIX) == is_rehearsal:
-            told = paid_words(file, now=now, is_rehearsal=is_rehearsal)
-            if told is not None:
-                output.note(f"  {cluster.removesuffix(REHEARSAL_SUFFIX)}: {told}")
+            paid = paid_words(file, now=now, is_rehearsal=is_rehearsal)
+            if paid is not None:
+                output.note(f"  {cluster.removesuffix(REHEARSAL_SUFFIX)}: {paid}")
 
 
 def region_clients(rehearsed: RegionAccess | None) -> ClientsOf:
@@ -135,12 +135,12 @@ def _seen(request: ReapRequest, home: Home, clients_of: ClientsOf, tell: Callabl
 
 
 def _end(request: ReapRequest, view: ReapView, clients_of: ClientsOf, output: Output, home: Home) -> tuple[Ended, ...]:
-    """The end of all that may be ended, each looked at again before anything of it goes."""
+    """Ends all that may be ended, after a second look at each cluster; returns how that went."""
 
     def why_not_now(verdict: Verdict, things: Sequence[CloudResource]) -> str | None:
-        known_now = known_here(inventories_here(home, rehearsal=request.rehearse), home)
-        of_it = known_now.get(verdict.remains.cluster_id)
-        return spared_since(verdict, things, request.asked, of_it, now=datetime.now(UTC).replace(microsecond=0))
+        clusters = known_here(inventories_here(home, rehearsal=request.rehearse), home)
+        known = clusters.get(verdict.remains.cluster_id)
+        return spared_since(verdict, things, request.asked, known, now=datetime.now(UTC).replace(microsecond=0))
 
     def observed_file(verdict: Verdict) -> Path | None:
         return None if verdict.known is None else home.observed_file(verdict.remains.cluster_id)
@@ -161,7 +161,7 @@ def refuse_unseen(found: Search) -> None:
 
 
 def looks_everywhere(request: ReapRequest, inventories: Sequence[Inventory]) -> bool:
-    """Whether every region is meant although nobody said so: a rehearsal has no AWS settings that name a region."""
+    """Whether all regions are searched without --all-regions: a rehearsal has no AWS settings that name a region."""
     return request.rehearse and request.region is None and not inventories
 
 
@@ -169,12 +169,12 @@ def refuse_unknown(view: ReapView) -> None:
     """Raises NothingMatched for an id that names no cluster here, or no data of a cluster that ends."""
     asked, verdicts = view.asked, view.verdicts
     where, look = ", ".join(view.search.regions), typed(view, "clusterctl reap")
-    where += "" if view.search.is_whole else ", as far as AWS told,"
+    where += "" if view.search.is_whole else ", as far as AWS says,"
     there = {verdict.remains.cluster_id: verdict.remains.name for verdict in verdicts}
     for id in sorted(asked.clusters - set(there)):
         by_name = [other for other, name in there.items() if name == id]
-        meant = f" (the name of {by_name[0]}?)" if by_name else did_you_mean(id, there)
-        raise NothingMatched(f"--cluster {id}: nothing in {where} carries this id{meant}", hint=look)
+        guess = f" (the name of {by_name[0]}?)" if by_name else did_you_mean(id, there)
+        raise NothingMatched(f"--cluster {id}: nothing in {where} carries this id{guess}", hint=look)
     data = {
         resource.id for verdict in verdicts if verdict.ends for resource in verdict.remains.things if _is_data(resource)
     }

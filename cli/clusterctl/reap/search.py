@@ -25,7 +25,7 @@ from clusterctl.text.quantities import count
 
 PARALLEL_REGIONS = 6
 MAKING_S = 60.0
-"""How long making the clients of a region may take; far more than it needs, as each call has a deadline of its own."""
+"""How long making a region's clients may take; far more than it needs, as each call has a deadline of its own."""
 FIRST_REGION = "us-east-1"
 """The region that is asked which others there are: every account has it."""
 NO_REGION = "no region"
@@ -47,11 +47,11 @@ class Search:
     unseen: Mapping[str, CloudError] = field(default_factory=dict)
     """Region → why it could not be looked through: organizations forbid some to everybody."""
     gaps: Mapping[str, NotListed] = field(default_factory=dict)
-    """Region → kinds of which AWS did not tell there: a right is missing, or the service."""
+    """Region → kinds that AWS did not list there: a right is missing, or the service."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether AWS told of everything that was asked for."""
+        """Whether AWS answered everything that it was asked."""
         return not self.unseen and not self.gaps
 
     @property
@@ -70,7 +70,7 @@ class Search:
 
 
 def anything(clients: Clients, kinds: Sequence[ResourceType]) -> Look:
-    """What there is of these kinds, whichever cluster's. Raises CloudError when AWS tells of none."""
+    """What there is of these kinds, whichever cluster's. Raises CloudError when AWS lists none of them."""
     return look_at_each(clients, None, kinds).raise_if_blind()
 
 
@@ -92,15 +92,15 @@ def search(
     made_in_time(first)
     if all_regions:
         regions = enabled_regions(first)
-    said: dict[str, Look | CloudError] = {}
+    by_region: dict[str, Look | CloudError] = {}
     with ThreadPoolExecutor(max_workers=PARALLEL_REGIONS) as pool:
         answers = pool.map(lambda region: _look(clients_of(region), REGIONAL_KINDS, looks), regions)
         for region in regions:
-            tell(f"{len(said)} of {count(len(regions), 'region')} looked through")
-            said[region] = next(answers)
-    said[NO_REGION] = _look(clients_of(regions[0]), GLOBAL_KINDS, looks)
-    found = {name: answer for name, answer in said.items() if not isinstance(answer, CloudError)}
-    unseen = {name: answer for name, answer in said.items() if isinstance(answer, CloudError)}
+            tell(f"{len(by_region)} of {count(len(regions), 'region')} looked through")
+            by_region[region] = next(answers)
+    by_region[NO_REGION] = _look(clients_of(regions[0]), GLOBAL_KINDS, looks)
+    found = {name: answer for name, answer in by_region.items() if not isinstance(answer, CloudError)}
+    unseen = {name: answer for name, answer in by_region.items() if isinstance(answer, CloudError)}
     if not found.keys() - {NO_REGION}:
         raise next(iter(unseen.values()))
     return Search(
@@ -137,7 +137,7 @@ def regions_asked(region: str | None, known: Iterable[str], configured: str | No
 
 
 def made_in_time(clients: Clients, timeout_s: float = MAKING_S) -> None:
-    """Makes the region's clients; that takes a person's credentials, which a program may have to be run for.
+    """Makes the region's clients, which needs a person's credentials; a program may have to run to get these.
 
     Raises CloudError.
     """
@@ -150,7 +150,7 @@ def made_in_time(clients: Clients, timeout_s: float = MAKING_S) -> None:
 
 
 def _look(clients: Clients, kinds: Sequence[ResourceType], looks: Looks) -> Look | CloudError:
-    """What is there, or why AWS does not tell."""
+    """What is there, or why AWS does not say."""
     try:
         return looks(clients, kinds)
     except CloudError as refusal:
@@ -164,10 +164,10 @@ NO_ANSWER = "NoAnswer"
 
 def in_time(ask: Callable[[], T], *, timeout_s: float, doing: str) -> T:
     """What `ask` gives or raises, in a thread that no exit waits for. Raises CloudError when the time is over."""
-    said: queue.SimpleQueue[tuple[T] | BaseException] = queue.SimpleQueue()
-    threading.Thread(target=_answer, args=(ask, said), daemon=True, name=doing).start()
+    answers: queue.SimpleQueue[tuple[T] | BaseException] = queue.SimpleQueue()
+    threading.Thread(target=_answer, args=(ask, answers), daemon=True, name=doing).start()
     try:
-        answer = said.get(timeout=timeout_s)
+        answer = answers.get(timeout=timeout_s)
     except queue.Empty:
         raise CloudError(f"{doing}: no answer in {timeout_s:.0f} s", code=NO_ANSWER) from None
     if isinstance(answer, BaseException):
@@ -175,8 +175,8 @@ def in_time(ask: Callable[[], T], *, timeout_s: float, doing: str) -> T:
     return answer[0]
 
 
-def _answer(ask: Callable[[], T], said: queue.SimpleQueue[tuple[T] | BaseException]) -> None:
+def _answer(ask: Callable[[], T], answers: queue.SimpleQueue[tuple[T] | BaseException]) -> None:
     try:
-        said.put((ask(),))
-    except BaseException as e:  # noqa: BLE001  # it is raised again where it was asked
-        said.put(e)
+        answers.put((ask(),))
+    except BaseException as e:  # noqa: BLE001  # `in_time` raises it again
+        answers.put(e)

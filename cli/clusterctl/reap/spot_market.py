@@ -17,9 +17,9 @@ Market = Mapping[tuple[str, str], float]
 
 
 def spot_market(remains: Iterable[Remains], clients_of: ClientsOf, *, now: datetime) -> Market:
-    """The price of the moment of each spot machine's type in its zone; AWS is asked nothing where there is none.
+    """The current price of each spot machine's type in its zone; AWS is not asked where there is no spot machine.
 
-    Where AWS does not tell there is no price: the machine counts at its price on demand, which it never exceeds.
+    A price that AWS does not give is left out: the machine counts at its price on demand, which it never exceeds.
     """
     types: dict[str, set[str]] = {}
     for cluster in remains:

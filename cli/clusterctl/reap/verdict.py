@@ -27,7 +27,7 @@ class KnownHere:
     """A cluster that this computer has an inventory of."""
 
     cluster: str
-    """With `@rehearsal` behind it in a rehearsal."""
+    """With `@rehearsal` at its end in a rehearsal."""
     deadline: datetime | None
     is_down: bool
     """Zero nodes on purpose: what is there is kept for the next `up`."""
@@ -57,16 +57,16 @@ class Verdict:
     ends: bool
     reason: str
     hint: str | None = None
-    """The command for what is not done here."""
+    """The command that would end it, where this `reap` does not."""
     data: frozenset[str] = frozenset()
     """Ids of data that goes with it."""
     keeps_file_systems: bool = False
     """A file system of it stays, or may be there unseen, so what leads to it stays, too."""
     not_listed: frozenset[str] = frozenset()
-    """Kinds of which AWS does not tell where it is: nobody knows what it has of them."""
+    """Kinds that AWS does not list in its region: nobody knows what it has of them."""
 
     def why_stays(self, resource: CloudResource, kinds: Sequence[ResourceType] = KINDS) -> str | None:
-        """Why a thing of a cluster that ends is left alone; None when it goes. Also asked about what appears later."""
+        """Why a thing of a cluster that ends is left alone; None when it goes. Also for things that appear later."""
         kind = type_of(resource, kinds)
         if resource.attached_to is not None:
             return f"goes with {resource.attached_to}"
@@ -93,8 +93,8 @@ def judge(
 ) -> Verdict:
     """The verdict about one cluster.
 
-    `not_listed`: kinds that AWS does not tell of. They keep no machine running: AWS itself refuses to delete the parts
-    of a network that they need. If file systems are among them, the rules and interfaces that lead to these stay.
+    `not_listed`: kinds that AWS does not list. They keep no machine running: AWS itself refuses to delete the parts of
+    a network that they need. If file systems are among them, the rules and interfaces that lead to these stay.
     """
     ends, reason, hint = _judged(remains, asked, known, now=now, all_regions=all_regions)
     if not ends:
@@ -126,8 +126,8 @@ def spared_since(
         return f"left alone: {new.kind} {new.id} was made while this looked, as by an up under way: look again first"
     if verdict.remains.cluster_id in asked.clusters:
         return None
-    now_there = replace(verdict.remains, things=tuple(things))
-    if (known is not None and known.is_down) or (now_there.is_parked and not verdict.remains.says_none):
+    current = replace(verdict.remains, things=tuple(things))
+    if (known is not None and known.is_down) or (current.is_parked and not verdict.remains.says_none):
         return f"left alone: it was taken {PARKED} while this looked"
     deadline = latest_of(things)
     if deadline is not None and now < deadline + asked.grace:
@@ -138,7 +138,7 @@ def spared_since(
 def _judged(
     remains: Remains, asked: Asked, known: KnownHere | None, *, now: datetime, all_regions: bool
 ) -> tuple[bool, str, str | None]:
-    """Whether it ends, why, and the command for what is not done."""
+    """Whether the cluster ends, why, and the command that would end it if it does not."""
     id, deadline = remains.cluster_id, latest_deadline(remains, known)
     name_it = f"clusterctl reap --cluster {id}"
     if known is not None and known.changing is not None:

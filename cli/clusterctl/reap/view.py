@@ -43,7 +43,7 @@ def reap_text(view: ReapView) -> str:
     ending = [verdict for verdict in view.verdicts if verdict.ends]
     where = "all regions" if view.search.is_everywhere else ", ".join(view.search.regions)
     found = count(len(view.verdicts), "cluster") if view.verdicts else "nothing of any cluster"
-    found += "" if view.search.is_whole else ", as far as AWS told"
+    found += "" if view.search.is_whole else ", as far as AWS says"
     would = f" · {len(ending)} {'end' if view.acts else 'would end'}{'s' if view.acts and len(ending) == 1 else ''}"
     label = " (rehearsed: simulated money)" if view.rehearsal else ""
     lines = [f"{where} · {found}{would if view.verdicts else ''}{label}"]
@@ -105,14 +105,14 @@ def _row(view: ReapView, verdict: Verdict) -> list[str]:
         remains.region or NOWHERE,
         UNKNOWN if remains.born_at is None else duration(view.now - remains.born_at),
         NO_DEADLINE if remains.is_parked else UNKNOWN if deadline is None else clock(deadline, view.now),
-        _told_per_day(view, verdict),
+        _price_per_day(view, verdict),
         str(len(remains.things)),
         ("ends: " if verdict.ends else "stays: ") + verdict.reason,
     ]
 
 
-def _told_per_day(view: ReapView, verdict: Verdict) -> str:
-    """`$1320.96`, with a `+` where more may be there, and `at most` where no more can."""
+def _price_per_day(view: ReapView, verdict: Verdict) -> str:
+    """`$1320.96`, with a `+` where things may be missing in it, and `at most` where it cannot be more."""
     remains = verdict.remains
     if _may_bill_unseen(verdict):
         return f"{usd(_per_day(view, remains.things, remains.region))}+"
@@ -132,7 +132,7 @@ def _price_lines(view: ReapView) -> list[str]:
         lines.append("  spot machines are at AWS's present spot price, which changes")
     if is_at_most(things, view.market):
         lines.append(
-            "  at most: AWS tells no spot price, so the machine is at its price on demand, which it never exceeds"
+            "  at most: AWS gives no spot price, so the machine is at its price on demand, which it never exceeds"
         )
     return lines
 
@@ -155,13 +155,13 @@ def _details(view: ReapView, verdict: Verdict) -> list[str]:
         )
     if verdict.keeps_file_systems:
         is_seen = any(resource.kind in FILE_SYSTEMS for resource in remains.things)
-        data = "the data" if is_seen else "data, of which AWS does not tell,"
+        data = "the data" if is_seen else "data, which AWS does not list,"
         lines.append(f"  {_named(verdict)}: the network that leads to {data} stays too, without a way out")
     return lines
 
 
 def again(view: ReapView) -> str:
-    """The command with those of the flags as typed that choose what is ended."""
+    """The command, with the typed flags that choose what is ended."""
     asked = view.asked
     words = ["clusterctl reap"]
     words += [f"--cluster {id}" for id in sorted(asked.clusters)] + [f"--data {id}" for id in sorted(asked.data)]

@@ -76,7 +76,7 @@ def test_the_screen_says_what_would_go_what_stays_and_what_to_type() -> None:
     ("market", "told", "note"),
     [
         ({("p5.48xlarge", "us-west-2b"): 12.5}, "$300.00", "spot machines are at AWS's present spot price"),
-        ({}, "at most $1320.96", "at most: AWS tells no spot price, so the machine is at its price on demand"),
+        ({}, "at most $1320.96", "at most: AWS gives no spot price, so the machine is at its price on demand"),
     ],
 )
 def test_a_spot_machine_is_shown_at_its_spot_price_or_as_a_bound(
@@ -159,7 +159,7 @@ def with_gap(view: ReapView) -> ReapView:
 
 def test_what_could_not_be_asked_for_is_on_the_screen_and_in_no_sum() -> None:
     lines = [" ".join(line.split()) for line in reap_text(with_gap(seen())).splitlines()]
-    assert lines[0] == "us-west-2 · 2 clusters, as far as AWS told · 1 would end (rehearsed: simulated money)"
+    assert lines[0] == "us-west-2 · 2 clusters, as far as AWS says · 1 would end (rehearsed: simulated money)"
     assert "$1323.03+ 4 ends: 2 h past its deadline" in lines[2]
     assert (
         "AWS did not say whether it has: FSx file system (AccessDeniedException) in us-west-2: "
@@ -167,7 +167,7 @@ def test_what_could_not_be_asked_for_is_on_the_screen_and_in_no_sum() -> None:
     ) in lines
     nothing = replace(with_gap(seen()), verdicts=(), rehearsal=False)
     assert reap_text(nothing).startswith(
-        "us-west-2 · nothing of any cluster, as far as AWS told\n  AWS did not say whether it has: FSx"
+        "us-west-2 · nothing of any cluster, as far as AWS says\n  AWS did not say whether it has: FSx"
     )
 
 
@@ -215,7 +215,7 @@ def test_an_id_that_was_not_found_may_be_of_what_aws_did_not_tell() -> None:
     view = seen()
     partly = replace(view, search=replace(view.search, unseen={"us-west-2": CloudError("no", code="RequestExpired")}))
     asked = Asked(grace=GRACE, clusters=frozenset({"nobody"}))
-    with pytest.raises(NothingMatched, match=r"nothing in us-west-2, as far as AWS told, carries this id"):
+    with pytest.raises(NothingMatched, match=r"nothing in us-west-2, as far as AWS says, carries this id"):
         refuse_unknown(replace(partly, asked=asked))
 
 
