@@ -128,7 +128,7 @@ def _network(
 
 
 def refuse_taken(found: FoundNetwork, slot_cidr: str, *, nodes: int) -> None:
-    """Raises CloudError where somebody else has got the address of a slot since the range was chosen."""
+    """Raises CloudError where somebody else has taken the address of a slot since the range was chosen."""
     others = others_in_slots(slot_cidr, found.taken, nodes=nodes)
     if others:
         raise CloudError(

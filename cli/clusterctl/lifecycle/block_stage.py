@@ -45,7 +45,7 @@ from clusterctl.text.quantities import usd
 
 SHOW = "aws ec2 describe-capacity-reservations --region {region}"
 SHOWN_MISFITS = 6
-"""An error names at most this many offerings, and AWS tells of no more (EC2 User Guide, "Find and purchase Capacity
+"""An error names at most this many offerings, and AWS lists no more (EC2 User Guide, "Find and purchase Capacity
 Blocks"; 2026-11-26)."""
 
 
@@ -121,7 +121,7 @@ def _end_old_locks(change: Change, *, now: datetime) -> None:
 
 @contextmanager
 def _noting_locks_that_stay(change: Change) -> Iterator[None]:
-    """While entered, a lock that AWS does not let us end is only noted: it costs nothing, so all goes on."""
+    """While entered, a lock that AWS does not let us end is only noted: it costs nothing, so the change goes on."""
     try:
         yield
     except CloudError as e:
@@ -171,7 +171,7 @@ def cheapest(change: Change, intent: Intent, search: BlockSearch, state: StackSt
     what = f"{asked.instances} × {asked.instance_types[0]} for {asked.hours} h"
     raise NoCapacity(
         f"AWS offers no capacity block of {what} in {config.region} that fits{told_misfits(why)}. Nothing was bought; "
-        "others may be had with fewer nodes, other hours or another start",
+        "try fewer nodes, other hours or another start",
         code="NoCapacityBlock",
         hint=edit(change.stack.source),
     )
@@ -190,9 +190,9 @@ def zone_of(change: Change, intent: Intent, state: StackState) -> str | None:
 
 
 def misfit(offering: BlockOffering, asked: BlockRequest, *, zone: str | None, max_usd: float | None) -> str | None:
-    """Why the offering is not what is looked for; None: it is. Pure.
+    """Why the offering does not fit the search; None: it does. Pure.
 
-    AWS also offers what is a little shorter than asked: every block ends at 11:30 UTC (EC2 User Guide, "Find and
+    AWS also offers blocks a little shorter than asked: every block ends at 11:30 UTC (EC2 User Guide, "Find and
     purchase Capacity Blocks"; 2026-11-26).
     """
     hours = (offering.ends_at - offering.starts_at).total_seconds() / 3600
@@ -215,9 +215,9 @@ def misfit(offering: BlockOffering, asked: BlockRequest, *, zone: str | None, ma
 
 def told_misfits(why: dict[BlockOffering, str | None]) -> str:
     """` (cb-0a1b… is in us-west-2a, and the cluster in us-west-2b; …)`; empty where there is no offering."""
-    told = [f"{offering.offering_id} {reason}" for offering, reason in why.items()]
-    more = f"; and {len(told) - SHOWN_MISFITS} more" if len(told) > SHOWN_MISFITS else ""
-    return f" ({'; '.join(told[:SHOWN_MISFITS])}{more})" if told else ""
+    reasons = [f"{offering.offering_id} {reason}" for offering, reason in why.items()]
+    more = f"; and {len(reasons) - SHOWN_MISFITS} more" if len(reasons) > SHOWN_MISFITS else ""
+    return f" ({'; '.join(reasons[:SHOWN_MISFITS])}{more})" if reasons else ""
 
 
 def plan_time(offering: BlockOffering | None, now: datetime) -> datetime:

@@ -52,7 +52,7 @@ def spot_help(result: RunResult, intent: Intent, *, source: str, is_new: bool) -
 
 
 def _too_low(intent: Intent, machine: str, *, source: str) -> Help:
-    """What helps if the maximum price is too low: it is the person's, or an on-demand price older than AWS's."""
+    """What helps if the maximum price is too low: a person set it, or it is an on-demand price older than AWS's."""
     config = intent.config
     cap = config.caps.price_usd_per_hour
     on_demand = intent.catalog.price_usd_per_hour(machine, config.region)

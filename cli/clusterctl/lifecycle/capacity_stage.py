@@ -40,8 +40,8 @@ def candidates_of(
 ) -> tuple[Candidate, ...]:
     """The types and zones to choose from; empty where there is nothing to choose.
 
-    That is so if the cluster has machines, if they are not on demand, and if both type and zone are known. `before` is
-    called before AWS is asked. Raises CloudError where AWS offers none of the types there.
+    That is so if the cluster has machines, is not on demand, or has both type and zone decided. `before` is called
+    before AWS is asked. Raises CloudError where AWS offers none of the types there.
     """
     config = intent.config
     if state.instances or config.market != "on-demand":
@@ -134,13 +134,13 @@ def _no_capacity(answers: Sequence[Answer], planned: WithPlan) -> CloudError:
     names = dict.fromkeys(answer.candidate.instance_type for answer in answers)
     zones = dict.fromkeys(answer.candidate.zone for answer in answers)
     lacks = next((answer for answer in answers if answer.refusal in NO_CAPACITY), None)
-    kept = "What was there before is as it was." if not planned.state.is_empty else "No node runs, nothing bills."
-    told = (
+    kept = "What existed before is unchanged." if not planned.state.is_empty else "No node runs, nothing bills."
+    message = (
         f"there is no room for {len(planned.plan.slots)} × {' or '.join(names)} in {', '.join(zones)}; nothing was "
         f"made. {kept}"
     )
     again = f"clusterctl up {planned.shown} --retry-until-up"
     if lacks is not None:
-        return NoCapacity(f"InsufficientInstanceCapacity: {told}", code="InsufficientInstanceCapacity", hint=again)
+        return NoCapacity(f"InsufficientInstanceCapacity: {message}", code="InsufficientInstanceCapacity", hint=again)
     code = answers[0].refusal or "Unsupported"
-    return CloudError(f"{code}: {told}", code=code, hint=edit(planned.source))
+    return CloudError(f"{code}: {message}", code=code, hint=edit(planned.source))

@@ -59,7 +59,7 @@ class Change:
     home: Home
     output: Output
     cluster: str
-    """With `@rehearsal` behind it in a rehearsal."""
+    """With `@rehearsal` at its end in a rehearsal."""
     region: str
     environ: Mapping[str, str]
     previous: RunRecord | None
@@ -97,9 +97,9 @@ class Change:
         return not (self.is_rehearsal and machine_kind(self.stack.directory) == "none")
 
     def typed(self, directory: Path) -> str:
-        """The stack in `directory` as a person types it behind `up` or `down`; without its flags it is another one."""
-        is_lent = self.is_rehearsal and not self.stack.is_rehearsal_project
-        return stack_words(directory, stack_name=self.stack.name, rehearse=is_lent)
+        """The stack in `directory` as it is typed after `up` or `down`, with the flags that tell it from others."""
+        needs_flag = self.is_rehearsal and not self.stack.is_rehearsal_project
+        return stack_words(directory, stack_name=self.stack.name, rehearse=needs_flag)
 
     @property
     def clients(self) -> Clients:
@@ -111,7 +111,7 @@ class Change:
         self.output.note(f"  repair   {text}")
 
     def read_state(self) -> tuple[StackState | None, bool]:
-        """The state, and whether an earlier run was cut off; what still runs of that is ended. Raises EngineError."""
+        """The state, and whether an earlier run was cut off; processes that it left are ended. Raises EngineError."""
         was_cut_off = end_what_runs(self.engine, self.previous, self.tell)
         self._record((self.engine.environment.run_token,))
         if self.is_rehearsal:
@@ -122,7 +122,7 @@ class Change:
         return state, was_cut_off
 
     def repair_state(self, state: StackState, *, was_cut_off: bool) -> StackState:
-        """The state after the repair, which may take minutes; who stops it is told what that leaves.
+        """The state after the repair, which may take minutes; a person who stops it is shown what that leaves.
 
         Raises EngineError, CloudError.
         """
@@ -232,7 +232,7 @@ class Change:
         return folder / f"{self.cluster}-{verb}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}.jsonl"
 
     def finish(self) -> None:
-        """The change came to a good end: nothing is left to repair."""
+        """Removes the run's record: the change came to a good end, and nothing is left to repair."""
         self.home.run_file(self.cluster).unlink(missing_ok=True)
 
     def note_machines(self) -> None:
@@ -249,7 +249,7 @@ class Change:
         return {} if state.cluster_id is None else read_seen(self.home.observed_file(state.cluster_id))
 
     def note_agreed(self, ended: CloudResource) -> None:
-        """Writes down when AWS agreed to end a reservation: it says when a machine ended, but not when these did."""
+        """Writes down when AWS agreed to end a reservation: later AWS says when a machine ended, but not when these."""
         if ended.kind == RESERVATION and ended.cluster_id is not None:
             at = datetime.now(UTC).replace(microsecond=0)
             note_cancelled(self.home.observed_file(ended.cluster_id), ended.id, at=at)
@@ -329,7 +329,7 @@ def is_log_of(cluster: str, name: str) -> bool:
 
 
 def _with_kept(new: RunRecord, before: RunRecord) -> RunRecord:
-    """The record `new` with what the one before it in the file says is still there."""
+    """The record `new`, with the engines and the trial of the record that it replaces in the file."""
     return replace(new, engines=before.engines, trial=before.trial, trial_region=before.trial_region)
 
 
@@ -340,7 +340,7 @@ _ARN = re.compile(r"arn:[^:]+:[^:]*:[^:]*:(?P<account>\d{12}):")
 def account_of(state: StackState) -> str | None:
     """The account number that the state's network belongs to; None before there is one.
 
-    A `down` that was cut off may have left machines or reservations but no network: then their ARN tells.
+    A `down` that was cut off may have left machines or reservations but no network: then it is read from their ARN.
     """
     vpc = state.find(VPC_TYPE)
     if vpc is not None and vpc.outputs.get("ownerId"):

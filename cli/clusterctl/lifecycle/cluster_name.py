@@ -63,7 +63,7 @@ def refuse_shared_project(change: Change, state: StackState, name: str) -> None:
         raise UsageError(
             f"{stack.project_file} and {other}/Pulumi.yaml name one project, {stack.project}, so that to Pulumi both "
             f"folders are one stack, and it holds the cluster {held} of {other}; nothing was changed; give the project "
-            f"in {_folder(change)} a name of its own (name: {name}); what ends {held}: clusterctl down --cluster "
+            f"in {_folder(change)} a name of its own (name: {name}); to end {held}: clusterctl down --cluster "
             f"{cluster}",
             hint=edit(stack.project_file),
         )

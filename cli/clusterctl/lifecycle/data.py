@@ -48,7 +48,7 @@ class StoredData:
 
 
 def data_in(state: StackState) -> tuple[StoredData, ...]:
-    """The state's own file systems; adopted ones are somebody else's."""
+    """The file systems that the cluster made; adopted ones are somebody else's."""
     return tuple(_stored(resource) for type in KINDS for resource in state.of_type(type) if not resource.is_external)
 
 
@@ -99,7 +99,7 @@ def refuse_harm(state: StackState, config: ClusterConfig, catalog: Catalog, *, s
 
 
 def _harm(file_system: StoredData, plan: StoragePlan | None) -> Iterator[str]:
-    if not _is_meant(file_system, plan):
+    if not _is_planned(file_system, plan):
         if file_system.is_retained:
             yield (
                 f"{file_system.named} is not in cluster.yaml any more: write it back; to end it alone, write "
@@ -121,17 +121,17 @@ def _harm(file_system: StoredData, plan: StoragePlan | None) -> Iterator[str]:
     if isinstance(plan, LustrePlan | EfsPlan) and file_system.kms_key != plan.kms_key:
         was = "AWS's own key" if file_system.kms_key is None else file_system.kms_key
         yield (
-            f"{file_system.named} is encrypted with {was} since it was made, and no other: write kms_key as it was, or "
-            "take another mount"
+            f"{file_system.named} is encrypted with {was}, which cannot change: write kms_key as it was, or use "
+            "another mount"
         )
 
 
 def _is_to_be_kept(file_system: StoredData, plan: StoragePlan | None) -> bool:
-    return plan is not None and _is_meant(file_system, plan) and is_retained(plan)
+    return plan is not None and _is_planned(file_system, plan) and is_retained(plan)
 
 
-def _is_meant(file_system: StoredData, plan: StoragePlan | None) -> bool:
-    """Whether the plan of the mount is still about this file system."""
+def _is_planned(file_system: StoredData, plan: StoragePlan | None) -> bool:
+    """Whether the plan of its mount is still for this file system, not for one of another kind or an adopted one."""
     if isinstance(plan, LustrePlan):
         return file_system.kind == KINDS[LUSTRE_TYPE] and plan.adopted_id is None
     return isinstance(plan, EfsPlan) and file_system.kind == KINDS[EFS_TYPE] and plan.adopted_id is None

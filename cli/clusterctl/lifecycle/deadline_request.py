@@ -41,9 +41,9 @@ class DeadlineRequest:
     def changes(self, values: Mapping[str, str], *, base: datetime) -> dict[str, str | None]:
         """The settings that ask for this end, to be written over `values`; `base`: the end that holds before it."""
         until = base + self.by if self.by is not None else self.until
-        told: dict[str, str | None] = {"extended-from": base.isoformat()}
-        told |= {} if until is None else {"until": until.isoformat()}
-        return told if self.budget_usd is None else {**told, **extended(values, self.budget_usd)}
+        settings: dict[str, str | None] = {"extended-from": base.isoformat()}
+        settings |= {} if until is None else {"until": until.isoformat()}
+        return settings if self.budget_usd is None else {**settings, **extended(values, self.budget_usd)}
 
     def again(self, cluster: str, deadline: datetime) -> str:
         """The command that asks for the same end, typed at any later time."""
@@ -65,7 +65,7 @@ class Move:
         return self.after >= self.before
 
     def added(self, cluster_plan: ClusterPlan) -> Spending:
-        """What will be spent that was not going to be; nothing where the end comes earlier."""
+        """What the move adds to the spending; nothing where the end comes earlier."""
         rate = cluster_plan.price.total_usd_per_hour
         longer = max(timedelta(0), self.after - self.before)
         if not longer:
@@ -76,7 +76,7 @@ class Move:
 def refuse_move(
     wish: DeadlineRequest, intent: Intent, cluster_plan: ClusterPlan, *, cluster: str, ahead: timedelta, now: datetime
 ) -> None:
-    """Raises UsageError or CapExceeded when the end that is asked for cannot be; `ahead`: the least time left."""
+    """Raises UsageError or CapExceeded when the requested end is not possible; `ahead`: the least time until it."""
     until, deadline = intent.settings.until, cluster_plan.deadline
     is_asked = wish.by is not None or wish.until is not None
     if is_asked and until is not None:

@@ -24,7 +24,7 @@ GOES_ON_BILLING = "What is named here and is not a node would go on billing unti
 def try_deadline(change: Change, *, slots: Collection[int] | None = None) -> CloudError | None:
     """The error to raise if AWS would not end the machines, or what else bills by the hour; it is shown at once, too.
 
-    `slots`: those that are known to have a machine; None: all.
+    `slots`: those known to have a machine; None: all.
     """
     inventory = read_inventory(change.home.inventory_file(change.cluster))
     nodes = [node for node in inventory.nodes if slots is None or node.slot in slots]
@@ -33,8 +33,8 @@ def try_deadline(change: Change, *, slots: Collection[int] | None = None) -> Clo
     try:
         left = not_ended(change.clients, inventory.cluster_id, names, pause=lambda: time.sleep(pause_s))
     except CloudError as e:
-        told = f"it is not known whether AWS would end {inventory.name} at its deadline: {e.message}"
-        return _warned_error(change, told, ONLY_TIMERS, e.code)
+        message = f"it is not known whether AWS would end {inventory.name} at its deadline: {e.message}"
+        return _warned_error(change, message, ONLY_TIMERS, e.code)
     if not left:
         return None
     machines = [id for id in left if id in names]
@@ -42,12 +42,12 @@ def try_deadline(change: Change, *, slots: Collection[int] | None = None) -> Clo
     what = " and ".join(
         [*([count(len(machines), "node")] if machines else []), *([", ".join(others)] if others else [])]
     )
-    why = "; ".join(f"{names.get(id, id)}: {said}" for id, said in left.items())
+    why = "; ".join(f"{names.get(id, id)}: {refusal}" for id, refusal in left.items())
     then = " ".join([*([ONLY_TIMERS] if machines else []), *([GOES_ON_BILLING] if others else [])])
     return _warned_error(change, f"AWS would not end {what} at the deadline: {why}", then, "NotProven")
 
 
 def _warned_error(change: Change, message: str, then: str, code: str) -> CloudError:
     change.output.note(f" WARNING: {message}\n  {then}")
-    told = f"{message}. The nodes run. {then}"
-    return CloudError(told, code=code, hint=f"clusterctl down --cluster {change.cluster}")
+    hint = f"clusterctl down --cluster {change.cluster}"
+    return CloudError(f"{message}. The nodes run. {then}", code=code, hint=hint)

@@ -27,18 +27,18 @@ class Display:
         self._output = output
         self._began_at = time.monotonic()
         self._shown: set[Group] = set()
-        self._told: set[str] = set()
+        self._shown_remarks: set[str] = set()
         self._last_live = 0.0
         self._phases: dict[str, str] = {}
         self._lock = threading.Lock()
-        self._told_waiting_at: float | None = None
+        self._waiting_shown_at: float | None = None
 
     def event(self, event: Event) -> None:
         """Takes one event of the engine in, and shows what it changes."""
         now = time.monotonic()
         self.progress.feed(event, at=now)
-        if isinstance(event, Message) and (line := remark(event)) is not None and line not in self._told:
-            self._told.add(line)
+        if isinstance(event, Message) and (line := remark(event)) is not None and line not in self._shown_remarks:
+            self._shown_remarks.add(line)
             self._output.note(line)
         for group in () if self._is_ending else self.progress.finished_groups():
             self._show(group, now)
@@ -66,10 +66,10 @@ class Display:
         """Shows which nodes are waited for and why: in the live line, or, if there is none, in a line now and then."""
         now = time.monotonic()
         self.live(nodes)
-        if self._told_waiting_at is None or not nodes:
-            self._told_waiting_at = now
-        elif now - self._told_waiting_at >= every_s:
-            self._told_waiting_at = now
+        if self._waiting_shown_at is None or not nodes:
+            self._waiting_shown_at = now
+        elif now - self._waiting_shown_at >= every_s:
+            self._waiting_shown_at = now
             if not self._output.has_live_line:
                 self._output.note(f" waiting for {shortened(nodes, most=FEW)}")
 

@@ -223,7 +223,7 @@ def look_again(
             known_now=known_now,
         )
     except KeyboardInterrupt:
-        # The stack may know nothing of what is left any more.
+        # The state may no longer have what is left.
         ends = reap_id(cluster_id, region=region, rehearse=change.is_rehearsal)
         change.output.note(f"stopped before AWS was asked what still bills, so something may.\n  next: {ends}")
         raise
@@ -241,13 +241,13 @@ def raise_failed(down: Down, result: RunResult) -> NoReturn:
 def tell_sum(change: Change, known: Inventory) -> None:
     """Says what the cluster has cost."""
     change.note_machines()  # when each ended, as AWS says
-    told = told_sum(change.home, known, now=datetime.now(UTC))
-    if told is not None:
-        change.output.note(f"  {told}")
+    cost = told_sum(change.home, known, now=datetime.now(UTC))
+    if cost is not None:
+        change.output.note(f"  {cost}")
 
 
 def tell_nothing_there(down: Down) -> None:
-    """The stack holds nothing: says so, once AWS was asked. Raises UsageError, StillBills, CloudError."""
+    """Says that the stack holds nothing, once AWS was asked. Raises UsageError, StillBills, CloudError."""
     change = down.change
     known = inventory_here(change.home, change.cluster)
     if known is not None:
@@ -256,7 +256,7 @@ def tell_nothing_there(down: Down) -> None:
     clean_config(change)
     change.output.note(f"{change.cluster}: nothing to end: its stack has no resources in this Pulumi backend")
     tell_paid(change)
-    if known is not None:  # its account may be another one: it is not for `down` to forget it
+    if known is not None:  # it may live in another account, so `down` does not forget it
         where = f"in {known.region} of the account {change.clients.account()}"
         change.output.note(f"  nothing with the cluster's id {known.cluster_id} bills {where} either")
         change.output.note(f"  to make this computer forget it: clusterctl forget {change.cluster}")
@@ -270,21 +270,21 @@ def refuse_unseen(change: Change, known: Inventory) -> None:
     seen = look_for(known, change.clients)
     if left := billing(seen):
         refuse_other_stack(change, known)
-        told = f"this Pulumi backend does not hold {change.cluster}'s state. If it is elsewhere, `pulumi login` there"
-        change.output.note(told)
+        backend = f"this Pulumi backend does not hold {change.cluster}'s state"
+        change.output.note(f"{backend}. If it is elsewhere, `pulumi login` there")
     refuse_leftovers(left, not_listed=seen.not_listed, again=reap_cluster(known))
 
 
 def tell_paid(change: Change) -> None:
     """Says which capacity block was bought for the cluster and outlives it."""
     file = change.home.purchase_file(change.cluster)
-    told = paid_words(file, now=utc_now(), is_rehearsal=change.is_rehearsal)
-    if told is not None:
-        change.output.note(f"  {told}")
+    line = paid_words(file, now=utc_now(), is_rehearsal=change.is_rehearsal)
+    if line is not None:
+        change.output.note(f"  {line}")
 
 
 def clean_config(change: Change) -> None:
-    """Takes out of the stack's config what no person wrote, once the last resource is gone."""
+    """Removes from the stack's config what no person wrote, once the last resource is gone."""
     config_file = change.engine.environment.config_file
     text = read_config(config_file)
     cleaned = without_own_values(text)

@@ -33,7 +33,7 @@ class DownEffect:
 
 
 def effect_of_down(change: Change, state: StackState, *, is_all: bool) -> DownEffect:
-    """What of the state the `down` ends, and what stays. Data that is in no state is named, and left."""
+    """What the `down` ends, and what stays. Data that is in no state is named, and left."""
     strays = () if is_all else stray_data(change.clients, state, tell=change.tell)
     for stray in strays:
         change.tell(
@@ -47,20 +47,20 @@ def effect_of_down(change: Change, state: StackState, *, is_all: bool) -> DownEf
 def stray_data(clients: Clients, state: StackState, *, tell: Callable[[str], None]) -> tuple[CloudResource, ...]:
     """The cluster's resources that hold data and are in no state, found by the cluster's id.
 
-    A missing right must not keep machines running: kinds that AWS does not tell of are only named, here and once more
-    by the last look.
+    A missing right must not keep machines running: kinds that AWS does not list are only named, here and once more by
+    the last look.
     """
     if state.cluster_id is None:
         return ()
     seen = look_at_each(clients, state.cluster_id, DATA_KINDS)
     if seen.not_listed:
-        untold = ", ".join(named(seen.not_listed))
-        tell(f"AWS did not say whether it has: {untold}. One that is in no state would stay, and bill")
+        unlisted = ", ".join(named(seen.not_listed))
+        tell(f"AWS did not say whether it has: {unlisted}. One that is in no state would stay, and bill")
     return orphans(seen.things, state.physical_ids, DATA_KINDS)
 
 
 def kept_data(change: Change, state: StackState) -> tuple[StoredData, ...]:
-    """The file systems that stay; if cluster.yaml is broken now, those that are to stay by what the state says."""
+    """The file systems that stay; if cluster.yaml cannot be read, those that the state marks to stay."""
     try:
         return kept_in(state, written_of(change).config, load_catalog())
     except ClusterctlError:

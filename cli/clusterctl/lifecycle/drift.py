@@ -37,7 +37,7 @@ class Missing:
 
     @property
     def why(self) -> str:
-        """AWS's word for it, with AWS's reason."""
+        """What AWS calls its condition, with AWS's reason."""
         return "AWS does not know it" if self.seen is None else self.seen.told
 
     def told(self, *, nodes: int) -> str:
@@ -47,18 +47,18 @@ class Missing:
 
 
 def missing_instances(clients: Clients, state: StackState, *, tell: Callable[[str], None]) -> tuple[Missing, ...]:
-    """The state's instances that are gone; what is still ending is waited for. Raises CloudError."""
+    """The state's instances that are gone; waits for those that are still ending. Raises CloudError."""
     if not state.instances or state.cluster_id is None:
         return ()
     give_up = time.monotonic() + ENDING_S
-    told = False
+    is_shown = False
     while True:
         seen = {instance.instance_id: instance for instance in instances_of(clients, state.cluster_id)}
         ending = [instance for instance in seen.values() if instance.state == ENDING]
         if not ending or time.monotonic() > give_up:
             return _missing(state, seen)
-        if not told:
-            told = True
+        if not is_shown:
+            is_shown = True
             tell(f"waiting for {', '.join(instance.instance_id for instance in ending)}, which is ending")
         time.sleep(REHEARSAL_POLL_S if clients.is_rehearsal else POLL_S)
 
@@ -75,8 +75,8 @@ def gone_spot_machines(clients: Clients, state: StackState) -> tuple[str, ...]:
     """URNs of the state's spot machines that AWS no longer has. Raises CloudError.
 
     AWS deletes a spot request four hours after its machine has ended (EC2 API, DescribeSpotInstanceRequests), and the
-    provider cancels it before it ends the machine: it fails at a request that is not there, though it takes a machine
-    that is not there for ended (terraform-provider-aws, ec2_instance.go; both 2026-11-22).
+    provider cancels it before it ends the machine: it fails if the request is gone, though it accepts that a machine is
+    (terraform-provider-aws, ec2_instance.go; both 2026-11-22).
     """
     known = [instance for instance in state.instances if instance.is_spot]
     if not known or state.cluster_id is None:

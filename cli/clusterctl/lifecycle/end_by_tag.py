@@ -49,15 +49,15 @@ class EndByTag:
     where: Whereabouts
     is_agreed: bool
     again: str
-    """The command that goes on with it, as a person types it."""
+    """The command that continues the `down`, as a person types it."""
     why: NoDiskSpace | OSError
 
 
 def end_by_tag(end: EndByTag, output: Output, home: Home, environ: Mapping[str, str]) -> None:
     """Ends the cluster's machines and reservations by their tags, then raises ClusterctlError with what still bills.
 
-    Ends nothing and raises `end.why` if that does not mean that the state cannot be written, if this computer knows no
-    id of the cluster, or if a run of the cluster is under way here: that run has the state, and can write it or fail.
+    Ends nothing and raises `end.why` if the state can be written in spite of it, if this computer knows no id of this
+    stack's cluster, or if a run of the cluster is under way here: that run has the state, and can write it or fail.
     Raises UsageError if nobody agrees.
     """
     where, why = end.where, end.why
@@ -70,8 +70,8 @@ def end_by_tag(end: EndByTag, output: Output, home: Home, environ: Mapping[str, 
     is_under_way = run is not None and run.is_of_this_boot and is_alive(run.cli_pid, run.cli_ticks)
     if known is None or is_under_way or not is_of_stack(known, where):
         raise why
-    told = told_why(why)
-    output.note(f"{cluster}: {told}, so its state cannot be changed.")
+    reason = told_why(why)
+    output.note(f"{cluster}: {reason}, so its state cannot be changed.")
     output.note(f"  Its machines, then its reservations, will be ended by the id {known.cluster_id} in their tags.")
     if not (is_rehearsal or end.is_agreed or output.confirm("End these?")):
         raise UsageError("not agreed, nothing was changed", hint=f"{end.again} --yes")
@@ -85,9 +85,9 @@ def end_by_tag(end: EndByTag, output: Output, home: Home, environ: Mapping[str, 
         tell=lambda what: output.note(f"  ending {what}"),
         pause=lambda: time.sleep(pause_s(clients)),
     )
-    bills = f"; still bills: {', '.join(left)}" if left else "; as far as AWS told, nothing else bills"
+    bills = f"; still bills: {', '.join(left)}" if left else "; as far as AWS says, nothing else bills"
     raise ClusterctlError(
-        f"{cluster}: its machines were ended by their tags{bills}. The state was left as it is ({told}); once it "
+        f"{cluster}: its machines were ended by their tags{bills}. The state was left as it is ({reason}); once it "
         f"can be written, the next down ends the rest",
         hint=end.again,
     )
@@ -117,8 +117,8 @@ def what_is_left(
 ) -> list[str]:
     """Ends all machines, and then all reservations; returns what bills, or may bill, after that.
 
-    One kind after the other: once a reservation is given up, nobody can count machines in it that are not known yet. If
-    AWS does not answer about one kind, the other is ended all the same.
+    In this order, because once a reservation is cancelled, it no longer shows machines that are not listed yet. If AWS
+    does not answer about one kind, the other is ended all the same.
     """
 
     def agreed(ended: CloudResource) -> None:

@@ -24,7 +24,7 @@ def wait_for_ending(change: Change, state: StackState, *, again: str) -> None:
     would be left.
     """
     give_up = time.monotonic() + ENDING_S
-    is_told = False
+    is_shown = False
     while ends := endings(change, state):
         if time.monotonic() > give_up:
             raise CloudError(
@@ -33,8 +33,8 @@ def wait_for_ending(change: Change, state: StackState, *, again: str) -> None:
                 code="StillEnding",
                 hint=again,
             )
-        if not is_told:
-            is_told = True
+        if not is_shown:
+            is_shown = True
             change.tell(f"waiting, {ENDING_S / 60:.0f} minutes at most: {_named(change, ends[0])}")
         time.sleep(REHEARSAL_POLL_S if change.is_rehearsal else AWS_POLL_S)
 

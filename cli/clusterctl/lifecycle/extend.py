@@ -2,7 +2,7 @@
 
 The stack's config is written first, so that any later `up` finishes what is cut off here. Then, to end later: our own
 resources alone (a new generation of the membership), the nodes, and last all else, with the schedule and the
-reservation; to end earlier: all of the engine first, then the nodes. Whatever was not moved ends the cluster at the
+reservation; to end earlier: all resources first, then the nodes. Whatever was not moved ends the cluster at the
 earlier of both times. See docs/adr/0016-extend-moves-what-ends-first-last.md.
 """
 
@@ -110,7 +110,7 @@ class Extension:
 
     @property
     def change(self) -> Change:
-        """The cluster, held."""
+        """The change that holds the cluster."""
         return self.planned.change
 
     @property
@@ -175,16 +175,16 @@ def ask(request: ExtendRequest, planned: WithPlan, move: Move) -> bool:
     Raises UsageError.
     """
     change = planned.change
-    told = move_told(planned.plan, move, now=planned.now)
+    effect = move_told(planned.plan, move, now=planned.now)
     if change.is_rehearsal or request.is_agreed:
         label = rehearsed(change.is_rehearsal, planned.plan.gpus_per_node > 0)
-        change.output.note(f"{change.cluster}: {told}{label}")
+        change.output.note(f"{change.cluster}: {effect}{label}")
         return False
     agree_to(
         change.output,
         move.added(planned.plan),
         name=planned.plan.name,
-        question=f"{told}. Move the deadline?",
+        question=f"{effect}. Move the deadline?",
         bound="--budget bounds what the cluster may cost in all",
         hint=f"{again(request, planned, move)} --yes",
         asks=not request.as_json,
@@ -268,7 +268,7 @@ def tell_end(extension: Extension, untaken: Mapping[int, str]) -> None:
     inventory = read_inventory(change.home.inventory_file(change.cluster))
     output.note(f" {move_line(inventory, move, now=now)}")
     moved = move_json(inventory, move, extension.planned.plan, {**gone, **untaken})
-    # Why stdout did not take it is said last: which nodes did not take the deadline is said first.
+    # An error of stdout is raised last: the nodes that did not take the deadline matter more.
     unshown = unshown_by(lambda: output.json(moved)) if request.as_json else None
     names = {node.slot: node.name for node in inventory.nodes}
     for slot, why in sorted(untaken.items()):
@@ -278,7 +278,7 @@ def tell_end(extension: Extension, untaken: Mapping[int, str]) -> None:
     if untaken or gone:
         slots = sorted({*untaken, *gone})
         named = ", ".join(names[slot] for slot in slots)
-        # Nodes of a newer membership than the state's refuse whatever `extend` makes; `up` goes above theirs.
+        # Nodes with a newer membership than the state's refuse whatever `extend` makes; `up` makes a newer one still.
         is_newer = any(why.startswith(REFUSED_FOR_ITS_NUMBER) for why in untaken.values())
         raise SomeNodesFailed(
             f"{count(len(slots), 'node')} of {len(names)} did not take the new deadline: {named}",
@@ -290,7 +290,7 @@ def tell_end(extension: Extension, untaken: Mapping[int, str]) -> None:
 
 @contextlib.contextmanager
 def telling_if_stopped(extension: Extension) -> Iterator[None]:
-    """Says at a Ctrl-C what was not moved, and the command that goes on."""
+    """At a Ctrl-C, says what was not moved, and the command that continues."""
     try:
         yield
     except KeyboardInterrupt:
@@ -323,7 +323,7 @@ def move_line(inventory: Inventory, move: Move, *, now: datetime) -> str:
 def untold(name: str, move: Move, why: str, *, now: datetime) -> str:
     """What it means that a node did not take the new deadline."""
     before, after = clock(move.before, now), clock(move.after, now)
-    if why.startswith(REFUSED_FOR_ITS_NUMBER):  # what it has instead, nobody here knows
+    if why.startswith(REFUSED_FOR_ITS_NUMBER):  # the deadline that it has instead is not known here
         means = f"may end at another time than {after}"
     elif move.after > move.before:
         means = f"still ends at {before}"

@@ -28,7 +28,7 @@ from clusterctl.text.quantities import clock, duration
 
 
 def half_done_before(previous: RunRecord | None, inventory: Inventory) -> str | None:
-    """What `status` says of the run before this one, if its work is half done; not of an `extend`: this finishes it."""
+    """What `status` says of a half-done run before this one; None for an `extend`, which this one finishes."""
     run = unfinished_of(previous)
     return None if run is None or run.verb == "extend" else go_on_with(run.verb, inventory)
 
@@ -54,7 +54,10 @@ def refuse_times(
     shown: str,
     now: datetime,
 ) -> None:
-    """Raises UsageError or CapExceeded for an end that time alone rules out; asked again after the person agreed."""
+    """Raises UsageError or CapExceeded for an end too near, too late or beyond the budget, or for too little time left.
+
+    Asked again after the person has agreed.
+    """
     ahead = REHEARSAL_AHEAD if change.is_rehearsal else AWS_AHEAD
     refuse_move(wish, intent, cluster_plan, cluster=change.cluster, ahead=ahead, now=now)
     if cluster_plan.deadline.at > before:
@@ -62,7 +65,7 @@ def refuse_times(
 
 
 def refuse_too_late(before: datetime, *, cluster: str, is_rehearsal: bool, shown: str, now: datetime) -> None:
-    """Raises CapExceeded where the schedule could fire before it is moved, which comes after the nodes are told."""
+    """Raises CapExceeded where the schedule could fire before it is moved: the nodes get the new deadline first."""
     left, needed = before - now, REHEARSAL_LEFT if is_rehearsal else AWS_LEFT
     if left <= timedelta(0):
         raise CapExceeded(

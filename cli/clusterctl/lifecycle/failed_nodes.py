@@ -24,7 +24,7 @@ REPLACE_FAILED = "--replace-failed"
 
 @dataclass(frozen=True, kw_only=True)
 class FailedNode:
-    """A node that says of itself that it failed, and stays so until its machine is replaced."""
+    """A node that reports that it failed; it stays failed until its machine is replaced."""
 
     slot: int
     name: str
@@ -102,8 +102,8 @@ def replace_question(failed: Sequence[FailedNode], cluster_plan: ClusterPlan) ->
     whose = "its" if len(failed) == 1 else "their"
     rate = f"{usd(cluster_plan.price.total_usd_per_hour)}/h"
     is_spot = cluster_plan.price.spot is not None
-    held = " No place is reserved: AWS may have no spot machine to put there." if is_spot else ""
-    return f"Replace {machines} of {names}? The data on {whose} disks is lost; the price stays {rate}.{held}"
+    risk = " No place is reserved: AWS may have no spot machine to put there." if is_spot else ""
+    return f"Replace {machines} of {names}? The data on {whose} disks is lost; the price stays {rate}.{risk}"
 
 
 def lost_words(failed: Sequence[FailedNode]) -> str:

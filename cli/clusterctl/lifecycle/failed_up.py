@@ -24,7 +24,7 @@ from clusterctl.text.next_commands import edit
 NO_CAPACITY = ("InsufficientInstanceCapacity", "InsufficientCapacity", "InsufficientHostCapacity")
 """EC2 API, "Error codes for the Amazon EC2 API" (2026-11-22): a lack that may be over in minutes or hours."""
 NO_PLUGIN = ("no folder at path", "failed to load plugin")
-"""The engine's words where a folder has no plugin (3.250, tried 2026-11-22); about one that died it says others."""
+"""The engine's words where a folder has no plugin (3.250, tried 2026-11-22); those for one that died are different."""
 
 
 def raise_failed(
@@ -40,7 +40,7 @@ def raise_failed(
         raise KeyboardInterrupt
     if locks_named(result.said):
         raise change.failure(result, doing="pulumi up", more=_beside_another(change, ran, before_text, shown=shown))
-    if full_disk(result) is not None:  # to undo it would need room as well, and may cost the state
+    if full_disk(result) is not None:  # undoing it would need room as well, and could lose the state
         raise change.failure(result, doing="pulumi up", more=_with_room(shown))
     if result.killed_by is not None:
         change.clear_up()
@@ -92,15 +92,15 @@ def _beside_another(change: Change, ran: UpRunsResult, before_text: str, *, show
 
 def plugin_hint(stack: Stack, result: RunResult) -> str | None:
     """The command for a plugin that is not where the stack's Pulumi.yaml says: the same `up` would fail again."""
-    said = " ".join([result.said, *(refusal.text for refusal in result.refusals)])
-    if any(word in said for word in NO_PLUGIN) and any(folder in said for folder in stack.plugin_folders):
+    text = " ".join([result.said, *(refusal.text for refusal in result.refusals)])
+    if any(words in text for words in NO_PLUGIN) and any(folder in text for folder in stack.plugin_folders):
         return edit(stack.project_file)
     return None
 
 
 def _with_room(shown: str) -> str:
     return (
-        f"What was made is there, and bills: once AWS has room, clusterctl up {shown} goes on with it, and "
+        f"What was made is there, and bills: once the disk has room, clusterctl up {shown} goes on with it, and "
         f"clusterctl down {shown} ends it"
     )
 

@@ -16,13 +16,13 @@ WRONG_PASSPHRASE = "incorrect passphrase"
 """The engine's words (3.250, tried 2026-11-22)."""
 OTHER_PASSPHRASE = (
     "the stack's config was encrypted with another passphrase than this checkout's. Where the stack lives, set "
-    "PULUMI_CONFIG_PASSPHRASE_FILE to the .pulumi/passphrase of the checkout that made it; a new one of your own needs "
-    "no encryptionsalt in its Pulumi.<stack>.yaml: delete that line"
+    "PULUMI_CONFIG_PASSPHRASE_FILE to the .pulumi/passphrase of the checkout that made it; a new stack of your own "
+    "needs no encryptionsalt in its Pulumi.<stack>.yaml: delete that line"
 )
 
 
 def failure(result: RunResult, *, doing: str, cancel: str, more: str = "", hint: str | None = None) -> ClusterctlError:
-    """The error that a failed run means: AWS's code once, else what the engine said.
+    """The error that a failed run means: AWS's code and reason if it refused, else what the engine said.
 
     `cancel`: the command that removes the stack's lock.
     """
@@ -36,22 +36,23 @@ def failure(result: RunResult, *, doing: str, cancel: str, more: str = "", hint:
     full = full_disk(result)
     if full is not None:
         return EngineError(f"{doing} failed: {full_told(full)}{tail}", hint=look_at(full))
-    said = [refusal.text for refusal in result.refusals] or [result.said.removeprefix("error: ")]
-    # What the stand-in refuses comes with the command that helps; the same again would be refused again.
-    text, _, helps = (said[0] or _without_a_word(result)).partition(NEXT)
+    reasons = [refusal.text for refusal in result.refusals] or [result.said.removeprefix("error: ")]
+    # A refusal by the stand-in names the command that helps, instead of `hint`, which would be refused again.
+    text, _, helps = (reasons[0] or _silent_end(result)).partition(NEXT)
     if WRONG_PASSPHRASE in text:
         return EngineError(f"{doing} failed: {OTHER_PASSPHRASE}{tail}")
-    told = f"{doing} failed: {_before(tail, text)}{tail}\n  log      {result.log}"
-    return EngineError(told, hint=helps.rstrip() or hint)
+    message = f"{doing} failed: {_before(tail, text)}{tail}\n  log      {result.log}"
+    return EngineError(message, hint=helps.rstrip() or hint)
 
 
 def full_disk(result: RunResult) -> Path | None:
     """The folder whose disk a run found full; None where it failed for another reason."""
-    said = "\n".join([*(refusal.text for refusal in result.refusals), result.said])
-    return full_folder(said, log=result.log, is_silent=not said.strip() and result.killed_by is None)
+    text = "\n".join([*(refusal.text for refusal in result.refusals), result.said])
+    return full_folder(text, log=result.log, is_silent=not text.strip() and result.killed_by is None)
 
 
-def _without_a_word(result: RunResult) -> str:
+def _silent_end(result: RunResult) -> str:
+    """Why the engine failed, where it printed nothing about it."""
     if result.killed_by is None:
         return "the engine ended without a reason"
     return f"the engine was killed ({signal.Signals(result.killed_by).name}); did this computer run out of memory?"

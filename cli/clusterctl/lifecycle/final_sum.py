@@ -24,8 +24,8 @@ def known_here(home: Home, cluster: str, *, cluster_id: str | None) -> Inventory
 def told_sum(home: Home, inventory: Inventory, *, now: datetime) -> str | None:
     """`it cost about $12.34 in all`; None without a ledger: the last word on a cluster must not be a guess.
 
-    It says `at most` for spot machines, and where AWS did not tell when a machine or a reservation ended: such an end
-    is assumed late.
+    It says `at most` for spot machines, and where AWS did not say when a machine or a reservation ended: the latest
+    possible end is assumed.
     """
     ledger = read_ledger(home.ledger_file(inventory.cluster_id))
     if ledger is None:
@@ -34,7 +34,7 @@ def told_sum(home: Home, inventory: Inventory, *, now: datetime) -> str | None:
     rows = cost_rows(inventory, ledger, alive=frozenset(), now=now, observed=observed, is_reserved=False)
     spent = sums(rows).spent_usd
     if spent is None:
-        return "what it cost is unknown, because a price is"
+        return "what it cost is unknown, because a price is unknown"
     is_seen = all(row.is_end_seen for row in rows if row.kind in ("node", "empty"))
     about = "about" if is_seen and inventory.capacity != "spot" else "at most about"
     simulated = " (simulated money)" if inventory.rehearsal else ""

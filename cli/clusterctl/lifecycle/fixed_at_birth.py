@@ -25,7 +25,7 @@ CAPACITY = "clusterctl:infra:Capacity$"
 def refuse_other_region(state: StackState, region: str, *, source: str) -> None:
     """Raises UsageError when the cluster is in another region than cluster.yaml says.
 
-    Asked there, AWS would know none of its machines, and the engine would make all of it anew, file systems too.
+    AWS there would know none of its machines, and the engine would make everything anew, file systems too.
     """
     identity = state.find(IDENTITY_TYPE)
     zone = "" if identity is None else str(identity.outputs.get("zone") or "")
@@ -50,7 +50,7 @@ def refuse_other_home(state: StackState, home: Path) -> None:
 
 
 def refuse_other_network(state: StackState, config: ClusterConfig, *, source: str, shown: str) -> None:
-    """Raises ConfigError when the network would be made anew below living machines and file systems."""
+    """Raises ConfigError when the network would be made anew under living machines and file systems."""
     problems = list(_network_problems(state, config))
     if problems:
         raise ConfigError(
@@ -74,9 +74,9 @@ def refuse_other_launch(state: StackState, cluster_plan: ClusterPlan, *, source:
     problems = _launch_problems(state, cluster_plan) if state.instances else ()
     if problems:
         is_one = len(problems) == 1
-        told = f"{count(len(problems), 'change')} {'is' if is_one else 'are'} not made on running nodes"
+        refused = f"{count(len(problems), 'change')} {'is' if is_one else 'are'} not made on running nodes"
         raise ConfigError(
-            f"{source}: {told}, nothing was changed",
+            f"{source}: {refused}, nothing was changed",
             problems=[f"  {problem}" for problem in problems],
             hint=f"clusterctl down {shown}",
         )
@@ -112,24 +112,24 @@ def _adoption_problems(state: StackState, config: ClusterConfig) -> Iterator[str
     has_own = any(NETWORK in vpc.urn for vpc in state.of_type("aws:ec2/vpc:Vpc"))
     if kept and (named is None or named.node_subnet_id != kept):
         yield (
-            f"network.adopt: the nodes' addresses are in {kept} since the cluster's birth: write it back, or end the "
-            "cluster, data and all, first"
+            f"network.adopt: the nodes' addresses have been in {kept} since the cluster's birth: write it back, or end "
+            "the cluster, data and all, first"
         )
     if has_own and named is not None:
         yield (
-            f"network.adopt: {named.vpc_id}: the cluster has a network of its own since its birth: leave adopt out, or "
-            "end the cluster, data and all, first"
+            f"network.adopt: {named.vpc_id}: the cluster has had a network of its own since its birth: leave adopt "
+            "out, or end the cluster, data and all, first"
         )
 
 
 def _network_problems(state: StackState, config: ClusterConfig) -> Iterator[str]:
     yield from _adoption_problems(state, config)
     network = config.network
-    meant = {
+    wanted = {
         ("vpc:Vpc", "-vpc"): ("vpc_cidr", str(network.vpc_cidr)),
         ("subnet:Subnet", "-services"): ("service_subnet_cidr", str(network.service_subnet_cidr)),
     }
-    for (type, end), (field, cidr) in meant.items():
+    for (type, end), (field, cidr) in wanted.items():
         for resource in state.of_type(f"aws:ec2/{type}"):
             if (
                 NETWORK in resource.urn

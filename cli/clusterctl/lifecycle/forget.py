@@ -57,7 +57,7 @@ def why_in_doubt(known: Inventory, home: Home, environ: Mapping[str, str]) -> st
 
 
 def refuse_living(known: Inventory, seen: Look) -> None:
-    """Raises StillBills when something of the cluster bills: only what is known here leads to it."""
+    """Raises StillBills when something of the cluster bills: without what is known here nobody would find it."""
     left = billing(seen)
     if left:
         raise StillBills(
@@ -71,10 +71,10 @@ def refuse_living(known: Inventory, seen: Look) -> None:
 def _ask(request: ForgetRequest, output: Output, doubt: str) -> None:
     """Raises UsageError where nobody agrees."""
     known = request.inventory
-    told = f"{known.cluster}: it is not known whether its machines run ({doubt})"
+    unsure = f"{known.cluster}: it is not known whether its machines run ({doubt})"
     if request.is_agreed:
-        output.note(f"{told}; {reap_cluster(known)} would find them")
+        output.note(f"{unsure}; {reap_cluster(known)} would find them")
         return
-    question = f"{told}. What runs keeps billing, and this computer can no longer find it. Forget it anyway?"
+    question = f"{unsure}. What runs keeps billing, and this computer can no longer find it. Forget it anyway?"
     if not output.confirm(question):
-        raise UsageError(f"{told}; nothing was forgotten", hint=reap_cluster(known))
+        raise UsageError(f"{unsure}; nothing was forgotten", hint=reap_cluster(known))

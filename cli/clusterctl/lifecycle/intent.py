@@ -40,7 +40,7 @@ from clusterctl.text.next_commands import edit
 from clusterctl.text.quantities import clock, usd
 
 Seen = Mapping[str, SeenMachine]
-"""Instance id → what AWS said of it so far."""
+"""Instance id → what AWS has said of it so far."""
 NOTHING_GIVEN: Mapping[str, str | None] = {}
 
 
@@ -118,7 +118,7 @@ def for_up(intent: Intent, state: StackState, seen: Seen) -> Intent:
         # An `extend` that was cut off is finished by this run; a new run has its whole run time.
         "extended-from": None,
         **({} if identity is not None and identity.run == run else {"until": None}),
-        # Other machines stand elsewhere: a new run is ordered anew.
+        # Other machines are elsewhere in the network: a new run orders its ranks anew.
         **({} if keeps_ranks(intent, identity, run) else {"slot-ranks": None}),
         **_choice(intent, state),
         "layout": _layout(identity),
@@ -148,10 +148,7 @@ def _choice(intent: Intent, state: StackState) -> dict[str, str | None]:
 
 
 def _is_launched_anew(intent: Intent, state: StackState) -> bool:
-    """Whether another placement or capacity is wanted than the one decided, of which no machine was made.
-
-    Such an `up` begins a new run.
-    """
+    """Whether another placement or capacity is wanted than was decided, while no machine exists: that is a new run."""
     identity = state.find(IDENTITY_TYPE)
     decided = None if identity is None else identity.outputs.get("launch")
     config = intent.config
@@ -164,9 +161,9 @@ def keeps_ranks(intent: Intent, identity: Identity | None, run: int) -> bool:
     return intent.config.ranks == "topology" and identity is not None and identity.run == run
 
 
-def without_reservation(intent: Intent, *, is_so: bool) -> Intent:
-    """The intent of a run that reserves nothing if `is_so`, else of one that reserves places."""
-    return with_changes(intent, {"unreserved": "true" if is_so else None})
+def without_reservation(intent: Intent, *, reserves_nothing: bool) -> Intent:
+    """The intent of a run that reserves places, unless `reserves_nothing`."""
+    return with_changes(intent, {"unreserved": "true" if reserves_nothing else None})
 
 
 def for_zero_nodes(intent: Intent, state: StackState, seen: Seen) -> Intent:
@@ -220,12 +217,12 @@ def refuse(
     deadline = cluster_plan.deadline
     if deadline.at <= now and deadline.reason == "budget" and deadline.budget_usd is not None:
         is_kept = "budget_usd" in intent.settings.overrides
-        told = f"caps.budget_usd in {stack.source}"
-        if is_kept:  # as `extend --budget` leaves it; what the file says counts for nothing then
-            told = f"clusterctl:budget_usd in {config_file}, or none there and one in {stack.source},"
+        setting = f"caps.budget_usd in {stack.source}"
+        if is_kept:  # as `extend --budget` leaves it, which overrides the file
+            setting = f"clusterctl:budget_usd in {config_file}, or none there and one in {stack.source},"
         raise CapExceeded(
             f"{intent.config.name} ended at {clock(deadline.at, now)}: its budget of {usd(deadline.budget_usd)} is "
-            f"spent. It counts over all runs: a higher {told} lets it continue, and clusterctl down {shown} ends "
+            f"spent. It counts over all runs: a higher {setting} lets it continue, and clusterctl down {shown} ends "
             "what is left",
             hint=edit(config_file) if is_kept else f"clusterctl down {shown}",
         )
@@ -245,7 +242,7 @@ def refuse(
 
 
 def with_changes(intent: Intent, changes: Mapping[str, str | None]) -> Intent:
-    """The intent with other values in the stack's config; None: not there."""
+    """The intent with other values in the stack's config; None removes one."""
     text = with_values(intent.config_text, changes)
     settings = stack_settings(config_values(text))
     written = intent.config if intent.written is None else intent.written
@@ -260,7 +257,7 @@ def with_changes(intent: Intent, changes: Mapping[str, str | None]) -> Intent:
 
 
 def _ledger_changes(intent: Intent, state: StackState, seen: Seen) -> dict[str, str | None]:
-    """The state's ledger put right by what AWS said, for the plan; and what was put right, for the state."""
+    """The state's ledger corrected by what AWS said, for the plan; and the corrections, for the state."""
     ledger = ledger_in(state)
     if ledger is None:
         return {"ledger": None, "corrected": None}

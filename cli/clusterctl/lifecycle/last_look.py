@@ -66,7 +66,7 @@ def last_look(
 
 
 def forgotten(state: StackState) -> StackState:
-    """The state with nothing in it but who the cluster was: everything that still exists is an orphan."""
+    """The state with only the cluster's identity and inventory in it: everything that still exists is an orphan."""
     return StackState(
         resources=tuple(resource for resource in state.resources if resource.type in (IDENTITY_TYPE, INVENTORY_TYPE))
     )
@@ -93,18 +93,18 @@ def billing(seen: Look) -> tuple[CloudResource, ...]:
 def leftovers(
     found: Iterable[CloudResource], known: Known, kinds: Sequence[ResourceType] = KINDS
 ) -> tuple[CloudResource, ...]:
-    """What bills and nobody means to keep: it is in no state, and holds no data."""
+    """What bills though nobody wants to keep it: it is in no state, and holds no data."""
     lost = orphans(found, known, kinds)
     return tuple(thing for thing in lost if bill_of(thing, kinds) is not None and not type_of(thing, kinds).is_data)
 
 
 def refuse_leftovers(left: Sequence[CloudResource], *, not_listed: NotListed, again: str) -> None:
-    """Raises StillBills if anything is left, or if AWS did not tell of every kind, so that nobody knows."""
+    """Raises StillBills if anything is left, or if AWS did not list every kind, so that something may be."""
     lines = [f"  {thing.kind} {thing.id}: bills {bill_of(thing)}" for thing in left]
     lines += [f"  AWS did not say whether it has: {kind}" for kind in named(not_listed)]
     if left:
-        told = "1 thing that bills is left" if len(left) == 1 else f"{len(left)} things that bill are left"
-        raise StillBills(f"not all is gone: {told}", problems=lines, hint=again)
+        number = "1 thing that bills is left" if len(left) == 1 else f"{len(left)} things that bill are left"
+        raise StillBills(f"not all is gone: {number}", problems=lines, hint=again)
     if not_listed:
         raise StillBills(UNKNOWN_REST, problems=lines, hint=again)
 
@@ -148,7 +148,7 @@ def _is_gateway_endpoint(resource: StateResource) -> bool:
 
 
 def forget_gone(change: Change, state: StackState) -> None:
-    """Takes out of the state what AWS no longer has, such as a reservation past its end date.
+    """Removes from the state what AWS no longer has, such as a reservation past its end date.
 
     AWS would refuse to cancel that reservation, or the request of a spot machine that ended long ago. If the cluster
     ended early, its reservation, the NAT gateway and the elastic IPs are gone.
@@ -171,7 +171,7 @@ def expired_reservations(state: StackState, *, now: datetime) -> tuple[str, ...]
 
 
 def forget_cluster(home: Home, cluster: str, *, cluster_id: str) -> bool:
-    """Removes the inventory and login key of `cluster`, unless another cluster has the name by now. Whether it did."""
+    """Removes the inventory and login key of `cluster` if they are of the one with this id; returns whether it did."""
     file = home.inventory_file(cluster)
     try:
         known = json.loads(file.read_bytes())

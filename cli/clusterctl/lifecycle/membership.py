@@ -60,7 +60,7 @@ Then it becomes the program that is named, which reads the rest of the input."""
 
 
 def membership_of(inventory: Inventory, config: ClusterConfig, *, slot_cidr: str) -> bytes:
-    """The membership with all that the configuration tells running nodes: whoever pushes one pushes the whole."""
+    """The membership, with everything that the configuration sets for running nodes: each delivery carries it all."""
     return membership_file(
         inventory,
         slot_cidr=slot_cidr,
@@ -103,13 +103,13 @@ def membership_file(
 
 
 def _ranks(inventory: Inventory) -> dict[str, list[int]]:
-    """The rank of each slot; left out where it is the slot, so that a membership without an order stays what it was."""
+    """The rank of each slot; left out if each is its slot, so that a membership without an order stays as it was."""
     ranks = [node.rank for node in sorted(inventory.nodes, key=lambda node: node.slot)]
     return {} if ranks == sorted(ranks) else {"ranks": ranks}
 
 
 def deadline_text(iso: str) -> str:
-    """`2026-11-21T13:18:26Z`: the one way in which a node reads a time."""
+    """`2026-11-21T13:18:26Z`: the only format in which a node reads a time."""
     return datetime.fromisoformat(iso).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -131,7 +131,7 @@ def install_line(size: int, *then: str) -> str:
 
 
 def install_argv(size: int, *then: str) -> tuple[str, ...]:
-    """What the line runs as root."""
+    """The argv that the line runs as root."""
     return ("python3", "-ISc", INSTALLER, str(size), *then)
 
 
@@ -145,16 +145,16 @@ def later_modules() -> bytes:
 
 
 def refusal_in(stdout: bytes, stderr: bytes, exit_code: int) -> str:
-    """The node's own reason, from its JSON line or the last thing it said."""
+    """The node's own reason, from its JSON line or else the last line that it printed."""
     try:
         return parsed_object(stdout).text("error")
     except NotAsExpected:
-        said = (stderr or stdout).decode(errors="replace").strip().splitlines()
-        return said[-1] if said else f"clusterctl-node apply ended with {exit_code}"
+        lines = (stderr or stdout).decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else f"clusterctl-node apply ended with {exit_code}"
 
 
 CONNECT_S, BY_SESSION_MANAGER_S = 10.0, 20.0
-"""How long `deliver` waits for the way to a node, which has been ready before and so should answer at once."""
+"""How long `deliver` waits for a connection to a node, which has been ready before and so should answer at once."""
 
 
 class Delivery(Protocol):

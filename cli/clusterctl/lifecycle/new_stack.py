@@ -46,7 +46,7 @@ FLAGS: Mapping[str, str] = {
     "caps.runtime": "--runtime",
     "caps.budget_usd": "--budget",
 }
-"""Path in cluster.yaml → the flag behind which a person typed what stands there."""
+"""Path in cluster.yaml → the flag that sets it."""
 NO_MACHINE = "gpus or instance_type is missing"
 """How the configuration's problem begins if no machine is named."""
 EXAMPLE = "clusterctl init --help"
@@ -54,7 +54,7 @@ EXAMPLE = "clusterctl init --help"
 
 @dataclass(frozen=True, kw_only=True)
 class NewStack:
-    """What a person asked for; None: not said."""
+    """What a person asked for; None: not given."""
 
     folder: Path
     """As it was typed; its last part is the name of the cluster and of the Pulumi project."""
@@ -115,7 +115,7 @@ def cluster_text(asked: NewStack, *, price_usd_per_hour: float | None) -> str:
 def write_stack_files(folder: Path, name: str, cluster: str) -> None:
     """Writes Pulumi.yaml, __main__.py and cluster.yaml. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
-    # Without `plugins:`, which name a place in a checkout: the engine finds both beside the program's Python.
+    # Without `plugins:`, which would name folders of a checkout: the engine finds both beside the program's Python.
     project = f"name: {_scalar(name)}\ndescription: GPU nodes on AWS\nruntime: python\n"
     for file, text in (("Pulumi.yaml", project), ("__main__.py", PROGRAM), (CLUSTER_FILE, cluster)):
         put_in_place(folder / file, text, mode=0o644, keeps_owner=True)
@@ -127,10 +127,10 @@ def price_cap(usd_per_hour: float) -> float:
 
 
 def by_flags(error: ConfigError) -> ConfigError:
-    """The error with each problem named by the flag behind which it was typed: no file has been written. Pure."""
-    told = [f"  {_flag(path)}{rest}" for path, rest in (_split(problem) for problem in error.problems)]
-    count = "1 problem" if len(told) == 1 else f"{len(told)} problems"
-    return ConfigError(f"{count}, nothing was written", problems=told, hint=EXAMPLE)
+    """The error with each problem under the flag that set the value: no file has been written. Pure."""
+    problems = [f"  {_flag(path)}{rest}" for path, rest in (_split(problem) for problem in error.problems)]
+    count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+    return ConfigError(f"{count}, nothing was written", problems=problems, hint=EXAMPLE)
 
 
 def _planned(asked: NewStack, *, home: Home, now: datetime) -> ClusterPlan:
@@ -161,13 +161,13 @@ def _scalar(text: str) -> str:
 
 
 def _split(problem: str) -> tuple[str, str]:
-    """The path of a problem, `caps.runtime`, and what is said behind it."""
-    told = re.sub(r"^\s*(line \d+\s+)?", "", problem)
-    path, colon, rest = told.partition(": ")
+    """The path of a problem, `caps.runtime`, and the text after it; the path is empty where no flag sets it."""
+    text = re.sub(r"^\s*(line \d+\s+)?", "", problem)
+    path, colon, rest = text.partition(": ")
     known = re.sub(r"\[\d+\]$", "", path)
-    if told.startswith(NO_MACHINE):
+    if text.startswith(NO_MACHINE):
         return "", "--type or --gpus: missing; one of them says which machines the nodes are"
-    return (known, colon + rest) if known in FLAGS else ("", told)
+    return (known, colon + rest) if known in FLAGS else ("", text)
 
 
 def _flag(path: str) -> str:

@@ -1,4 +1,4 @@
-"""Nodes that have a newer membership than the state: an older state was put back. The cluster goes on above theirs."""
+"""Nodes that have a newer membership than the state, because an older state was put back: all get a newer one still."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from clusterctl.status.node_report import READY
 from clusterctl.text.node_set import fold_names
 
 MOST_AHEAD = 1000
-"""How many changes a state may have forgotten. A node that reports more is wrong or hostile, and must not decide."""
+"""How many changes an older state may lack. A node that reports more is wrong or hostile, and must not decide."""
 FLOOR = "generation-floor"
 REFUSED_FOR_ITS_NUMBER = "generation: "
 """How a node's agent begins its refusal if it has a membership of that number or a higher one (node/apply.py)."""
@@ -45,13 +45,13 @@ def newer_membership(watches: Sequence[NodeWatch], *, known: int) -> NewerMember
     highest = max(plausible.values())
     split = [name for name, number in plausible.items() if number == known]
     ahead = [name for name, number in plausible.items() if number > known]
-    told = []
+    parts = []
     if ahead:
         older = f"the state knows {known}: an older state was put back"
-        told.append(f"{fold_names(ahead)}: membership {highest} is there, {older}")
+        parts.append(f"{fold_names(ahead)}: membership {highest} is there, {older}")
     if split:
-        told.append(f"{fold_names(split)}: another membership {known} is there than the state's")
-    return NewerMembership(highest=highest, told=f"{'; '.join(told)}. All nodes get {highest + 1}")
+        parts.append(f"{fold_names(split)}: another membership {known} is there than the state's")
+    return NewerMembership(highest=highest, told=f"{'; '.join(parts)}. All nodes get {highest + 1}")
 
 
 def implausible(watch: NodeWatch, *, known: int) -> str | None:
@@ -65,7 +65,7 @@ def go_above(change: Change, newer: NewerMembership, *, shown: str) -> Inventory
     """Writes the floor in the stack's config, runs the engine on our own resources, and returns the new inventory.
 
     The change has come to its good end, so this is written down as a run of its own: the next run repairs what a kill
-    leaves of it. From the floor on, any run raises the number, and `up` tells the nodes. Raises EngineError.
+    leaves of it. Any run raises the number to the floor at least, and `up` tells the nodes. Raises EngineError.
     """
     config_file = change.engine.environment.config_file
     change.begin()

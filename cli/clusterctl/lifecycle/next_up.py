@@ -27,11 +27,11 @@ class NextUp:
     replaces: tuple[NodePreview, ...] = ()
     """Made anew: the data on their disks is lost."""
     later: tuple[NodePreview, ...] = ()
-    """Running on without what only a new machine takes on."""
+    """Running on with settings that only a new machine takes."""
     is_reserved: bool = True
     """Whether the places of machines that are made anew are held meanwhile."""
     extended_until: datetime | None = None
-    """Where `extend` moved the end of this run: caps.runtime of the file counts from the next run on."""
+    """The end to which `extend` moved this run: caps.runtime of the file counts from the next run on."""
     refused: tuple[str, ...] = ()
     """Why `up` would change nothing."""
 
@@ -49,8 +49,8 @@ def next_up_rows(found: NextUp, *, now: datetime) -> list[tuple[str, str]]:
     rows += [("replace", line) for line in made_anew_lines(found.replaces, is_reserved=found.is_reserved)]
     rows += [("later", line) for line in late_lines(found.later)]
     if found.extended_until is not None:
-        told = f"moved to {clock(found.extended_until, now)} by extend; caps.runtime counts from the next run on"
-        rows.append(("deadline", told))
+        moved = f"moved to {clock(found.extended_until, now)} by extend; caps.runtime counts from the next run on"
+        rows.append(("deadline", moved))
     rows += [("refused", line) for line in found.refused]
     return rows or [("nothing", "no node is made, ended or replaced")]
 

@@ -64,18 +64,18 @@ def foresee(stack: Stack, intent: Intent, state: StackState, *, rehearse: bool, 
 def refusals(
     stack: Stack, intent: Intent, cluster_plan: ClusterPlan, state: StackState, *, rehearse: bool, now: datetime
 ) -> tuple[str, ...]:
-    """All that `up` would refuse without asking AWS, in its order and words."""
+    """What `up` would refuse by those of its checks that `plan` runs, in its order and words."""
     shown = stack_words(stack.typed or stack.directory, stack_name=stack.name, rehearse=rehearse)
     held = state.cluster_name
     if held not in (None, intent.config.name):
         return (other_name(held, name=intent.config.name, shown=shown, source=stack.source).message,)
     known = WithPlan(stack=stack, state=state, shown=shown, now=now, held=None, intent=intent, plan=cluster_plan)
-    told: list[str] = []
+    messages: list[str] = []
     for check in told_by_plan():
         try:
             check.refuse(known)
         except ConfigError as e:
-            told += [problem.strip() for problem in e.problems] or [e.message]
+            messages += [problem.strip() for problem in e.problems] or [e.message]
         except ClusterctlError as e:
-            told.append(e.message)
-    return tuple(dict.fromkeys(told))
+            messages.append(e.message)
+    return tuple(dict.fromkeys(messages))

@@ -46,7 +46,7 @@ class Followed(Protocol):
 
     @property
     def scripts(self) -> bytes | None:
-        """The texts of scripts that the node waits for, as it says itself; None: it does not wait for any."""
+        """The texts of the scripts that the node reports to wait for; None: it does not wait for any."""
 
     @property
     def membership(self) -> bytes | None:
@@ -93,7 +93,7 @@ class WaysIn:
         return self._way
 
     def keys(self, inventory: Inventory) -> LoginKeys:
-        """The keys for this inventory. Raises NodeFailure when there are none, which is tried again."""
+        """The keys for this inventory. Raises NodeFailure when there are none; the next try looks again."""
         if self._keys is None:
             self._keys = load_login_keys(inventory, home_directory(os.environ), ssh_dir=Path.home() / ".ssh")
         return self._keys
@@ -138,10 +138,10 @@ def _try(node: Followed, way: WayIn, ways: WaysIn) -> Generator[Waiting, bool, N
     except NotAsExpected as e:
         node.troubled(f"its agent's status cannot be read: {e}")
     except NodeFailure as failure:
-        if failure.kind == "auth":  # somebody may give the agent a key meanwhile
+        if failure.kind == "auth":  # a person may add a key to the SSH agent meanwhile
             ways.forget_keys()
         node.troubled(failure.told_under(row.name), failure=failure)
-    except OSError as e:  # no descriptor is left, for one
+    except OSError as e:  # for example, no file descriptor is left
         node.troubled(e.strerror or str(e))
 
 
@@ -166,7 +166,7 @@ def _talk(node: Followed, talk: Conversation) -> Generator[Waiting, bool, None]:
 
 
 def way_by(inventory: Inventory) -> WayIn:
-    """The way in by this inventory; a rehearsed one waits for nodes that boot (`connect.py`'s last argument)."""
+    """The way in by this inventory; in a rehearsal `connect.py` itself waits for a node that boots (SECONDS)."""
     command, usual = inventory.ssh.proxy_command, Deadlines()
     if not inventory.rehearsal or command is None:
         longest_s = LONGEST_RETRY_BY_SESSION_MANAGER_S if uses_session_manager(command) else LONGEST_RETRY_S

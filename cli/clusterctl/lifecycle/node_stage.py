@@ -83,7 +83,7 @@ class NodeStage:
         watches: Watches | None = None,
         deliver: Delivery = deliver,
     ) -> None:
-        """`gone`: instances that are being replaced; what they still say does not count.
+        """`gone`: instances that are being replaced; what they still report does not count.
 
         `slots`: whose nodes are waited for; None: all. `watches`: how they are watched; None: by SSH.
         """
@@ -103,7 +103,7 @@ class NodeStage:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """Ends all connections at the end, whatever happened."""
+        """While entered, nodes may be watched; at its end, all connections end, whatever happened."""
         try:
             yield
         finally:
@@ -117,7 +117,7 @@ class NodeStage:
                     self._watch.start(slot, f"{self._config.name}-{slot}")
 
     def stop(self) -> None:
-        """The engine failed: nodes are not waited for."""
+        """Ends the watching, where the engine failed and no node is waited for."""
         self._watch.stop()
 
     def finish(self, *, timeout_s: float | None) -> None:
@@ -139,7 +139,7 @@ class NodeStage:
         not_ready = [watch for watch in watches if not watch.is_ready]
         bad = [watch for watch in not_ready if self._slots is None or watch.slot in self._slots]
         self._tell(bad)
-        self._tell_untold([watch for watch in not_ready if watch not in bad], inventory)
+        self._tell_not_waited_for([watch for watch in not_ready if watch not in bad], inventory)
         self._end_line(inventory, len(watches) - len(not_ready), "ready")
         if bad:
             raise _error(bad, inventory, waited_s=time.monotonic() - began)
@@ -173,7 +173,7 @@ class NodeStage:
             raise
 
     def _above_newer(self, inventory: Inventory, watches: Sequence[NodeWatch]) -> tuple[Inventory, Sequence[NodeWatch]]:
-        """If nodes have a newer membership than the state, gives all one above it; once, whatever they answer then."""
+        """If nodes have a newer membership than the state, gives all a newer one still; once, whatever they answer."""
         known = inventory.generation
         for watch in watches:
             if (why := implausible(watch, known=known)) is not None:
@@ -200,7 +200,7 @@ class NodeStage:
             for line in why_not_ready(watch, now=now):
                 self._change.output.note(f" {line}")
 
-    def _tell_untold(self, others: Sequence[NodeWatch], inventory: Inventory) -> None:
+    def _tell_not_waited_for(self, others: Sequence[NodeWatch], inventory: Inventory) -> None:
         """Names the nodes that were not waited for, and did not take the membership in the meantime."""
         if others:
             named = fold_names(watch.name for watch in others)
@@ -228,7 +228,7 @@ REHEARSAL_EVERY_S = 1.0
 
 
 class LostMachines:
-    """Ends the waiting for nodes whose machines died; an API that does not answer changes nothing."""
+    """Ends the waiting for nodes whose machines died; if AWS does not answer, the waiting goes on."""
 
     def __init__(self, change: Change, inventory: Inventory, watch: Watches) -> None:
         self._change = change
@@ -255,10 +255,9 @@ class LostMachines:
 
 
 def lost_slots(watches: Iterable[NodeWatch], inventory: Inventory, seen: Iterable[InstanceState]) -> dict[int, str]:
-    """Slot → AWS's word for the end of its machine. Pure.
+    """Slot → how AWS says that its machine ended. Pure.
 
-    A node that said that it failed is left out: its own words are worth more than AWS's.
-
+    A node that reported that it failed is left out: its own report says more than AWS's.
 
     A machine that AWS does not show may be too young for that (eventual consistency): it is waited for. One that was
     ready may have ended since: nothing tells a `reap --cluster` elsewhere of an `up` that is under way.

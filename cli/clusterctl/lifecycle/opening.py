@@ -1,4 +1,4 @@
-"""How a change begins: the cluster is held, the run is written down, and whatever comes of it is noted."""
+"""How a change begins: the cluster is held, the run is written down, and how it ends is noted."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _settle(change: Change) -> None:
 
 
 def inspect(change: Change) -> tuple[StackState | None, bool]:
-    """The state, and whether an earlier run was cut off; what still runs of that is ended. Raises ClusterctlError."""
+    """The state, and whether an earlier run was cut off; processes that it left are ended. Raises ClusterctlError."""
     run_checks(change.verb, WithEngine(engine=change.engine))
     state, was_cut_off = change.read_state()
     run_checks(change.verb, WithHold(change=change, state=state or StackState()))

@@ -46,7 +46,7 @@ def plan_text(stack_plan: StackPlan, found: NextUp | None = None, *, now: dateti
         for slot in plan.slots
     ]
     columns = ("node", "private ip", "interfaces", *(("mounts",) if plan.storage else ()))
-    on = bills_on_after(plan)
+    afterwards = bills_on_after(plan)
     facts = [
         ("per hour", price_line(plan)),
         *(() if plan.price.spot is None else [("spot", spot_line(plan, plan.price.spot))]),
@@ -54,7 +54,7 @@ def plan_text(stack_plan: StackPlan, found: NextUp | None = None, *, now: dateti
         ("deadline", deadline_line(stack_plan, now=now)),
         ("in all", total_line(stack_plan)),
         *(() if plan.price.reservation_tail_usd == 0 else [("at worst", tail_line(plan))]),
-        *(() if on is None else [("afterwards", on)]),
+        *(() if afterwards is None else [("afterwards", afterwards)]),
         ("user-data", f"{thousands(plan.user_data_bytes)} of {thousands(USER_DATA_LIMIT_BYTES)} bytes"),
         *([("scripts", scripts_line(plan))] if plan.delivered_scripts else []),
     ]
@@ -62,9 +62,9 @@ def plan_text(stack_plan: StackPlan, found: NextUp | None = None, *, now: dateti
     facts += [("linked", line) for line in linked_lines(plan)]
     facts += [] if going is None or found is not None else [("ends", going)]
     facts += [] if stack_plan.size_note is None else [("size", stack_plan.size_note)]
-    facts += [("warning", _told(problem)) for problem in plan.problems if problem.level == "warning"]
-    told = "\n".join(f"  {name:<12} {value}" for name, value in facts)
-    screen = f"{title}\n\n{render_table(columns, rows)}\n\n{told}"
+    facts += [("warning", _problem_text(problem)) for problem in plan.problems if problem.level == "warning"]
+    lines = "\n".join(f"  {name:<12} {value}" for name, value in facts)
+    screen = f"{title}\n\n{render_table(columns, rows)}\n\n{lines}"
     if found is None:
         return screen
     happens = "\n".join(f"  {name:<12} {value}" for name, value in next_up_rows(found, now=now))
@@ -116,7 +116,7 @@ def linked_lines(plan: ClusterPlan) -> Iterator[str]:
 
 
 def storage_json(storage: StoragePlan) -> dict[str, object]:
-    """One mount: its kind, and what is known of what is behind it."""
+    """One mount: its kind, and what the plan says of its storage."""
     return {"kind": STORAGE_KINDS[type(storage)], **dataclasses.asdict(storage)}
 
 
@@ -128,8 +128,8 @@ def place(plan: ClusterPlan) -> str:
 def interfaces(stack_plan: StackPlan) -> str:
     """`1 ENA + 32 EFA-only (3200 Gbit/s)`."""
     kinds = Counter(KINDS[kind] for _, _, kind in stack_plan.plan.interface_layout)
-    told = " + ".join(f"{number} {kind}" for kind, number in kinds.items())
-    return f"{told} ({stack_plan.instance_type.network_gbps:g} Gbit/s)"
+    cards = " + ".join(f"{number} {kind}" for kind, number in kinds.items())
+    return f"{cards} ({stack_plan.instance_type.network_gbps:g} Gbit/s)"
 
 
 def price_line(plan: ClusterPlan) -> str:
@@ -147,8 +147,8 @@ def price_line(plan: ClusterPlan) -> str:
     caps = [] if price.cap_node_usd_per_hour is None else [f"{nodes} × {usd(price.cap_node_usd_per_hour)}"]
     caps += [] if price.cap_total_usd_per_hour is None else [f"{usd(price.cap_total_usd_per_hour)} in all"]
     most = "" if price.spot is None else "at most "
-    told = f"{most}{' + '.join(parts)} = {usd(price.total_usd_per_hour)}"
-    return told + (f"   cap {', '.join(caps)}" if caps else "") + f"   (prices of {price.prices_dated})"
+    total = f"{most}{' + '.join(parts)} = {usd(price.total_usd_per_hour)}"
+    return total + (f"   cap {', '.join(caps)}" if caps else "") + f"   (prices of {price.prices_dated})"
 
 
 def spot_line(plan: ClusterPlan, spot: SpotPrice) -> str:
@@ -185,13 +185,13 @@ def tail_line(plan: ClusterPlan) -> str:
 
 
 def deadline_line(stack_plan: StackPlan, *, now: datetime) -> str:
-    """`24 h after launch`, with the budget when there is one, and which of the two wins."""
+    """`24 h after launch`, or the earlier end by a budget; for a running cluster, `17:22 UTC (in 3 h: runtime)`."""
     deadline = stack_plan.plan.deadline
     began = stack_plan.plan.started_at
     if stack_plan.is_running:
         left = deadline.at - now
-        told = f"in {duration(left)}" if left > timedelta(0) else f"{duration(left)} ago"
-        return f"{clock(deadline.at, now)} ({told}: {deadline.reason})"
+        when = f"in {duration(left)}" if left > timedelta(0) else f"{duration(left)} ago"
+        return f"{clock(deadline.at, now)} ({when}: {deadline.reason})"
     runtime = f"{duration(deadline.runtime_at - began)} after launch"
     if deadline.budget_usd is None:
         return runtime
@@ -242,7 +242,7 @@ def _deadline_json(deadline: DeadlinePlan) -> dict[str, object]:
     }
 
 
-def _told(problem: Problem) -> str:
+def _problem_text(problem: Problem) -> str:
     return f"{problem.path}: {problem.message}" if problem.path else problem.message
 
 

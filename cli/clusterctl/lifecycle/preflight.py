@@ -81,11 +81,11 @@ def online_findings(
 
 
 def refuse_findings(findings: Sequence[Finding]) -> None:
-    """Raises CloudError with all that AWS would refuse later, and what helps against the first of it."""
+    """Raises CloudError with all that AWS would refuse later, and what helps against the first refusal."""
     errors = [row for row in findings if row.level == "error"]
     if errors:
-        told = "; ".join(told_finding(row) for row in errors)
-        raise CloudError(f"AWS would refuse it: {told}. Nothing was changed", code="Preflight", hint=errors[0].helps)
+        why = "; ".join(told_finding(row) for row in errors)
+        raise CloudError(f"AWS would refuse it: {why}. Nothing was changed", code="Preflight", hint=errors[0].helps)
 
 
 def told_finding(row: Finding) -> str:

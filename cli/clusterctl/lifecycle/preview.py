@@ -77,15 +77,15 @@ def slots_of(nodes: Sequence[NodePreview]) -> frozenset[int]:
 def made_anew_lines(found: Sequence[NodePreview], *, is_reserved: bool = True) -> list[str]:
     """`train-1,3: replaced, the data on their disks is lost: image ami-1 → ami-2`, nodes of one reason together.
 
-    `is_reserved`: their places are held while they are made; those of spot machines are not.
+    `is_reserved`: whether their places are held while they are made; those of spot machines are not.
     """
-    told = []
+    lines = []
     for reasons, nodes in _by_reasons(found).items():
         whose = "its disks" if len(nodes) == 1 else "their disks"
-        told.append(f"{fold_names(nodes)}: replaced, the data on {whose} is lost: {', '.join(reasons)}")
-    if told and not is_reserved:
-        told.append("no place is reserved for spot machines: these end first, and AWS may have none to put there")
-    return told
+        lines.append(f"{fold_names(nodes)}: replaced, the data on {whose} is lost: {', '.join(reasons)}")
+    if lines and not is_reserved:
+        lines.append("no place is reserved for spot machines: these end first, and AWS may have none to put there")
+    return lines
 
 
 def late_lines(found: Sequence[NodePreview]) -> list[str]:
@@ -106,7 +106,7 @@ def _reason(name: str, before: str, after: str) -> str:
 
 
 def _image(state: StackState, config: ClusterConfig) -> Mapping[str, str]:
-    """The image that the run will use: resolved once, so another one only when cluster.yaml names another."""
+    """The image if cluster.yaml names another than at the cluster's birth, else empty: it is resolved only once."""
     identity = state.find(IDENTITY_TYPE)
     named = None if identity is None else identity.outputs.get("image_spec")
     return {} if named is None or named == config.image else {"image": config.image}

@@ -34,7 +34,7 @@ def with_todays_prices(change: Change, intent: Intent, state: StackState, *, now
 def priced_today(
     clients: Clients, intent: Intent, *, lives: bool, file: Path, now: datetime, tell: Callable[[str], None]
 ) -> Intent:
-    """The intent with AWS's prices of today where it would go by old ones; they are kept in `file`.
+    """The intent with AWS's prices of today where those that it has are old; the new ones are kept in `file`.
 
     `lives`: the cluster has machines, which are not replaced because of a price: where today's prices would choose
     another type, the old prices stay. They also stay, and a line says so, where AWS does not answer.

@@ -45,7 +45,7 @@ def refuse_reorder(intent: Intent, *, source: str) -> None:
 def order_ranks(change: Change, cluster_plan: ClusterPlan, *, shown: str) -> None:
     """Asks for the topology and keeps the order; running nodes get it with the membership. Raises EngineError.
 
-    The engine runs once more, on our own resources alone, if the order is another one than before. If AWS does not tell
+    The engine runs once more, on our own resources alone, if the order is another one than before. If AWS does not give
     the topology, the ranks stay as they are for good: nothing may change by itself later.
     """
     state = change.engine.export() or StackState()
@@ -76,9 +76,9 @@ def _asked_order(
 def order_of(
     paths: Sequence[tuple[str, ...]], before: tuple[int, ...], instance_type: str, is_rehearsal: bool
 ) -> RankOrder:
-    """The order by the machines' `paths` in the network, or the one before if AWS did not tell every path. Pure."""
+    """The order by the machines' `paths` in the network, or the one before if AWS did not give every path. Pure."""
     if not all(paths):
-        return RankOrder(ranks=before, told=f"as they were: AWS tells no topology of {instance_type}")
+        return RankOrder(ranks=before, told=f"as they were: AWS gives no topology of {instance_type}")
     ranks = topology_ranks(paths)
     groups = count(len(set(paths)), "group")
     simulated = ", simulated" if is_rehearsal else ""

@@ -29,7 +29,7 @@ HOOK_PHASES = ("packages", "mount clients", *SCRIPT_PHASES)
 """Phases, as `node/boot.py` calls them, that may take as long as their own limits let them, unlike the rest of a boot:
 they depend on what a person wrote."""
 FINAL_FAILURES = ("host-key",)
-"""Failures that no other try mends: a machine with another host key stays another machine."""
+"""Failures that another try cannot mend: a machine with another host key stays another machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,22 +46,22 @@ class NodeWatch:
     undelivered: str | None = None
     """Why the membership, or the scripts it waits for, were not taken, at the last try."""
     gone: str | None = None
-    """Why it has no machine any more, by AWS."""
+    """Why it has no machine any more, as AWS says."""
     is_final: bool = False
 
     @property
     def runs_hooks(self) -> bool:
-        """Whether it says that it installs packages, or runs scripts, and answered at the last try."""
+        """Whether it reports that it installs packages or runs scripts, and answered at the last try."""
         return self.phase in HOOK_PHASES and self.trouble is None and not self.is_final
 
     @property
     def is_ready(self) -> bool:
-        """Whether the node said itself that it is ready, and has the membership."""
+        """Whether the node itself reported that it is ready, and has the membership."""
         return self.phase == READY and self.is_final and self.undelivered is None and self.gone is None
 
 
 class Watches(Protocol):
-    """The watches of a cluster's nodes, as a change that waits for them knows them; `ReadyWatch` goes by SSH."""
+    """The watches of a cluster's nodes, as a change that waits for them uses them; `ReadyWatch` does it by SSH."""
 
     def start(self, slot: int, name: str) -> None:
         """Begins to watch a slot; nothing happens when it is watched already."""
@@ -75,7 +75,7 @@ class Watches(Protocol):
     def wait(
         self, patience: Patience, *, on_tick: Callable[[], None], slots: frozenset[int] | None = None
     ) -> tuple[NodeWatch, ...]:
-        """The watches when all are final or the patience is over; `slots`: who is waited for; None: all."""
+        """The watches when all are final or the patience is over; `slots`: those waited for; None: all."""
 
     def waiting(self, slots: frozenset[int] | None = None) -> list[str]:
         """A line for each node that is waited for."""
@@ -102,7 +102,7 @@ class ReadyWatch:
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`scripts`: what a node gets that waits for them (`script_texts`)."""
+        """`scripts`: what is sent to a node that waits for scripts (`script_texts`)."""
         self._changed = changed
         self.scripts = scripts
         self._monotonic = monotonic
@@ -143,7 +143,7 @@ class ReadyWatch:
             return self._watches[slot]
 
     def seconds(self) -> float:
-        """The time in seconds, on the clock by which the watches go."""
+        """The time in seconds, on the clock that the watches use."""
         return self._monotonic()
 
     def now(self) -> tuple[NodeWatch, ...]:
@@ -156,7 +156,7 @@ class ReadyWatch:
     ) -> tuple[NodeWatch, ...]:
         """The watches when all are final or the patience is over.
 
-        `slots`: who is waited for; None: all. The other nodes get at most OTHERS_S, to take the membership.
+        `slots`: those waited for; None: all. The other nodes get at most OTHERS_S, to take the membership.
         """
         began = last = self._monotonic()
         in_hooks_s = 0.0
@@ -209,7 +209,7 @@ class ReadyWatch:
         """Takes in what was seen of a node that is watched."""
         with self._lock:
             before = self._watches[after.slot]
-            if before.gone is not None:  # said by AWS while the node was still tried
+            if before.gone is not None:  # AWS said so while a try was still under way
                 return
             self._watches[after.slot] = after
             if after.trouble is None:
@@ -230,7 +230,7 @@ class _FollowedSlot:
         self._watch = watch
         self._began = watch.seconds()
         self._has_scripts = False
-        """The node was given its scripts, and has reported no other phase since."""
+        """Whether the node was given its scripts, and has reported no other phase since."""
 
     @property
     def is_final(self) -> bool:
@@ -309,7 +309,7 @@ def _in_phase_for(report: NodeReport, now: datetime) -> str:
 
 
 MOST_TIMES_USUAL = 3.0
-"""Waiting ends after this many times the usual time, for a node that boots again and again gets on for ever."""
+"""Waiting ends after this many times the usual time: a node that reboots again and again enters new phases for ever."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -317,11 +317,11 @@ class Patience:
     """When waiting for nodes is over."""
 
     usual_s: float
-    """A healthy node takes no longer; `--ready-timeout` says its own."""
+    """A healthy node takes no longer; `--ready-timeout` sets it."""
     phase_s: float = 0.0
     """After that, a node is still waited for if it entered its phase less than this long ago; 0: none is."""
     hooks_s: float = 0.0
-    """How long in all the clock may stand still while a node says that it installs packages, or runs scripts."""
+    """How long in all the clock may stand still while a node reports that it installs packages or runs scripts."""
 
     def is_over(self, waited_s: float, quiet_s: Iterable[float]) -> bool:
         """Whether waiting is over. Pure.

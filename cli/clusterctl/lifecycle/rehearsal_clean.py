@@ -20,7 +20,7 @@ def hold_for_clean(words: Sequence[str], home: Home, held: ExitStack) -> None:
     known = sorted(path.stem for path in home.runs_dir.glob(f"*{REHEARSAL_SUFFIX}.lock"))
     for cluster in cleaned(words, known):
         lock = held.enter_context(only_run(home, cluster, verb="rehearse clean"))
-        os.set_inheritable(lock.fileno(), True)  # else it is given back at the exec
+        os.set_inheritable(lock.fileno(), True)  # else the exec would release it
 
 
 def cleaned(words: Sequence[str], known: Iterable[str]) -> tuple[str, ...]:

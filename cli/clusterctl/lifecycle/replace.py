@@ -54,7 +54,7 @@ class ReplaceRequest:
 
 
 def replace_node(request: ReplaceRequest, output: Output, home: Home, environ: Mapping[str, str]) -> None:
-    """Replaces the machine. Raises the error that a person should see when the slot has no ready machine after it."""
+    """Replaces the machine. Raises the error that a person should see when the slot then has no ready machine."""
     with open_change_of("replace", request.inventory, home=home, environ=environ, output=output) as held:
         replace_held(request, held)
 
@@ -196,8 +196,8 @@ def ask(request: ReplaceRequest, change: Change, *, is_spot: bool) -> None:
         return
     node = next((node for node in request.inventory.nodes if node.slot == request.slot), None)
     name = f"slot {request.slot}" if node is None else f"{node.name} ({node.instance_id})"
-    held = " Its place is not reserved: AWS may have no spot machine to put there." if is_spot else ""
-    if not change.output.confirm(f"Replace the machine of {name}? The data on its disks is lost.{held}"):
+    risk = " Its place is not reserved: AWS may have no spot machine to put there." if is_spot else ""
+    if not change.output.confirm(f"Replace the machine of {name}? The data on its disks is lost.{risk}"):
         again = replace_slot(request.inventory.cluster, request.slot)
         raise UsageError("not agreed, nothing was changed", hint=f"{again} --yes")
 
@@ -216,7 +216,7 @@ def what_is_left(state: StackState, slot: int) -> str:
 
 
 def slot_targets(state: StackState, slot: int, *, shown: str) -> tuple[str, ...]:
-    """The URNs that a replacement touches, the instance first. Raises EngineError when the slot has none."""
+    """The URNs that a replacement touches, the instance's first. Raises EngineError when the slot has no machine."""
     found = next((machine for machine in state.instances if machine.slot == slot), None)
     if found is None:
         raise EngineError(f"slot {slot} has no machine to replace", hint=f"clusterctl up {shown}")

@@ -1,7 +1,7 @@
 """A reservation that ended before its nodes: they run on without one, and machines made beside them have none either.
 
 Machines in a reservation that is cancelled or expires run on at the on-demand price (EC2 User Guide, "Cancel a Capacity
-Reservation"), and only a stopped one can be told of another (EC2 API, ModifyInstanceCapacityReservationAttributes; both
+Reservation"), and only stopped ones can be moved to another (EC2 API, ModifyInstanceCapacityReservationAttributes; both
 2026-11-22). A new one for all slots would bill beside those that run: docs/adr/0026-nodes-outlive-their-reservation.md.
 """
 
@@ -16,7 +16,7 @@ from clusterctl.lifecycle.intent import Intent, without_reservation
 
 
 def forget_ended(change: Change, state: StackState) -> StackState:
-    """The state without the reservations that AWS holds no more; the person is told what that means.
+    """The state without the reservations that AWS no longer holds; the person is told what that means.
 
     The engine asks AWS a second time, and keeps what it still finds: a list may lack what was made just now.
     """
@@ -56,4 +56,5 @@ def reserved_or_not(intent: Intent, living: StackState, *, stays: Collection[int
         if not reservation.is_replaced
     }
     has_lost_it = not held or (None not in types and not types & held)
-    return without_reservation(intent, is_so=bool(stays) and has_lost_it and intent.config.market == "on-demand")
+    reserves_nothing = bool(stays) and has_lost_it and intent.config.market == "on-demand"
+    return without_reservation(intent, reserves_nothing=reserves_nothing)

@@ -20,7 +20,7 @@ from clusterctl.text.quantities import clock, duration
 BLOCK_KEY = f"{NAMESPACE}block:".encode()
 FIRST_PAUSE_S = 10.0
 LONGEST_PAUSE_S = 900.0
-"""A choice: each try makes and undoes a network, and capacity comes back by the quarter of an hour."""
+"""A choice: each try makes and undoes a network, and capacity comes back in quarters of an hour, not in seconds."""
 
 
 def bring_up_in_time(
@@ -34,7 +34,7 @@ def bring_up_in_time(
     wall_clock: Callable[[], datetime] = utc_now,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Brings the stack up; no try begins later than `for_s` after the first. Raises NoCapacity of the last one.
+    """Brings the stack up; no try begins later than `for_s` after the first. Raises the last try's NoCapacity.
 
     Another try follows only if nothing is left of the one before. A person who has agreed once is not asked again,
     unless the stack's files have changed meanwhile; in a try that ended before its question nobody agreed to anything.
@@ -44,7 +44,7 @@ def bring_up_in_time(
     agreed: list[bool] = []
     request = replace(request, on_agreed=lambda: agreed.append(True))
     while True:
-        asked_of = what_is_said(request.stack_dir)
+        files_before = what_is_said(request.stack_dir)
         try:
             attempt(request, output, environ)
             return
@@ -58,7 +58,7 @@ def bring_up_in_time(
             output.note(f"  next try in {duration(timedelta(seconds=wait_s))}, at {at}; the last begins before {end}")
         sleep(wait_s)
         pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-        if what_is_said(request.stack_dir) != asked_of:
+        if what_is_said(request.stack_dir) != files_before:
             agreed.clear()
         request = replace(request, is_agreed=agreed_without_asking or bool(agreed))
 
@@ -70,7 +70,7 @@ def until_it_begins_s(refusal: NoCapacity, *, now: datetime) -> float:
 
 
 def what_is_said(stack_dir: Path) -> tuple[tuple[str, bytes], ...]:
-    """The names and contents of the stack's YAML files, from which what a person agrees to comes.
+    """The names and contents of the stack's YAML files, which decide what a person agrees to.
 
     The line that names a block bought meanwhile is left out.
     """

@@ -143,8 +143,8 @@ def _to_zero(change: Change, before_text: str, intent: Intent, state: StackState
     The cluster's size stays what it was before: `--nodes` of an `up` that failed is not kept.
     """
     zero = for_zero_nodes(intent, state, change.seen(state)).changes
-    told = {key: value for key, value in zero.items() if key not in SIZE_KEYS}
-    write_config(change.engine.environment.config_file, with_values(before_text, told))
+    kept = {key: value for key, value in zero.items() if key not in SIZE_KEYS}
+    write_config(change.engine.environment.config_file, with_values(before_text, kept))
     display, once = Display(change.output, is_ending=True), go_at_once(state)
     result = change.run("up", nodes=len(state.instances), display=display, writes_state_once=once)
     if not result.succeeded:
@@ -157,7 +157,7 @@ def _to_zero(change: Change, before_text: str, intent: Intent, state: StackState
 def _to_old_size(change: Change, before_text: str, nodes: int, *, places: int | None, shown: str) -> str:
     """Takes the cluster back to so many nodes; returns the sentence about that.
 
-    `places`: it takes two steps, as when a person makes the cluster smaller; None: one.
+    `places`: those reserved in the first of two steps, as when a person makes the cluster smaller; None: one step.
     """
     for reserved in (None,) if places is None else (str(places), None):
         text = with_values(before_text, {**size_of_one_run(nodes), "reserved": reserved})
@@ -173,5 +173,5 @@ def _left_over(result: RunResult, *, shown: str) -> str:
     there = f"what was made is still there, and bills: clusterctl down {shown} ends it."
     if result.interrupted:
         return f"Undoing it was interrupted: {there}"
-    said = next((refusal.text for refusal in result.refusals), result.said)
-    return f"Undoing it failed too ({said}): {there}"
+    reason = next((refusal.text for refusal in result.refusals), result.said)
+    return f"Undoing it failed too ({reason}): {there}"

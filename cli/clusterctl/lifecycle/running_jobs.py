@@ -37,13 +37,13 @@ def refuse_running(change: Change, state: StackState, slots: Collection[int], *,
 
 
 def keep_jobs(change: Change, state: StackState) -> None:
-    """Fetches the output of the cluster's jobs before its nodes end, as far as it comes in time."""
+    """Fetches the output of the cluster's jobs before its nodes end, as far as it arrives in time."""
     known = _known(change, state)
     if known is None or not state.machines:
         return
     ending: Callable[[Inventory, Home], list[str]] = importlib.import_module("clusterctl.jobs.ending").keep_all
-    for told_line in ending(known, change.home):
-        change.output.note(f"  jobs     {told_line}")
+    for line in ending(known, change.home):
+        change.output.note(f"  jobs     {line}")
 
 
 def ending_line(jobs: Mapping[str, Sequence[int]]) -> str:

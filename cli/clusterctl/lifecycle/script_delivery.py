@@ -48,13 +48,13 @@ if then:
 """Reads as many bytes of JSON (name → text) as its first argument says; puts each script in place that this machine
 waits for, if its hash fits.
 
-With a command behind the size, it then becomes that command, which reads the rest of the input, even if a script did
+With a command after the size, it then becomes that command, which reads the rest of the input, even if a script did
 not fit. Without one it fails and names the scripts that did not fit.
 """
 
 
 def script_texts(scripts: Sequence[ScriptConfig]) -> bytes:
-    """What TAKER takes: all scripts, since each node knows itself which of them it lacks."""
+    """The input of TAKER: all scripts, since each node knows itself which of them it lacks."""
     return json.dumps({script.name: script.content for script in scripts}).encode()
 
 
@@ -69,5 +69,5 @@ def deliver_scripts(node: Conversation, texts: bytes) -> Generator[Waiting, bool
     answer = yield from node.run(command, texts)
     if answer.exit_code == 0:
         return None
-    said = answer.stderr.decode(errors="replace").strip().splitlines()
-    return said[-1] if said else f"the command that takes scripts ended with {answer.exit_code}"
+    lines = answer.stderr.decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else f"the command that takes scripts ended with {answer.exit_code}"

@@ -13,17 +13,17 @@ from clusterctl.text.quantities import usd
 
 NAME_TYPED_USD_PER_HOUR = 20.0
 NAME_TYPED_TOTAL_USD = 500.0
-"""Above either, a `y` typed by habit is not enough: the cluster's name is wanted."""
+"""Above either, a `y` typed by habit is not enough: the cluster's name has to be typed."""
 
 
-def why_name_is_typed(told: Spending) -> str | None:
+def why_name_is_typed(cost: Spending) -> str | None:
     """Why the cluster's name has to be typed; None where a `y` will do."""
-    if told.usd_per_hour is None or told.until_deadline_usd is None:
+    if cost.usd_per_hour is None or cost.until_deadline_usd is None:
         return "A price is not known"
-    if told.usd_per_hour > NAME_TYPED_USD_PER_HOUR:
-        return f"{usd(told.usd_per_hour)} an hour is more than {usd(NAME_TYPED_USD_PER_HOUR)}"
-    if told.until_deadline_usd > NAME_TYPED_TOTAL_USD:
-        return f"{usd(told.until_deadline_usd)} in all is more than {usd(NAME_TYPED_TOTAL_USD)}"
+    if cost.usd_per_hour > NAME_TYPED_USD_PER_HOUR:
+        return f"{usd(cost.usd_per_hour)} an hour is more than {usd(NAME_TYPED_USD_PER_HOUR)}"
+    if cost.until_deadline_usd > NAME_TYPED_TOTAL_USD:
+        return f"{usd(cost.until_deadline_usd)} in all is more than {usd(NAME_TYPED_TOTAL_USD)}"
     return None
 
 
@@ -62,7 +62,7 @@ def agree(
 
 def agree_to(
     output: Output,
-    told: Spending,
+    cost: Spending,
     *,
     name: str,
     question: str,
@@ -82,7 +82,7 @@ def agree_to(
             f"not agreed, since {why}; nothing was changed. {offer}. {agreed_by} agrees to that; {bound}",
             hint=hint,
         )
-    why_name = why_name_is_typed(told)
+    why_name = why_name_is_typed(cost)
     if why_name is None:
         is_agreed = output.confirm(question)
     else:

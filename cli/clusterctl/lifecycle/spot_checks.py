@@ -25,7 +25,7 @@ def refuse_below_spot_price(
 ) -> None:
     """Raises CapExceeded when machines cost more than their maximum now; else shows the current price.
 
-    AWS would refuse only after the network and the storage were made. Whoever may not ask for prices learns it then.
+    AWS would refuse only after network and storage were made; it does so if the right to ask for prices is missing.
     """
     spot = cluster_plan.price.spot
     if spot is None:
@@ -40,15 +40,15 @@ def refuse_below_spot_price(
     if market is None:
         tell(f"  spot     AWS names no spot price of {name} in {where}")
         return
-    told = f"a spot {name} costs {usd(market)} in {where} now"
+    costs = f"a spot {name} costs {usd(market)} in {where} now"
     if most is not None and most < market:
         dated = cluster_plan.price.prices_dated
         why = "caps.price_usd_per_hour" if spot.is_capped else f"the price on demand of {dated}"
         raise CapExceeded(
-            f"{told}, but the maximum is {usd(most)} ({why}), so AWS would start none. Nothing was changed",
+            f"{costs}, but the maximum is {usd(most)} ({why}), so AWS would start none. Nothing was changed",
             hint=edit(source) if spot.is_capped else refresh_command(cluster_plan.region, name),
         )
-    tell(f"  spot     {told}; counted at {usd(most)}, the most that it can cost")
+    tell(f"  spot     {costs}; counted at {usd(most)}, the most that it can cost")
 
 
 def market_price(clients: Clients, cluster_plan: ClusterPlan, *, now: datetime) -> float | None:
@@ -72,7 +72,7 @@ def refuse_without_rights(clients: Clients, cluster_plan: ClusterPlan) -> None:
 
     The AWS provider reads each spot machine's request, and cancels it before it ends the machine: where it may not, a
     machine is made all the same, and bills until the deadline (terraform-provider-aws 6, ec2_instance.go; 2026-11-22).
-    What AWS does not answer is no refusal: an `up` asks for much else.
+    If AWS does not answer, nothing is refused: the `up` asks for much else, and finds out then.
     """
     if cluster_plan.price.spot is None:
         return

@@ -16,7 +16,7 @@ from clusterctl.text.quantities import count
 
 
 def told_stopped(change: Change, result: RunResult, *, shown: str) -> str:
-    """What a stopped run left: by the state, and where the engine was killed, which wrote no more, by AWS too."""
+    """What a stopped run left, by the state; also by AWS if the engine was killed, as it then wrote nothing more."""
     state = change.engine.export() or StackState()
     if result.killed_by is None:
         return what_exists(state, shown=shown)
@@ -29,7 +29,7 @@ def told_stopped(change: Change, result: RunResult, *, shown: str) -> str:
 
 @contextlib.contextmanager
 def telling_if_stopped(change: Change, *, shown: str) -> Iterator[None]:
-    """While entered, a person who presses Ctrl-C is told what exists: no engine runs that would take it."""
+    """While entered, a person who presses Ctrl-C is told what exists: no engine runs that would handle it."""
     try:
         yield
     except KeyboardInterrupt:
@@ -38,7 +38,7 @@ def telling_if_stopped(change: Change, *, shown: str) -> Iterator[None]:
 
 
 def what_exists(state: StackState, *, shown: str, unknown: int | None = 0) -> str:
-    """What a stopped run left, and what to type; `unknown`: so many machines are in no state, None: AWS is silent."""
+    """What a stopped run left, and what to type; `unknown`: number of machines in no state, None: AWS did not say."""
     if state.is_empty:
         return f"stopped; nothing exists.\n  next: clusterctl up {shown}"
     return (

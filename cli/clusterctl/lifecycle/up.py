@@ -139,7 +139,7 @@ def bring_up_held(up: Up, written: Intent, found: StackState | None) -> None:
 
 
 def selecting(change: Change, *, is_new: bool) -> AbstractContextManager[None]:
-    """Has plain `pulumi` mean a new rehearsed stack, while it is made; what a person selects later stays selected."""
+    """Makes plain `pulumi` use a new rehearsed stack while it is made; what a person selects later stays selected."""
     if not (is_new and change.is_rehearsal):
         return contextlib.nullcontext()
     return selected_meanwhile(change.engine, change.environ)
@@ -165,7 +165,7 @@ def plan_up(up: Up, written: Intent, state: StackState) -> WithPlan:
     intent = with_todays_prices(change, adopted, state, now=now)
 
     def before() -> None:
-        if change.is_rehearsal:  # its zones are what rehearsal.yaml says
+        if change.is_rehearsal:  # the region's zones are those that rehearsal.yaml names
             tell_region(change.home, change.environ, change.stack.directory, cluster=change.name)
 
     candidates = candidates_of(change.clients, intent, state, source=change.stack.source, before=before)
@@ -176,7 +176,7 @@ def plan_up(up: Up, written: Intent, state: StackState) -> WithPlan:
 def choose(up: Up, planned: WithPlan) -> WithPlan:
     """The plan, with the type and zone that AWS has capacity for. Raises NoCapacity, CloudError."""
     decided = chosen(up.change, planned)
-    if decided.plan.instance_type != planned.plan.instance_type:  # the checks before were of the most expensive one
+    if decided.plan.instance_type != planned.plan.instance_type:  # the earlier checks were for the most expensive one
         run_checks("up", WithPreview(**vars(decided), makes_machines=True), after=WithIntent)
     return decided
 
@@ -229,13 +229,13 @@ def preview_lines(up: Up, planned: WithPlan, anew: Sequence[NodePreview]) -> Ite
     """The lines about the cluster's size, and about what happens to machines that run."""
     if up.size_note is not None:
         yield f"  size     {up.size_note}"
-    said_in = size_said_in(
+    size_source = size_said_in(
         source=planned.source,
         stack_name=planned.stack.name,
         overrides=planned.intent.settings.overrides,
         is_flag=up.request.nodes is not None,
     )
-    going = ends_line(ended(planned.state, planned.plan), nodes=len(planned.plan.slots), said_in=said_in)
+    going = ends_line(ended(planned.state, planned.plan), nodes=len(planned.plan.slots), said_in=size_source)
     if going is not None:
         yield f"  ends     {going}"
     for line in made_anew_lines(anew, is_reserved=planned.plan.price.is_reserved):
@@ -301,10 +301,10 @@ def forget_missing(change: Change, state: StackState, *, nodes: int, was_cut_off
 def make(up: Up, planned: WithPlan, *, runs: Runs, watches: Watches | None = None) -> None:
     """Runs the engine, and waits for the nodes. Raises the error of what failed, after undoing it.
 
-    `watches`: of the nodes; None: by SSH.
+    `watches`: how the nodes are watched; None: by SSH.
     """
     change, cluster_plan, intent = up.change, planned.plan, planned.intent
-    # Kept also if this run fails, since they say what machines that stay are, and whether they have a reservation.
+    # Kept even if this run fails: they say of what kind the staying machines are, and whether these have a reservation.
     stays = ("unreserved", "chosen", "layout") if planned.state.instances else ("unreserved",)
     kept = {key: value for key, value in intent.changes.items() if key in stays}
     before = with_values(read_config(change.engine.environment.config_file), kept)
@@ -335,7 +335,7 @@ def make(up: Up, planned: WithPlan, *, runs: Runs, watches: Watches | None = Non
 
 
 def tell_program(change: Change) -> Exception | None:
-    """Prints the nodes as JSON. Returns why stdout did not take it: what is wrong with the nodes is said first."""
+    """Prints the nodes as JSON. Returns the error of stdout, as an error of the nodes has to be raised before it."""
     inventory = change.home.inventory_file(change.cluster)
     return unshown_by(lambda: change.output.json(nodes_json(read_inventory(inventory))))
 

@@ -24,7 +24,7 @@ from clusterctl.lifecycle.intent import Intent
 def refuse_namesake(change: Change, state: StackState) -> None:
     """Raises CloudError when another cluster of this name lives or comes up, here or where this computer knows one.
 
-    Raises RehearsalError when it is rehearsed in another home.
+    Raises RehearsalError when a rehearsal in another home has the name, or the region does not answer.
     """
     if change.is_rehearsal:
         tell_region(change.home, change.environ, change.stack.directory, cluster=change.name)
@@ -58,14 +58,14 @@ def is_elsewhere(known: Inventory, *, account: str, now: datetime) -> bool:
 
 
 def taken_elsewhere(known: Inventory) -> str:
-    """The sentence about a name that this computer knows a cluster by."""
+    """The sentence that refuses a name because this computer knows another cluster by it."""
     what = "is down, and its data is kept" if known.run_nodes_down else "runs"
     is_somebodys = known.account_id is not None and not known.rehearsal
     where = f"{known.region} of the account {known.account_id}" if is_somebodys else known.region
     return (
         f"this computer knows another cluster called {known.cluster}: it {what} in {where} (clusterctl:id "
-        f"{known.cluster_id}), and an up here would put its own inventory and login key in their place; choose another "
-        "name in cluster.yaml"
+        f"{known.cluster_id}), and an up here would overwrite its inventory and login key; choose another name in "
+        "cluster.yaml"
     )
 
 
@@ -78,15 +78,15 @@ def refuse_reaped(change: Change, state: StackState, *, shown: str) -> None:
         more = f" and {len(lost) - 2} more" if len(lost) > 2 else ""
         named = ", ".join(part.id.rpartition(":")[2] for part in lost[:2])
         raise CloudError(
-            f"{change.name} was reaped, or ended by hand: its state has machines and {named}{more}, which AWS has "
-            "no longer. Nothing was made; clear the state by a down, and then run up again",
+            f"{change.name} was reaped, or ended by hand: its state has machines and {named}{more}, which AWS no "
+            "longer has. Nothing was made; clear the state by a down, and then run up again",
             code="Reaped",
             hint=f"clusterctl down {shown} && clusterctl up {shown}",
         )
 
 
 def refuse_without_addresses(change: Change, cluster_plan: ClusterPlan, state: StackState) -> None:
-    """Raises CloudError when the account may not have enough elastic IPs.
+    """Raises CloudError when the account's quota of elastic IPs is too low.
 
     AWS itself would refuse in the middle of the run, with most of the nodes made.
     """
@@ -98,9 +98,9 @@ def refuse_without_addresses(change: Change, cluster_plan: ClusterPlan, state: S
 
 
 def refuse_without_vcpus(change: Change, intent: Intent, state: StackState, *, anew: int) -> None:
-    """Raises CloudError when the account may not have enough on-demand vCPUs.
+    """Raises CloudError when the account's quota of on-demand vCPUs is too low.
 
-    AWS itself would refuse after it has made network and gateway, for minutes. `anew`: how many machines of the state
+    AWS itself would refuse only minutes later, with network and gateway made. `anew`: how many machines of the state
     are made anew.
     """
     config = intent.config
@@ -112,5 +112,5 @@ def refuse_without_vcpus(change: Change, intent: Intent, state: StackState, *, a
 
 
 def adds_on_demand(config: ClusterConfig, state: StackState, *, anew: int) -> bool:
-    """Whether on-demand machines are added or made anew; a quota that shrank is no matter to a cluster that stays."""
+    """Whether on-demand machines are added or made anew: else a quota that has shrunk does not matter."""
     return config.market == "on-demand" and (anew > 0 or config.nodes > len(state.instances))

@@ -36,7 +36,7 @@ class UpRequest:
     reorders_ranks: bool = False
     """`--reorder-ranks`: the order that was made once is made anew."""
     asks_in_rehearsal: bool = False
-    """`--ask`: the questions of AWS, to see them."""
+    """`--ask`: a rehearsal asks what an `up` on AWS would ask."""
     buys: bool = False
     """`--buy`: a capacity block that has to be bought is bought without being asked."""
     as_json: bool = False
@@ -76,8 +76,8 @@ def read_written(request: UpRequest, stack: Stack, home: Home) -> Written:
             fresh_prices=home.prices_file,
             is_rehearsal=request.rehearse or stack.is_rehearsal_project,
         )
-    told = values if request.nodes is None else {key: text for key, text in {**values, **size}.items() if text}
-    return Written(intent=intent, size_settings=told, size_in_file=in_file)
+    settings = values if request.nodes is None else {key: text for key, text in {**values, **size}.items() if text}
+    return Written(intent=intent, size_settings=settings, size_in_file=in_file)
 
 
 @contextlib.contextmanager

@@ -40,7 +40,7 @@ from clusterctl.system.disk_space import cannot_write
 
 @dataclass(frozen=True, kw_only=True)
 class Runs:
-    """Why one run of the engine is not enough, if it is not."""
+    """How the engine runs: once, or twice if `places` or `makes_machines_last` is set."""
 
     places: int | None = None
     """How many places the reservation has in the first run, before a second one makes it as the config says."""
@@ -56,7 +56,7 @@ class UpRunsResult:
     result: RunResult
     """The result of the last run."""
     has_made: bool = False
-    """Whether a run before that came to its end: what it made is there, and bills."""
+    """Whether a run before the last came to its end: what it made is there, and bills."""
 
 
 def runs_for(living: StackState, wanted: ClusterPlan, *, anew: Collection[int], failed: Iterable[str] = ()) -> Runs:
@@ -134,7 +134,7 @@ def _started(run: Callable[[], RunResult], change: Change, *, done: str, log: Pa
     try:
         change.output.note(done)
         return run()
-    except KeyboardInterrupt:  # between the two runs there is no engine to take it
+    except KeyboardInterrupt:  # between the two runs no engine is there to handle it
         return RunResult(succeeded=False, interrupted=True, changes={}, refusals=(), log=log, said="")
     except ClusterctlError as e:
         refused = e
@@ -167,7 +167,7 @@ def run_until_places_are_free(
         )
         try:
             sleep(pause_s)
-        except KeyboardInterrupt:  # there is no engine to take it
+        except KeyboardInterrupt:  # no engine is there to handle it
             return RunResult(
                 succeeded=False, interrupted=True, changes=result.changes, refusals=(), log=result.log, said=""
             )
@@ -184,10 +184,10 @@ def _is_refused_for_places(result: RunResult) -> bool:
 
 
 FEWEST = 32
-"""From how many on, machines have a run of their own: for fewer it does not pay, as its start takes seconds."""
+"""From this number on, machines have a run of their own: for fewer it does not pay, as its start takes seconds."""
 LEFT_OUT = (INSTANCE_TYPE, LAUNCH_TEMPLATE_TYPE)
 OPTIONS = (*(word for type in LEFT_OUT for word in ("--exclude", f"**{type}**")), "--exclude-dependents")
-"""Of the first run, which makes neither machines, nor what they are made from, nor what depends on them."""
+"""Options of the first run: it makes neither machines, nor what they are made from, nor what depends on them."""
 
 
 def are_many(living: StackState, *, nodes: int, anew: Iterable[int] = ()) -> bool:

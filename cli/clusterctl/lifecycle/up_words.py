@@ -25,11 +25,11 @@ def headline(cluster_plan: ClusterPlan, *, is_rehearsal: bool) -> str:
 
 
 def warning_lines(cluster_plan: ClusterPlan, *, overrides: Mapping[str, object]) -> Iterator[str]:
-    """The plan's problems that keep nobody from an `up`."""
+    """A line for each of the plan's problems; they do not stop an `up`."""
     for problem in cluster_plan.problems:
         key = problem.path.rpartition(".")[2]
-        said_in = f"config clusterctl:{key}" if key in overrides else problem.path
-        yield f"  warning  {said_in}: {problem.message}".replace(" : ", " ")
+        place = f"config clusterctl:{key}" if key in overrides else problem.path
+        yield f"  warning  {place}: {problem.message}".replace(" : ", " ")
 
 
 def price_question(

@@ -32,18 +32,18 @@ def refuse_half_made(state: StackState, *, cluster: str, shown: str, now: dateti
 
 
 def refuse_gaps(state: StackState, slot: int, *, shown: str) -> None:
-    """Raises EngineError where the slot has no machine, or one before others has none, as after an `up` that failed.
+    """Raises EngineError where the slot, or a lower one than the highest, has no machine, as after a failed `up`.
 
-    The engine is told how many nodes there are: with a gap before it, the last of them would be one too many, and end.
+    The engine is told how many machines there are: with a gap, the highest slot would be beyond that, and end.
     """
     slots = [instance.slot for instance in state.instances]
     gaps = [str(number) for number in range(max(slots, default=0)) if number not in slots]
     if slot not in slots:
         raise EngineError(f"slot {slot} has no machine to replace", hint=f"clusterctl up {shown}")
     if gaps:
-        told = f"slot {gaps[0]} has" if len(gaps) == 1 else f"slots {', '.join(gaps)} have"
+        empty = f"slot {gaps[0]} has" if len(gaps) == 1 else f"slots {', '.join(gaps)} have"
         raise EngineError(
-            f"{told} no machine, as after a failed up: all slots must have one before a node is replaced. "
+            f"{empty} no machine, as after a failed up: all slots must have one before a node is replaced. "
             "Nothing was changed",
             hint=f"clusterctl up {shown}",
         )

@@ -51,7 +51,7 @@ def test_what_aws_tells_no_topology_of_is_in_the_order_of_slots(two_racks: Rehea
     two_racks.write(machines="none", instance_type="g6.12xlarge", placement="none")
     done = two_racks.run("up", str(two_racks.folder))
     assert done.exit_code == 0, done.text
-    assert "as they were: AWS tells no topology of g6.12xlarge" in done.text
+    assert "as they were: AWS gives no topology of g6.12xlarge" in done.text
     assert ranks(two_racks) == [0, 1, 2, 3]
 
 

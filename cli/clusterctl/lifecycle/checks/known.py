@@ -50,7 +50,7 @@ class WithState:
     stack: Stack
     state: StackState
     shown: str
-    """The stack as a person types it behind a verb."""
+    """The stack as a person types it after a verb."""
     now: datetime
     held: Change | None
     """None: `plan` asks what an `up` would refuse, and holds nothing."""
@@ -101,7 +101,7 @@ class WithPlan(WithIntent):
 
 @dataclass(frozen=True, kw_only=True)
 class WithPreview(WithPlan):
-    """The person was told what would become of the machines that run."""
+    """The person was shown what will happen to the machines that run."""
 
     makes_machines: bool
     """In a spot cluster: whether AWS is about to be asked for a machine, also for a slot whose machine it took back."""

@@ -10,7 +10,7 @@ HEAD = """\
 This page is generated from the table of checks (`cli/clusterctl/lifecycle/checks/table.py`) by `scripts/docs`.
 
 `up`, `extend`, `replace` and `down` run these checks before they change anything. The checks of a verb run in this
-order, and the first that finds its case ends the command. What is known on this computer is asked first, then the
+order, and the first that applies ends the command. What is known on this computer is asked first, then the
 state, then AWS. The column *after* says what the verb has done by then: later checks need more. A check *about
 time* runs once more after a person has agreed, as time alone may have changed its answer.
 
@@ -32,6 +32,6 @@ def checks_page() -> str:
 def _row(check: Check[object]) -> str:
     verbs = ", ".join(f"`{verb}`" for verb in check.verbs)
     more = " *(about time)*" if check.is_about_time else ""
-    told = " `plan` tells it, too." if check.is_told_by_plan else ""
+    in_plan = " `plan` shows it, too." if check.is_told_by_plan else ""
     asks = f"**{check.asks.value}**" if check.asks is Asks.AWS else check.asks.value
-    return f"| {check.name}{more} | {verbs} | {asks} | {known_words(check)} | {check.refused_when}.{told} |"
+    return f"| {check.name}{more} | {verbs} | {asks} | {known_words(check)} | {check.refused_when}.{in_plan} |"

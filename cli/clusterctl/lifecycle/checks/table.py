@@ -1,4 +1,4 @@
-"""All that `up`, `extend`, `replace` and `down` may refuse before they change anything, in the order of asking.
+"""The reasons for which `up`, `extend`, `replace` and `down` refuse to begin, in the order in which they are checked.
 
 The cheap questions come first: what this computer knows, then what the state says, then what AWS says. To add a check,
 write a function in without_aws.py or with_aws.py, a row here, and a case in its unit test; `scripts/docs` lists it in
@@ -172,7 +172,7 @@ CHECKS: tuple[Check[Any], ...] = (
         needs=WithState,
         refuse=with_aws.clock,
         refused_when="the clock of this computer is more than a minute off AWS's",
-        why_early="by a clock that is ahead a cluster that runs would be called ended",
+        why_early="if the clock is ahead, a running cluster would be called ended",
     ),
     Check(
         name="whole cluster",
@@ -285,7 +285,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.AWS,
         needs=WithPlan,
         refuse=with_aws.reaped,
-        refused_when="the cluster's network no longer exists in AWS",
+        refused_when="no machine lives, and AWS no longer has the cluster's network, launch template or state machine",
     ),
     Check(
         name="ending",
@@ -301,7 +301,7 @@ CHECKS: tuple[Check[Any], ...] = (
         asks=Asks.AWS,
         needs=WithPreview,
         refuse=with_aws.spot_rights,
-        refused_when="these credentials may make spot machines, and may not end them",
+        refused_when="these credentials may make spot machines, but may not end them",
     ),
     Check(
         name="spot price",
@@ -351,7 +351,7 @@ def run_checks(verb: ChangeVerb, known: object, *, after: type[object] | None = 
 
 
 def run_checks_of_time(verb: ChangeVerb, known: WithPlan) -> None:
-    """Runs the checks about time once more: a person may have thought about the question for long."""
+    """Runs the checks about time once more: a person may have taken long to answer."""
     for check in CHECKS:
         if check.is_about_time and verb in check.verbs:
             check.refuse(known)

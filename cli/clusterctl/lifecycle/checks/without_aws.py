@@ -117,7 +117,7 @@ def plan(known: WithPlan) -> None:
     file = known.stack.config_file if held is None else held.engine.environment.config_file
     if held is not None and held.verb == "up" and not held.is_rehearsal:
         planned = judged_for_aws(planned, known.intent.config)
-    # A block that has to be bought would be empty where the run ends before it begins.
+    # A run that ends before its block begins is refused here: the block would be bought and stay empty.
     begins = known.now if known.offering is None else max(known.now, known.offering.starts_at)
     refuse(known.intent, planned, stack=known.stack, config_file=file, shown=known.shown, now=begins)
 

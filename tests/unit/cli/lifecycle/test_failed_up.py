@@ -192,7 +192,7 @@ def test_where_the_disk_was_full_nothing_is_undone_which_may_cost_the_state(runn
     change = runner(lambda: ended(is_well=False, said=said))
     change.begin()
     error = failure_of(change, up(change))
-    assert "once AWS has room, clusterctl up s goes on with it, and clusterctl down s ends it" in error.message
+    assert "once the disk has room, clusterctl up s goes on with it, and clusterctl down s ends it" in error.message
     assert error.hint == "df -h /"
     assert len(runs_of(change)) == 1, "no second run"
     assert change.home.run_file("train").exists(), "the next change has to repair"

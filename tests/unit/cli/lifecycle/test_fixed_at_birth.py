@@ -92,9 +92,9 @@ def in_subnet(subnet: str) -> StackState:
 @pytest.mark.parametrize(
     ("state", "network", "said"),
     [
-        (in_subnet("subnet-0a1b2c3d"), {}, "the nodes' addresses are in subnet-0a1b2c3d since the cluster's birth"),
-        (in_subnet("subnet-0a1b2c3d"), adopting("subnet-0d3c2b1a"), "addresses are in subnet-0a1b2c3d since"),
-        (state_of(), adopting("subnet-0a1b2c3d"), "vpc-0a1b2c3d: the cluster has a network of its own since its birth"),
+        (in_subnet("subnet-0a1b2c3d"), {}, "the nodes' addresses have been in subnet-0a1b2c3d since"),
+        (in_subnet("subnet-0a1b2c3d"), adopting("subnet-0d3c2b1a"), "addresses have been in subnet-0a1b2c3d since"),
+        (state_of(), adopting("subnet-0a1b2c3d"), "vpc-0a1b2c3d: the cluster has had a network of its own"),
     ],
     ids=["out of a network", "into another one", "out of its own"],
 )

@@ -63,4 +63,4 @@ def test_an_order_that_was_right_already_is_said_to_be() -> None:
 @pytest.mark.parametrize("paths", [[(), (), (), ()], [LEFT, RIGHT, (), LEFT]], ids=["of none", "not of all"])
 def test_a_topology_that_aws_does_not_tell_of_every_node_changes_nothing(paths: list[tuple[str, ...]]) -> None:
     order = order_of(paths, (0, 3, 2, 1), "g6.12xlarge", is_rehearsal=False)
-    assert (order.ranks, order.told) == ((0, 3, 2, 1), "as they were: AWS tells no topology of g6.12xlarge")
+    assert (order.ranks, order.told) == ((0, 3, 2, 1), "as they were: AWS gives no topology of g6.12xlarge")
