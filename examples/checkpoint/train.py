@@ -2,8 +2,8 @@
 
     clusterctl run examples/checkpoint/job.yaml
 
-Goes on from the checkpoint that it is given, on storage that the nodes share, if that is there. A step here only
-counts; yours trains.
+Its argument is the checkpoint's path, on storage that the nodes share; it goes on from the checkpoint, if there is one.
+A step here only counts; yours trains.
 """
 
 import os
@@ -16,23 +16,23 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-told = threading.Event()
+warned = threading.Event()
 
 
 def ask_for_a_warning() -> None:
-    """Has `told` set when the node is about to end."""
-    signal.signal(signal.SIGUSR1, lambda number, frame: told.set())
+    """Has `warned` set when the node is about to end."""
+    signal.signal(signal.SIGUSR1, lambda number, frame: warned.set())
     Path(f"/run/clusterctl/warn/{os.getpid()}").touch()
 
 
-def heed_no_more() -> None:
-    """For the end: Python takes its handlers back while it ends, and without one the signal would kill it."""
+def ignore_warnings() -> None:
+    """For the end: Python removes its handlers while it ends, and without one the signal would kill it."""
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
 
 
 def is_over() -> bool:
-    """Whether any rank was told: all of them hear the same, at the same step."""
-    flag = torch.tensor(int(told.is_set()))
+    """Whether any rank was warned; all ranks get the same answer at the same step."""
+    flag = torch.tensor(int(warned.is_set()))
     dist.all_reduce(flag, op=dist.ReduceOp.MAX)
     return bool(flag)
 
@@ -47,7 +47,7 @@ def save(state: dict[str, int], path: Path) -> None:
 
 
 def main(path: Path) -> int:
-    """Trains until a rank is told that its node ends, then saves."""
+    """Trains until a rank is warned that its node ends, then saves."""
     dist.init_process_group("gloo")
     ask_for_a_warning()
     state = torch.load(path) if path.exists() else {"step": 0}
@@ -55,7 +55,7 @@ def main(path: Path) -> int:
     while not is_over():
         state["step"] += 1
         time.sleep(0.05)
-    heed_no_more()
+    ignore_warnings()
     save(state, path)
     print(f"rank {dist.get_rank()}: saved at step {state['step']}", flush=True)
     dist.destroy_process_group()

@@ -12,7 +12,7 @@ from invoke.context import Context
 
 @task
 def uptime(c: Context) -> None:
-    """Since when every node runs."""
+    """Prints how long each node has been up."""
     clusterctl.nodes().run("uptime -p || uptime")
 
 

@@ -61,8 +61,8 @@ def adopted_to_json(adopted: Adopted) -> dict[str, Any]:
     rows: dict[str, Any] = {}
     if adopted.capacity is not None:
         ends_at = adopted.capacity.ends_at
-        told = {"ends_at": None if ends_at is None else ends_at.isoformat()}
-        rows["capacity"] = {**dataclasses.asdict(adopted.capacity), **told}
+        end = {"ends_at": None if ends_at is None else ends_at.isoformat()}
+        rows["capacity"] = {**dataclasses.asdict(adopted.capacity), **end}
     if adopted.network is not None:
         rows["network"] = dataclasses.asdict(adopted.network)
     return rows

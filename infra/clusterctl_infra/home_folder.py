@@ -18,7 +18,7 @@ def home_folder(environ: Mapping[str, str]) -> str:
 
 
 def is_private_or_missing(environ: Mapping[str, str], user_id: int) -> bool:
-    """The home is that user's and closed to all others, or not there: `private_home` has nothing to close or refuse."""
+    """Whether the home is closed to all but that user, or not there: `private_home` has nothing to close or refuse."""
     try:
         found = os.stat(home_folder(environ))
     except OSError:

@@ -9,7 +9,7 @@ STACK_DIR_VARIABLE = "CLUSTERCTL_STACK_DIR"
 """The folder of the stack that runs: the engine may be started elsewhere."""
 STACK_NAME_VARIABLE = "CLUSTERCTL_STACK_NAME"
 USUAL_STACK_NAME = "dev"
-"""The Pulumi stack of a folder, where nobody names another."""
+"""The Pulumi stack of a folder, unless a person names another."""
 NONCE_VARIABLE = "CLUSTERCTL_REHEARSAL_NONCE"
 """The nonce with which the stand-in for AWS proves itself; set only in a rehearsal."""
 
@@ -18,7 +18,7 @@ REHEARSAL_SUFFIX = "@rehearsal"
 HOSTS_SUFFIX = "@hosts"
 """Ends the name of every cluster of existing machines, which clusterctl neither makes nor ends."""
 REHEARSAL_CREDENTIAL = "rehearsal"
-"""AWS key id and secret of a rehearsal: no account has them."""
+"""Stands for an AWS key id, secret or token in a rehearsal: no account has it."""
 REGION_PRIVATE = "/clusterctl/"
 """Requests to the rehearsed region below this path are our own, not calls of AWS's API."""
 REGION_TOKEN_HEADER = "X-Clusterctl-Token"
@@ -64,7 +64,7 @@ PRICES_FILE = "prices.json"
 Pulumi program read it."""
 
 GUARD_PREFIX = "clusterctl-"
-"""Comes before the cluster's id in the names of what carries no tags."""
+"""Comes before the cluster's id in the names of what is found by its name and not by a tag."""
 _OURS = re.compile(rf"{GUARD_PREFIX}([0-9a-f]{{12}})(-[a-z0-9-]+)?")
 
 

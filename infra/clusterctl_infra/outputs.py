@@ -63,7 +63,7 @@ class Inventory:
 
     name: str
     cluster: str
-    """The name with `@rehearsal` behind it in a rehearsal: also the file's name."""
+    """The name, in a rehearsal with `@rehearsal` behind it, for hosts with `@hosts`: also the file's name."""
     cluster_id: str
     run: int
     rehearsal: bool

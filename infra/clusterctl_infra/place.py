@@ -1,7 +1,7 @@
 """Ports, and an address with a port as people and programs write it. Pure, standard library only."""
 
 SSH_PORT = 22
-"""Where an SSH server is unless somebody says otherwise."""
+"""The usual port of an SSH server."""
 HIGHEST_PORT = 65535
 
 

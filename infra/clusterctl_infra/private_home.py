@@ -85,14 +85,14 @@ def refuse_home(path: Path, *, owner_id: int, mode: int, person: Person, hint: s
     `is_ours`: the folder is clusterctl's alone, and its mode the person's to change.
     """
     if not person.may_own(owner_id):
-        told = f"{path} is owned by user {owner_id}, who could have clusterctl run commands as user {person.user_id}"
-        raise UsageError(told, hint=hint)
+        risk = f"{path} is owned by user {owner_id}, who could have clusterctl run commands as user {person.user_id}"
+        raise UsageError(risk, hint=hint)
     if mode & _WRITABLE_BY_OTHERS:
-        told = f"{path} can be written by other users (mode {mode:04o}), who could have clusterctl run commands as you"
+        risk = f"{path} can be written by other users (mode {mode:04o}), who could have clusterctl run commands as you"
         if is_ours:
-            raise UsageError(f"{told}: look at what is in it first", hint=f"chmod go-rwx {shlex.quote(str(path))}")
+            raise UsageError(f"{risk}: look at what is in it first", hint=f"chmod go-rwx {shlex.quote(str(path))}")
         inner = path / "clusterctl"
-        raise UsageError(f"{told}: take a folder in it", hint=f"export {HOME_VARIABLE}={shlex.quote(str(inner))}")
+        raise UsageError(f"{risk}: use a folder in it", hint=f"export {HOME_VARIABLE}={shlex.quote(str(inner))}")
 
 
 def make_private_folder(folder: Path) -> None:

@@ -10,7 +10,7 @@ from clusterctl_infra.private_home import PRIVATE_FILE
 
 
 def put_in_place(path: Path, text: str, *, mode: int = PRIVATE_FILE, keeps_owner: bool = False) -> None:
-    """Writes the file, in a folder that is there; it is on the disk when this returns. Raises OSError with its name.
+    """Writes the file, in a folder that exists; it is on the disk when this returns. Raises OSError with its name.
 
     `keeps_owner`: when root writes, for instance through sudo, the file keeps its owner; a new one gets the folder's.
     """

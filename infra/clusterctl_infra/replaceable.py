@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 DIGEST_LENGTH = 12
 SPOT_FACT = "spot-max"
-"""The birth fact that only spot machines have: the maximum price that AWS was told."""
+"""The birth fact that only spot machines have: the maximum price in the request to AWS."""
 
 
 def trigger_text(facts: Mapping[str, object]) -> str:
@@ -21,7 +21,7 @@ def trigger_text(facts: Mapping[str, object]) -> str:
 
 
 def digested(facts: Mapping[str, object]) -> dict[str, str]:
-    """The facts with a digest instead of each that is no text."""
+    """The facts, each that is not a text replaced by its digest."""
     return {name: fact if isinstance(fact, str) else _digest(fact) for name, fact in facts.items()}
 
 
@@ -35,7 +35,7 @@ def trigger_facts(text: str) -> dict[str, str]:
 
 
 def birth_text(facts: Mapping[str, object]) -> str:
-    """The facts in characters that a tag may have: `agent=0123456789ab imds=root …`; what is no text as a digest."""
+    """The facts in characters that a tag may have, what is not a text as a digest: `agent=0123456789ab imds=root …`."""
     return " ".join(f"{name}={fact}" for name, fact in digested(facts).items())
 
 

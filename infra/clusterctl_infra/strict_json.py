@@ -23,7 +23,7 @@ _DIGITS = re.compile(r"[0-9]{1,18}")
 
 
 class NotAsExpected(ValueError):
-    """The text or the value is not what its reader knows; the message says where and what was seen."""
+    """The text or the value is not what its reader expects; the message says where and what was seen."""
 
 
 def parsed(text: str | bytes, *, most_bytes: int = MOST_BYTES) -> object:

@@ -18,7 +18,7 @@ app = clusterctl.App("flow-example", region="us-west-2", access="private", termi
 @app.function(cluster=CLUSTER, num_instances=2, environment={"NCCL_DEBUG": "WARN"}, **OWN)
 def train(learning_rate: float) -> dict[str, float]:
     """Trains; returns the number of ranks, and how far the weight is from the one that made the data."""
-    import torch  # noqa: PLC0415 whoever calls it need not have torch
+    import torch  # noqa: PLC0415 the caller need not have torch
     import torch.distributed as dist  # noqa: PLC0415
     from torch.nn.parallel import DistributedDataParallel  # noqa: PLC0415
 

@@ -22,12 +22,12 @@ def name_of(rank: int) -> str:
 
 
 def refuse_other_leader() -> None:
-    """Ends the program where the name of rank 0 is another node's than this job's first."""
+    """Ends the program if the name of rank 0 belongs to another node than the job's first."""
     name, leader = name_of(0), os.environ["SATURN_JOB_LEADER"]
     if is_address(leader):
         sys.exit(
-            f"this job's rank 0 is at {leader}, and may be another node than {name}: the nodes have another membership "
-            "than the computer that started the job; clusterctl status there says which"
+            f"this job's rank 0 is at {leader}, and may not be {name}: the nodes have another membership than the "
+            "computer that started the job; clusterctl status on that computer says which"
         )
     if leader != name:
         sys.exit(
@@ -36,7 +36,7 @@ def refuse_other_leader() -> None:
 
 
 def is_address(leader: str) -> bool:
-    """Whether it is an address, which a job has instead of a name when nobody knows whose the name is."""
+    """Whether `leader` is an address, which a job has instead of a name where it is not known whose the name is."""
     try:
         ipaddress.ip_address(leader)
     except ValueError:

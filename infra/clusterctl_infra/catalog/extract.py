@@ -42,8 +42,8 @@ TOPOLOGY_LEVELS: Mapping[str, int] = {
 for the catalog's other families."""
 
 EFA_GBPS: Mapping[str, float] = {"p6-b200": 3200.0, "p6-b300": 6400.0}
-"""The bandwidth of a type's EFA interfaces together, where the API does not tell it: its figures are for IP, and the
-cards carry more by EFA, or one of them has no EFA (EC2 User Guide, efa-acc-inst-types)."""
+"""The bandwidth of a type's EFA interfaces together, where it is not the API's figure, which is for IP: the cards carry
+more by EFA, or one of them has no EFA (EC2 User Guide, efa-acc-inst-types)."""
 
 
 def main(argv: list[str]) -> int:

@@ -31,7 +31,7 @@ def refresh_command(region: str, instance_type: str) -> str:
 
 
 def read_fresh_prices(path: Path) -> tuple[FreshPrice, ...]:
-    """The rows of the file; none without a file. Raises ConfigError if it cannot be read: it is not taken for none."""
+    """The rows of the file; none without a file. Raises ConfigError if there is one that cannot be read."""
     try:
         rows = json.loads(path.read_bytes())["prices"]
         return tuple(_price(row) for row in rows)
@@ -39,7 +39,8 @@ def read_fresh_prices(path: Path) -> tuple[FreshPrice, ...]:
         return ()
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise ConfigError(
-            f"{path}: no price list of clusterctl's ({e}); without the file the shipped prices count", hint=f"rm {path}"
+            f"{path}: not a price list that clusterctl wrote ({e}); without the file the shipped prices are used",
+            hint=f"rm {path}",
         ) from e
 
 
@@ -71,5 +72,5 @@ def _positive(value: object) -> float | None:
         return None
     number = float(str(value))
     if not 0 < number < float("inf"):
-        raise ValueError(f"{value!r} is no price")
+        raise ValueError(f"{value!r} is not a price")
     return number

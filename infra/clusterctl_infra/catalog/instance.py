@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 FIRST_LAYOUT, NEWEST_LAYOUT = 1, 2
-"""How interfaces are laid out; a cluster keeps the layout that it was born with, since another needs another machine.
+"""How interfaces are laid out; a cluster keeps the layout that it was born with, since a change would replace machines.
 
-In layout 2 a type with one card and one EFA has one interface for both, so that AWS gives it a public address of its
-own accord; in layout 1 it had two, and each node needed an elastic IP.
+In layout 2 a type with one card and one EFA has one interface for both, so that AWS gives it a public address
+automatically; in layout 1 it had two, and each node needed an elastic IP.
 """
 InterfaceKind = Literal["interface", "efa", "efa-only"]
 Interface = tuple[int, int, InterfaceKind]
@@ -41,14 +41,14 @@ class InstanceType:
     """Of all EFA interfaces; without EFA, the baseline of all cards."""
     nvme_gb: int
     usage_classes: tuple[str, ...]
-    """Of `on-demand`, `spot`, `capacity-block`."""
+    """Some of `on-demand`, `spot`, `capacity-block`."""
     topology_levels: int
     """Length of NetworkNodes in DescribeInstanceTopology; 0: not supported."""
     placement_group_cluster: bool
 
     @property
     def family(self) -> str:
-        """What stands before the dot: `p5`."""
+        """The part before the dot: `p5`."""
         return self.name.partition(".")[0]
 
     @property

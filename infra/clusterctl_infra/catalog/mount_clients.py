@@ -12,7 +12,8 @@ class MountClient:
     """How the client of one kind of mount gets onto one system."""
 
     by: str
-    """`package`: from the system's sources; `lustre-of-ubuntu`: FSx's repository; `signed-package`: Mountpoint's."""
+    """`package`: from the system's own package sources; `lustre-of-ubuntu`: from FSx's repository; `signed-package`:
+    Mountpoint's own package."""
     architectures: tuple[str, ...]
     hosts: tuple[str, ...]
     """What a node has to reach for it, in words."""
@@ -32,7 +33,7 @@ class MountClients:
     clients: Mapping[tuple[str, str], MountClient]
     """(system, kind of mount) → its client."""
     reasons: Mapping[tuple[str, str], str]
-    """Why a system has none for a kind."""
+    """Why a system has no client for a kind of mount."""
 
 
 def mount_clients(document: Mapping[str, Any]) -> MountClients:

@@ -42,7 +42,7 @@ class Image:
     families: Mapping[str, Collection[str]] = field(default_factory=dict)
     """Architecture → the families with GPUs that AWS lists for the image; empty where it lists none."""
     unpatched_since: str | None = None
-    """The month since which AWS mends nothing in it."""
+    """The month since which AWS has not patched it."""
     replaced_by: str | None = None
     """The image to write instead."""
 
@@ -70,7 +70,7 @@ class Catalog:
     charges: Mapping[str, RegionCharges]
     """Region → what bills beside machines; a region that is not named is unknown."""
     charges_dated: str
-    """ISO date (or month) of these."""
+    """ISO date (or month) of `charges`."""
 
     def instance_type(self, name: str) -> InstanceType | None:
         return self.types.get(name)
@@ -136,7 +136,7 @@ class Catalog:
 def load_catalog(fresh: Path | None = None) -> Catalog:
     """The catalog in this package, read in a few milliseconds; prices in the file `fresh`, if any, replace its own.
 
-    Raises ConfigError when that file is no price list.
+    Raises ConfigError when that file is not a price list.
     """
     regions, images = _json("regions.json"), _json("images.json")
     charges = _json("charges.json")

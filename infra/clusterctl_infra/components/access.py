@@ -50,7 +50,10 @@ class AccessArgs:
 
 
 class Access(pulumi.ComponentResource):
-    """A role that allows nothing (but Session Manager where that is the way to nodes), and a key pair."""
+    """The nodes' role, with no rights but those that Session Manager needs, if it is the way to nodes; and a key pair.
+
+    Other components add policies to the role.
+    """
 
     role_name: pulumi.Output[str]
     instance_profile_name: pulumi.Output[str]

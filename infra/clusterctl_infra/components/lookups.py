@@ -46,7 +46,7 @@ def bucket_regions(
     imported = {link.bucket for link in repositories(storage) if link.imports}
 
     def place_of(name: str) -> pulumi.Output[str]:
-        # By its token: touching `aws.s3` imports 60 modules, and each deprecated one warns that it is.
+        # By its token: touching `aws.s3` imports 60 modules, and each deprecated one logs a warning.
         answer = pulumi.runtime.invoke_output(BUCKET_LOOKUP, {"bucket": name}, opts)
         needed = region if name in imported else None
         return answer.apply(lambda row: _checked_region(name, str(row["bucketRegion"]), needed))

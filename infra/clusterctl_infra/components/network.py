@@ -19,7 +19,7 @@ class NetworkArgs:
 
     plan: NetworkPlan
     has_nodes: bool
-    """Without any, private nodes' way out is not made: a NAT gateway bills by the hour."""
+    """Without nodes, no NAT gateway is made, since it bills by the hour."""
     region: str
     zone: pulumi.Input[str]
     tags: pulumi.Output[Mapping[str, str]]
@@ -98,7 +98,7 @@ class Network(pulumi.ComponentResource):
     def _private_way_out(
         self, vpc: aws.ec2.Vpc, nodes: aws.ec2.Subnet, services: aws.ec2.Subnet, to_internet: aws.ec2.Route
     ) -> None:
-        """Nodes go out through a NAT gateway, and to S3 past it: a gateway endpoint costs nothing."""
+        """Nodes go out through a NAT gateway, and to S3 through a gateway endpoint, which costs nothing."""
         table = self._route_table("nodes", vpc, nodes)
         s3 = aws.ec2.VpcEndpoint(
             f"{self._prefix}-s3",

@@ -237,9 +237,9 @@ def _market(market: Capacity, spot: SpotPrice | None) -> aws.ec2.LaunchTemplateI
     A spot request is for one machine, and nothing is left of it when the machine has gone. A capacity block needs its
     market beside its id (EC2 User Guide, "Launch instances using Capacity Blocks"; 2026-11).
 
-    They stand in the template and not on the instance, where another maximum price would replace the machine; what the
-    provider reads back there is computed (terraform-provider-aws 6, ec2_instance.go, `instance_market_options`;
-    2026-11-22).
+    These options are in the template and not on the instance, where another maximum price would replace the machine;
+    what the provider reads back there is computed (terraform-provider-aws 6, ec2_instance.go,
+    `instance_market_options`; 2026-11-22).
     """
     if market == "capacity-block":
         return {"market_type": "capacity-block"}

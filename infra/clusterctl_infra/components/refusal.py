@@ -12,7 +12,7 @@ class PlanRefused(ConfigError, pulumi.RunError):
 
 
 def refused(error: ConfigError) -> PlanRefused:
-    """The refusal in words that `pulumi up` prints whole."""
+    """The error as one message with its problems and hint, which `pulumi up` prints in full."""
     lines = [error.message, *error.problems]
     if error.hint is not None:
         lines.append(f"  next: {error.hint}")

@@ -47,7 +47,7 @@ def check_hours(value: object) -> int:
 
 
 def check_start(value: object) -> str:
-    """A moment, as ISO 8601 has it; without a zone UTC. Raises ValueError."""
+    """An instant in ISO 8601, in UTC; a text without a zone is UTC. Raises ValueError."""
     text = check_text(value).strip()
     try:
         moment = datetime.fromisoformat(text)
@@ -115,5 +115,5 @@ class BlockConfig(BaseModel):
 
 
 def or_text(schema: dict[str, Any]) -> None:
-    """Says in the JSON Schema that the id alone will do, too."""
+    """Makes the JSON Schema accept the id alone, too."""
     schema["anyOf"] = [{"type": "string", "pattern": "^cr-[0-9a-f]{8,17}$"}, *schema["anyOf"]]

@@ -13,11 +13,11 @@ from clusterctl_infra.config.problems import shown
 
 OWN_RANGES = ("vpc_cidr", "node_subnet_cidr", "service_subnet_cidr")
 _KEYS = {"reservation": "reservation", "capacity-block": "capacity_block"}
-"""The word of `capacity` → the key that says which one is meant."""
+"""Value of `capacity` → the key that names the reservation or block."""
 
 
 def capacity_has_one_source(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
-    """One of on-demand, spot, a reservation and a block, said in keys that agree."""
+    """Machines come from one source: on demand, spot, a reservation or a block; no key names another."""
     if config.reservation is not None and config.capacity_block is not None:
         yield (
             ("capacity_block",),
@@ -82,7 +82,7 @@ def searched_block_holds_nodes(config: ClusterConfig, catalog: Catalog) -> Itera
         return
     if "capacity-block" not in row.usage_classes:
         sold = ", ".join(each.name for each in catalog.types.values() if "capacity-block" in each.usage_classes)
-        yield path, f"AWS sells no capacity blocks of {row.name}; it does of {sold}"
+        yield path, f"AWS sells no capacity blocks of {row.name}, only of {sold}"
     elif search.gpus is not None and row.name not in _types_with(search.gpus, catalog):
         yield (*path, "gpus"), f"{shown(search.gpus)}: the nodes are {row.name}, which has others; leave gpus out"
 

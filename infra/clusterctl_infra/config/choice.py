@@ -82,7 +82,7 @@ def chosen_from_json(text: str) -> Chosen:
     row = json.loads(text)
     name, zone = row["instance_type"], row["zone"]
     if not isinstance(zone, str) or not isinstance(name, str | None):
-        raise TypeError("no texts")
+        raise TypeError("not texts")
     return Chosen(instance_type=name, zone=zone)
 
 

@@ -1,4 +1,4 @@
-"""A YAML file as text leaves with line numbers.
+"""A YAML file as a tree whose leaves are texts, with line numbers.
 
 Every scalar keeps the text that the person wrote, so none of YAML 1.1's surprises happens (`no` is a boolean there,
 `010` is 8, `12:30:00` is 45000): the model, which knows what a field is, reads the text.
@@ -42,7 +42,7 @@ class Document:
     problems: tuple[DocumentProblem, ...]
 
     def line_of(self, path: Path) -> int | None:
-        """The line of the path, or of the nearest thing around it; None where the file has neither."""
+        """The line of the path, or of the innermost part of the file around it; None where the file has neither."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.lines:
                 return self.lines[path[:length]]

@@ -1,4 +1,4 @@
-"""The leaf types of cluster.yaml: each reads a person's text, and is the Python value inside.
+"""The types of single values in cluster.yaml: each turns a person's text into a Python value.
 
 A validator raises ValueError with a sentence that follows "path: value: "; problems.py adds both.
 """
@@ -66,11 +66,11 @@ def check_text(value: object) -> str:
     return value
 
 
-def check_form(value: object, pattern: str, told: str) -> str:
-    """One line of text, without blanks around it, of this form. Raises ValueError with `told`."""
+def check_form(value: object, pattern: str, message: str) -> str:
+    """One line of text, without blanks around it, that matches `pattern`. Raises ValueError with `message`."""
     text = check_text(value).strip()
     if not re.fullmatch(pattern, text, re.ASCII):
-        raise ValueError(told)
+        raise ValueError(message)
     return text
 
 
@@ -182,19 +182,19 @@ def check_cidr(value: object) -> str:
 
 
 def check_bastion(value: object) -> str:
-    """A host as ssh takes it, with a user before it or without. Raises ValueError."""
+    """`HOST` or `USER@HOST`, as ssh takes it. Raises ValueError."""
     pattern = r"([A-Za-z0-9_][A-Za-z0-9._-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*"
-    told = "write a host such as ada@bastion.example.com; its port and key go into your ~/.ssh/config"
-    return check_form(value, pattern, told)
+    message = "write a host such as ada@bastion.example.com; its port and key go into your ~/.ssh/config"
+    return check_form(value, pattern, message)
 
 
 def check_env(value: object) -> dict[str, str]:
-    """Environment variables. Raises ValueError that names all that no shell would take."""
+    """Environment variables. Raises ValueError that names each one that nodes cannot set."""
     return _checked_texts(value, _env_fault)
 
 
 def check_tags(value: object) -> dict[str, str]:
-    """AWS tags. Raises ValueError that names what a service of AWS, or the metadata service, would refuse."""
+    """AWS tags. Raises ValueError that names those that a service of AWS, or the metadata service, would refuse."""
     found = _checked_texts(value, _tag_fault)
     # IAM takes no two keys that differ in case alone, and `Name` is on everything (IAM API, TagRole; 2026-11-22).
     first = {"name": "Name"}
@@ -207,7 +207,7 @@ def check_tags(value: object) -> dict[str, str]:
 
 
 def check_owner(value: object) -> str:
-    """Whom to ask, in the letters of a tag. Raises ValueError."""
+    """Whom to ask about a cluster, in characters that a tag may have. Raises ValueError."""
     text = check_text(value)
     if not re.fullmatch(TAG_LETTER + "{1,256}", text):
         raise ValueError("it is a tag's value: 1 to 256 letters, digits, blanks or + - = . _ : / @")
@@ -215,8 +215,8 @@ def check_owner(value: object) -> str:
 
 
 def _aws_id(value: object, prefix: str, what: str) -> str:
-    told = f"not the id of {what}; one looks like {prefix}-0a1b2c3d4e5f67890"
-    return check_form(value, rf"{prefix}-[0-9a-f]{{8,17}}", told)
+    message = f"not the id of {what}; one looks like {prefix}-0a1b2c3d4e5f67890"
+    return check_form(value, rf"{prefix}-[0-9a-f]{{8,17}}", message)
 
 
 def _env_fault(name: str, text: str) -> str | None:
@@ -248,9 +248,9 @@ def _checked_texts(value: object, fault: Callable[[str, str], str | None]) -> di
     if not isinstance(value, dict):
         raise ValueError("not a mapping of names to values")
     faults = {name: _text_fault(text) or fault(str(name), str(text)) for name, text in value.items()}
-    said = [f"{name}: {sentence}" for name, sentence in faults.items() if sentence is not None]
-    if said:
-        raise ValueError("; ".join(said))
+    sentences = [f"{name}: {sentence}" for name, sentence in faults.items() if sentence is not None]
+    if sentences:
+        raise ValueError("; ".join(sentences))
     return {str(name): str(text) for name, text in value.items()}
 
 

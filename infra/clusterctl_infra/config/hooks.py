@@ -42,9 +42,11 @@ class ScriptConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     run: Annotated[str, BeforeValidator(check_script)] = Field(
-        description="The file, of 256 KiB at most; seen from the folder of cluster.yaml.", examples=["setup.sh"]
+        description="The file, of 256 KiB at most; relative to the folder of cluster.yaml.", examples=["setup.sh"]
     )
-    when: Literal["once", "boot"] = Field(default="once", description="`once`: at the first boot; `boot`: at every.")
+    when: Literal["once", "boot"] = Field(
+        default="once", description="`once`: at the first boot; `boot`: at every boot."
+    )
     at: Literal["before-mounts", "before-ready", "after-ready"] = Field(
         default="before-ready",
         description="`before-mounts`: before storage is mounted; `before-ready`: with everything mounted, and a node "
@@ -59,7 +61,7 @@ class ScriptConfig(BaseModel):
 
     @property
     def name(self) -> str:
-        """The file's name without folders: what it is called on a node, as is its log."""
+        """The file's name without folders, which the file and its log have on a node."""
         return Path(self.run).name
 
     @property
@@ -75,7 +77,7 @@ class ScriptConfig(BaseModel):
 
 
 def or_texts(schema: dict[str, Any]) -> None:
-    """Says in a list's JSON Schema that an entry may be a text, too."""
+    """Makes a list's JSON Schema accept a text as an entry, too."""
     schema["items"] = {"anyOf": [schema["items"], {"type": "string"}]}
 
 
@@ -129,11 +131,11 @@ def checked_text(data: bytes) -> str:
     if not data.strip():
         raise ValueError("an empty file")
     if data.startswith(b"#!") and b"\r" in data.split(b"\n", 1)[0]:
-        raise ValueError("its lines end in CR LF, as Windows writes them; nodes would look for such an interpreter")
+        raise ValueError("its lines end in CR LF, as Windows writes them; nodes would find no such interpreter")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as e:
-        raise ValueError(f"not UTF-8 text (byte {e.start}); fetch programs from where they are, in a script") from e
+        raise ValueError(f"not UTF-8 text (byte {e.start}); have a script fetch the program instead") from e
     if "\0" in text:
-        raise ValueError("holds a NUL character; it is no script")
+        raise ValueError("holds a NUL character; it is not a script")
     return text

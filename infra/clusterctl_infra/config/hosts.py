@@ -65,14 +65,14 @@ def check_private_ip(value: object) -> str:
 
 def check_login(value: object) -> str:
     """The name of a user on Linux (useradd(8)). Raises ValueError."""
-    told = "not a user's name: lower-case letters, digits, _ and -, at most 32"
-    return check_form(value, r"[a-z_][a-z0-9_-]{0,31}", told)
+    message = "not a user's name: lower-case letters, digits, _ and -, at most 32"
+    return check_form(value, r"[a-z_][a-z0-9_-]{0,31}", message)
 
 
 def check_gpus(value: object) -> str:
     """`8`, or `h100:8`. Raises ValueError."""
-    told = "write how many GPUs each host has, such as 8 or h100:8"
-    return check_form(check_text(value).lower(), r"([a-z0-9][a-z0-9.-]*:)?([1-9]|[1-9][0-9])", told)
+    message = "write how many GPUs each host has, such as 8 or h100:8"
+    return check_form(check_text(value).lower(), r"([a-z0-9][a-z0-9.-]*:)?([1-9]|[1-9][0-9])", message)
 
 
 def check_port(value: object) -> int:
@@ -232,7 +232,7 @@ class HostsConfig(BaseModel):
 def misplaced_keys(tree: Mapping[str, object]) -> dict[tuple[str, ...], str]:
     """Path → sentence for each key that clusters on AWS have and hosts do not."""
     found: dict[tuple[str, ...], str] = {(key,): why for key, why in NOT_BUILT.items() if key in tree}
-    found |= {(key,): "of AWS alone; hosts are as they are: leave it out" for key in OF_AWS if key in tree}
+    found |= {(key,): "for clusters on AWS only; leave it out" for key in OF_AWS if key in tree}
     if "nodes" in tree:
         found[("nodes",)] = "the list hosts says how many; leave it out"
     caps = tree.get("caps")

@@ -39,12 +39,12 @@ def check_nfs_source(value: object) -> str:
 
 
 def check_lustre_source(value: object) -> str:
-    """`10.1.0.20@o2ib:/scratch`; several management servers have commas and colons between. Raises ValueError."""
-    told = (
+    """`10.1.0.20@o2ib:/scratch`; commas and colons separate several management servers. Raises ValueError."""
+    message = (
         "not a management server with its network and a file system, such as 10.1.0.20@tcp:/scratch or "
         "10.1.0.20@o2ib:/scratch"
     )
-    return check_form(value, f"{_NID}([,:]{_NID})*:{_PATH}", told)
+    return check_form(value, f"{_NID}([,:]{_NID})*:{_PATH}", message)
 
 
 def check_options(value: object) -> str:
@@ -117,8 +117,8 @@ def storage_problems(storage: tuple[HostStorageConfig, ...]) -> Iterator[tuple[t
     """(path, sentence) of each problem that mounts have with each other."""
     if len(storage) > MOUNTS_LIMIT:
         yield ("storage",), f"{len(storage)} mounts; the most is {MOUNTS_LIMIT}"
-    for index, told in overlaps([row.mount for row in storage]):
-        yield ("storage", index, "mount"), told
+    for index, message in overlaps([row.mount for row in storage]):
+        yield ("storage", index, "mount"), message
     sources = [row.behind.source for row in storage]
     for index, source in enumerate(sources):
         if source in sources[:index]:

@@ -39,7 +39,7 @@ def _key_at(text: str, host: str, port: int) -> str | None:
 
 
 def _names(patterns: str, host: str, port: int) -> bool:
-    """Whether a line's first field means the host at the port; a pattern behind `!` excludes it."""
+    """Whether a line's first field matches the host at the port; a pattern behind `!` excludes it."""
     if patterns.startswith("|1|"):
         return _is_hash_of(patterns, host if port == SSH_PORT else f"[{host}]:{port}")
     words = patterns.lower().split(",")
@@ -49,7 +49,7 @@ def _names(patterns: str, host: str, port: int) -> bool:
 
 
 def _means(pattern: str, host: str, port: int) -> bool:
-    """Whether a pattern means the host at the port: `10.1.0.*` means port 22, `[10.1.0.*]:2222` port 2222."""
+    """Whether a pattern matches the host at the port: `10.1.0.*` is for port 22, `[10.1.0.*]:2222` for port 2222."""
     name, _, at = pattern.removeprefix("[").partition("]:") if pattern.startswith("[") else (pattern, "", "")
     return fnmatch.fnmatchcase(host, name) and (at or str(SSH_PORT)) == str(port)
 

@@ -128,12 +128,12 @@ def login_name() -> str:
 def _with_scripts(config: ClusterConfig, folder: Path) -> tuple[ClusterConfig, list[ConfigProblem]]:
     """The configuration with its scripts read, and what is wrong with their files."""
     scripts, wrong = with_texts(config.scripts, folder)
-    problems = [ConfigProblem(path=("scripts", index), message=told) for index, told in wrong]
+    problems = [ConfigProblem(path=("scripts", index), message=message) for index, message in wrong]
     return config.model_copy(update={"scripts": scripts}), problems
 
 
 def _validate(tree: dict[str, Tree], catalog: Catalog) -> tuple[ClusterConfig | None, list[ConfigProblem]]:
-    """The model of the tree when it is one, and everything wrong with it, in the file's order."""
+    """The model of the tree, None if the tree is not valid; and everything wrong with it, pydantic's errors first."""
     problems: list[ConfigProblem] = []
     config = None
     try:

@@ -37,14 +37,14 @@ def load_hosts(file: Path, *, source: str) -> HostsConfig:
     if config is not None:
         config, more = with_host_keys(config, file.parent)
         config, unread = _with_scripts(config, file.parent)
-        problems += [*more, *unread, *_contradictions(config), *_without_key_file(config, file.parent)]
+        problems += [*more, *unread, *_contradictions(config), *_missing_key_file(config, file.parent)]
     if config is None or problems:
         raise config_error(source, problems, read, {})
     return config if config.owner is not None else config.model_copy(update={"owner": login_name()})
 
 
 def with_host_keys(config: HostsConfig, folder: Path) -> tuple[HostsConfig, list[ConfigProblem]]:
-    """The configuration with the keys that its known_hosts file declares, and what is wrong with that."""
+    """The configuration with the keys that its known_hosts file declares, and the problems with these keys."""
     if all(host.host_key is not None for host in config.hosts):
         return config, []
     text, problem = _known_hosts(config, folder)
@@ -67,13 +67,13 @@ def with_host_keys(config: HostsConfig, folder: Path) -> tuple[HostsConfig, list
 
 def _with_scripts(config: HostsConfig, folder: Path) -> tuple[HostsConfig, list[ConfigProblem]]:
     """The configuration with its scripts read, and what is wrong with them."""
-    scripts, wrong = with_texts(config.scripts, folder)
-    told = [*wrong, *repeated_names(config.scripts)]
-    problems = [ConfigProblem(path=("scripts", index), message=message) for index, message in told]
+    scripts, unread = with_texts(config.scripts, folder)
+    wrong = [*unread, *repeated_names(config.scripts)]
+    problems = [ConfigProblem(path=("scripts", index), message=message) for index, message in wrong]
     return config.model_copy(update={"scripts": scripts}), problems
 
 
-def _without_key_file(config: HostsConfig, folder: Path) -> Iterator[ConfigProblem]:
+def _missing_key_file(config: HostsConfig, folder: Path) -> Iterator[ConfigProblem]:
     named = config.ssh.key_file
     try:
         if named is None or (folder / Path(named).expanduser()).is_file():
@@ -105,7 +105,7 @@ def _undeclared(host: HostConfig, config: HostsConfig) -> str:
     where = "no host_key is declared" if config.ssh.known_hosts is None else "ssh.known_hosts has no key of it"
     scan = "ssh-keyscan" if host.port == SSH_PORT else f"ssh-keyscan -p {host.port}"
     return (
-        f"{place(host.address, host.port)}: {where}, and clusterctl trusts no key that it merely meets: write "
+        f"{place(host.address, host.port)}: {where}, and clusterctl trusts no key on first use: write "
         f"host_key, from what {scan} -t ed25519 {host.address} prints once you have compared it with the host's own"
     )
 
@@ -117,11 +117,11 @@ def _contradictions(config: HostsConfig) -> Iterator[ConfigProblem]:
         yield ConfigProblem(path=("hosts",), message="an empty list; a cluster has at least 1 host")
     for index, host in enumerate(config.hosts):
         if host.private_ip is None and not is_ip(host.address):
-            told = f"{shown(host.address)}: a name, so write private_ip: the address by which the others reach it"
-            yield ConfigProblem(path=("hosts", index, "address"), message=told)
+            message = f"{shown(host.address)}: a name, so write private_ip: the address by which the others reach it"
+            yield ConfigProblem(path=("hosts", index, "address"), message=message)
     if len({":" in address for address in config.private_ips if is_ip(address)}) > 1:
-        told = "some hosts reach each other by IPv4 and some by IPv6; write private_ip, of one family"
-        yield ConfigProblem(path=("hosts",), message=told)
+        message = "some hosts reach each other by IPv4 and some by IPv6; write private_ip, of one family"
+        yield ConfigProblem(path=("hosts",), message=message)
     # Cloned machines share one host key: nobody could tell which of them is a node, or is clean.
     keys = [" ".join((host.host_key or "").split()[:2]) for host in config.hosts]
     addresses = [place(host.address, host.port) for host in config.hosts]
@@ -129,8 +129,8 @@ def _contradictions(config: HostsConfig) -> Iterator[ConfigProblem]:
         for value, number in Counter(values).items():
             if number > 1 and value:
                 index = len(values) - 1 - values[::-1].index(value)
-                told = f"{shown(value)}: {number} hosts have it as their {name}"
-                yield ConfigProblem(path=("hosts", index), message=told)
+                message = f"{shown(value)}: {number} hosts have it as their {name}"
+                yield ConfigProblem(path=("hosts", index), message=message)
 
 
 def _without(tree: dict[str, Tree], misplaced: dict[tuple[str, ...], str]) -> dict[str, Tree]:

@@ -211,7 +211,7 @@ def bastion_is_for_private(config: ClusterConfig, catalog: Catalog) -> Iterator[
         yield (
             ("access", "bastion"),
             (
-                f"{shown(access.bastion)}: no way leads from it into a network that is made new; write its own as "
+                f"{shown(access.bastion)}: it cannot reach into a network that is made new; write its own network as "
                 "network: {adopt: …}, or leave bastion out: Session Manager needs no way in"
             ),
         )

@@ -43,7 +43,7 @@ OWN_KEYS = (
     "account",
     "layout",
 )
-"""Written by clusterctl alone; a person's own settings are the others."""
+"""Written by clusterctl alone; the others are a person's own settings, or the size that `up --nodes` gave."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,9 +59,9 @@ class StackSettings:
     correction: LedgerCorrection | None = None
     """How the ledger in the state differs from `ledger`; None: it does not."""
     kept: frozenset[str] | None = None
-    """Mounts whose storage was there when the nodes went; None: as many as the configuration has."""
+    """Mounts whose storage `down` kept; None: all mounts of the configuration that `down` keeps."""
     slot_ranks: tuple[int, ...] = ()
-    """The rank of each slot as it was once ordered by topology, and stays; empty: never ordered."""
+    """The rank of each slot, ordered by topology once and then kept; empty: never ordered."""
     reserved: int = 0
     """How many places the reservation has at least; more than there are nodes in a run with surplus machines alive."""
     unreserved: bool = False
@@ -76,13 +76,13 @@ class StackSettings:
     adopted: Adopted = NOTHING_ADOPTED
     """What exists and is used, as AWS described it before the last run."""
     chosen: Chosen | None = None
-    """The type and zone that `clusterctl up` found room for; None: nothing was asked."""
+    """The type and zone that `clusterctl up` found room for; None: it has not looked for room."""
     block: str | None = None
     """The capacity block that `clusterctl up` found or bought; None: none yet."""
     account: str | None = None
     """The AWS account that the provider may work in, by its number, as `clusterctl up` found it; None: in any."""
     layout: int | None = None
-    """How interfaces are laid out since the cluster's birth; None: as they were before it was written down."""
+    """How interfaces are laid out since the cluster's birth; None: in the first layout."""
     nodes_over: str | None = None
     """What cluster.yaml said when `up --nodes` gave the size in `overrides`; None: no flag did."""
     cluster_file: Path | None = None

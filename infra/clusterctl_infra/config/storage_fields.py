@@ -1,4 +1,4 @@
-"""The leaf types of `storage:`: each check gives the value, or a ValueError that says what is taken."""
+"""The types of single values in `storage:`. A check returns the value, or raises ValueError with what is allowed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NOT_BUILT = {
 """Kind and key → why nodes cannot have what AWS has.
 
 EFS: access points and TLS are options of the helper, mount.efs(8), and not of the kernel's NFS client. On Ubuntu it is
-built from its sources with Rust; packages are asked for since 2021 (github.com/aws/efs-utils, issues 111, 204, 341).
+built from its sources with Rust; packages were requested in 2021 (github.com/aws/efs-utils, issues 111, 204, 341).
 EFA: before `mount` come `modprobe kefalnd`, `lnetctl net add --net efa` for each device, and a rule that prefers them
 (Amazon EKS User Guide, "Optimize Amazon FSx for Lustre performance on nodes (EFA)"). The file system needs a metadata
 configuration, and a security group that lets in all traffic of the nodes' (FSx for Lustre User Guide, "Creating an FSx

@@ -31,8 +31,8 @@ def mounts_are_few(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Pa
 
 def mounts_differ(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
     """No mount twice, and none inside another: the order of mounting would decide which files are visible."""
-    for index, told in overlaps([storage.mount for storage in config.storage]):
-        yield ("storage", index, "mount"), told
+    for index, message in overlaps([storage.mount for storage in config.storage]):
+        yield ("storage", index, "mount"), message
 
 
 def overlaps(mounts: Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -55,7 +55,7 @@ def file_systems_differ(config: ClusterConfig, catalog: Catalog) -> Iterator[tup
 
 
 def workflow_storage_is_mounted(config: ClusterConfig, catalog: Catalog) -> Iterator[tuple[Path, str]]:
-    """It is in a bucket that nodes may write to: they have rights to no other, and no way of their own to S3."""
+    """Workflow storage is in a bucket that is mounted writable: nodes have no rights to any other."""
     if config.workflow_storage is None:
         return
     bucket, _, path = config.workflow_storage.removeprefix("s3://").partition("/")

@@ -81,7 +81,7 @@ def open_group_is_not_reserved(case: Case) -> Iterator[Problem]:
         yield warning(
             "placement",
             f"cluster: {found.reservation_id} is in no placement group, so AWS may find no room for all nodes in one; "
-            "placement: none does without",
+            "placement: none needs no room in one",
         )
 
 

@@ -24,7 +24,7 @@ class Case:
     now: datetime
     user_data_refusal: str | None
     ledger: Ledger
-    """The spans of past and present machines."""
+    """What the cluster has cost so far; empty before its birth."""
     adopted_capacity: AdoptedCapacity | None
     """The reservation or block that the configuration names; None: not looked up."""
     adopted_network: AdoptedNetwork | None

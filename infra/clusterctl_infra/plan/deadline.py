@@ -45,9 +45,10 @@ def deadline_plan(
     until: datetime | None = None,
     capacity_ends_at: datetime | None = None,
 ) -> DeadlinePlan:
-    """The earliest end of run time, budget and capacity; with an unknown price the budget has none, a plan's problem.
+    """The earliest end of run time, budget and capacity. A budget with an unknown price sets no end; `money_problems`
+    reports it.
 
-    `until`: where `clusterctl extend` moved the end of the run time. `capacity_ends_at`: the end of the reservation or
+    `until`: the end of the run time as `clusterctl extend` set it. `capacity_ends_at`: the end of the reservation or
     block that is used.
     """
     runtime_at = until if until is not None else identity.started_at + config.caps.runtime
@@ -62,7 +63,7 @@ def deadline_plan(
         ends.append((budget_at, "budget"))
     if ceiling_at is not None:
         ends.append((ceiling_at, "capacity-block" if config.market == "capacity-block" else "reservation"))
-    at, reason = min(ends, key=lambda end: end[0])  # of equal ones the first: the run time
+    at, reason = min(ends, key=lambda end: end[0])  # if several are equal, the first: the run time
     return DeadlinePlan(
         at=at,
         reason=reason,
@@ -74,7 +75,7 @@ def deadline_plan(
 
 
 def _ceiling(config: ClusterConfig, capacity_ends_at: datetime | None) -> datetime | None:
-    """The last moment for nodes on capacity that ends: after a reservation's end they would run on, and bill."""
+    """The last moment for nodes on capacity that ends: after a reservation's end, nodes would run on, and bill."""
     if capacity_ends_at is None:
         return None
     return capacity_ends_at - BLOCK_MARGIN if config.market == "capacity-block" else capacity_ends_at

@@ -14,8 +14,8 @@ from typing import Any  # a definition is JSON-like
 from clusterctl_infra.names import ID_TAG, SLOT_TAG
 
 DRY_RUN_INPUT = '{"DryRun": true}'
-"""Started with this, it asks with DryRun for the end of all that it would end, ends nothing, and answers with what AWS
-said: a list of `{"Id": …, "Kind": …, "Answer": {"Error": …, "Cause": …}}`, with EC2's word for the type of resource."""
+"""Started with this, it makes each call that ends a resource with DryRun, so ends nothing, and returns AWS's answers:
+a list of `{"Id": …, "Kind": …, "Answer": {"Error": …, "Cause": …}}`, with EC2's word for the type of resource."""
 SCHEDULE_INPUT = "{}"
 WAIT_KEY = "WaitSeconds"
 """Nodes that end the cluster early start it with this key: for so many seconds it lets all nodes save."""
@@ -35,7 +35,7 @@ PASS_PAUSE_S = 30
 LEAVING_PAUSE_S = 5
 """The pause between two looks at machines that are shutting down, and at NAT gateways that are being deleted."""
 THROTTLED = "*equest limit exceeded*"
-"""What EC2 says where an account asks too often: it takes a few calls of TerminateInstances a second, after a first
+"""What EC2 answers when an account calls too often: it takes a few calls of TerminateInstances a second, after a first
 hundred or less (EC2 Developer Guide, "Request throttling"). Step Functions gives all of EC2's refusals one name."""
 THROTTLED_PAUSE_S = 5
 TIMEOUT_S = 3600
@@ -149,11 +149,10 @@ def _unless_slot_0_lives(ec2: _Ec2, tagged: State) -> dict[str, State]:
 
 
 def _dry_run(ec2: _Ec2, cluster_id: str) -> dict[str, State]:
-    """The states that ask for the end of each resource and keep the answer; none leads to a state that ends something.
+    """The states that make each ending call with DryRun and keep the answer; none leads to a state that ends something.
 
-    If AWS says that it was asked too often, it is asked again.
+    If AWS answers that the account calls too often, the call is made again.
     """
-    heard: State = {"Type": "Pass", "End": True}
     caught = {"ErrorEquals": ["States.ALL"], "ResultPath": "$.Answer", "Next": "TryRefused"}
     dry = {"ResultPath": None, "Catch": [caught], "End": True}
     tries = {f"Try {kind}": {**ec2.end(kind, "$.Id", more={"DryRun": True}), **dry} for kind in _ENDING_CALLS}
@@ -165,7 +164,7 @@ def _dry_run(ec2: _Ec2, cluster_id: str) -> dict[str, State]:
             **tries,
             "TryRefused": _if("$.Answer.Cause", {"StringMatches": THROTTLED}, then="TryLater", otherwise="TryHeard"),
             "TryLater": {"Type": "Wait", "Seconds": THROTTLED_PAUSE_S, "Next": "Try"},
-            "TryHeard": heard,
+            "TryHeard": {"Type": "Pass", "End": True},
         },
     }
     found = "$$.Map.Item.Value"
@@ -217,8 +216,8 @@ def _reservations(ec2: _Ec2, cluster_id: str) -> dict[str, State]:
     filtered by tag (2026-11-24). Reservations that have ended keep their tags for a while, so their states are looked
     up. Where that fails, each is asked to end, and if another pass follows, it looks again.
     """
-    unfound = {"ErrorEquals": ["States.ALL"], "ResultPath": "$.Trouble", "Next": "Instances"}
-    untold = {**unfound, "Next": "CancelUntold"}
+    if_no_ids = {"ErrorEquals": ["States.ALL"], "ResultPath": "$.Trouble", "Next": "Instances"}
+    if_no_states = {**if_no_ids, "Next": "CancelUntold"}
     held = {"Name": "state", "Values": _HELD}
     asked = {"CapacityReservationIds.$": "$.Tagged.Tags[*].ResourceId", "Filters": [held]}
     cancel = ec2.end(RESERVATION)
@@ -227,14 +226,14 @@ def _reservations(ec2: _Ec2, cluster_id: str) -> dict[str, State]:
         "Reservations": {
             **ec2.ids(cluster_id, RESERVATION, most=RESERVATIONS_PER_CALL),
             "ResultPath": "$.Tagged",
-            "Catch": [unfound],
+            "Catch": [if_no_ids],
             "Next": "AnyTagged",
         },
         "AnyTagged": _if_any("$.Tagged.Tags[0]", then="ReservationStates", otherwise="Instances"),
         "ReservationStates": {
             **ec2.task("describeCapacityReservations", asked),
             "ResultPath": "$.Held",
-            "Catch": [untold],
+            "Catch": [if_no_states],
             "Next": "AnyReservations",
         },
         "AnyReservations": _if_any("$.Held.CapacityReservations[0]", then="Cancel", otherwise="Instances"),
@@ -245,7 +244,7 @@ def _reservations(ec2: _Ec2, cluster_id: str) -> dict[str, State]:
 
 
 def _instances(ec2: _Ec2, tagged: State) -> dict[str, State]:
-    """Ends the machines that live, page by page; what is remembered of a page is only whether it had any."""
+    """Ends the machines that live, page by page; of all pages, it remembers only whether any machine was found."""
     living = {"Name": "instance-state-name", "Values": _LIVING}
     asked: State = {"Filters": [tagged, living], "MaxResults": INSTANCES_PER_PAGE}
     following: State = {**asked, "NextToken.$": "$.Page.NextToken"}
@@ -263,7 +262,7 @@ def _instances(ec2: _Ec2, tagged: State) -> dict[str, State]:
 
 
 def _leaving(ec2: _Ec2, tagged: State) -> dict[str, State]:
-    """Waits until no machine is shutting down: what still runs there may need the way out. A late one is ended, too.
+    """Waits until no machine is shutting down: its programs may still need the way out. Ends machines that came late.
 
     An empty page may have a next one, so machines count as gone only after the last page.
     """
@@ -307,7 +306,7 @@ def _look_at_gateways(ec2: _Ec2, tagged: State, states: list[str]) -> State:
 
 
 def _addresses(ec2: _Ec2, cluster_id: str, tagged: State) -> dict[str, State]:
-    """Releases every elastic IP of the cluster; then a look tells whether anything of the network still bills.
+    """Releases every elastic IP of the cluster, then looks whether anything of the network still bills.
 
     The IPs are found by their tags: descriptions of 256 addresses would not fit into one answer.
     """

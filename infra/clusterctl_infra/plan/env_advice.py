@@ -15,8 +15,8 @@ from clusterctl_infra.plan.case import Case, warning
 from clusterctl_infra.plan.model import Problem
 
 Verdict = Literal["dead", "old", "harmful", "risky"]
-"""dead: nothing reads it; old: it has another name now; harmful: it makes things worse; risky: so it does unless
-one knows why it is set."""
+"""dead: nothing reads it; old: it has another name now; harmful: it makes things worse; risky: it makes things worse
+unless you know why it is set."""
 NCCL_GUIDE = "NCCL user guide, environment variables"
 OFI = "aws-ofi-nccl, doc/efa-env-var.md"
 PLATFORM = "aws-ofi-nccl, src/platform-aws.cpp"
@@ -147,7 +147,7 @@ ADVICE = (
     Advice(
         name="FI_PROVIDER",
         verdict="dead",
-        sentence="the plugin chooses efa since 1.6; leave it out",
+        sentence="the plugin has chosen efa by itself since 1.6; leave it out",
         value="efa",
         source=OFI,
     ),
@@ -162,7 +162,7 @@ ADVICE = (
     Advice(
         name="FI_EFA_USE_DEVICE_RDMA",
         verdict="risky",
-        sentence="libfabric decides since 1.18, and 1 is wrong on types without RDMA such as g5; leave it out",
+        sentence="libfabric has decided this since 1.18, and 1 is wrong on types without RDMA such as g5; leave it out",
         source=OFI,
     ),
     Advice(
@@ -187,8 +187,8 @@ ADVICE = (
     Advice(
         name="MASTER_ADDR",
         verdict="risky",
-        sentence="stands in the place of slot 0's address on every node; the other dialects (FLOW_MAIN_IP, …) still "
-        "name slot 0",
+        sentence="replaces slot 0's address on every node; the other variables for it (FLOW_MAIN_IP, …) still name "
+        "slot 0",
         source="docs/env.md",
     ),
     Advice(

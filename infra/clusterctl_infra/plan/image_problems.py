@@ -21,8 +21,8 @@ def driver_knows_the_gpus(case: Case) -> Iterator[Problem]:
     if gpu in BEFORE_TURING and any(word in parameter for word in OPEN_DRIVER):
         yield warning(
             "image",
-            f"{image} has NVIDIA's open driver, which knows no {gpu}: {case.instance_type.name} would have no working "
-            "GPU; name an AMI with the proprietary driver, such as AWS's Deep Learning AMI of that kind",
+            f"{image} has NVIDIA's open driver, which does not support {gpu}: {case.instance_type.name} would have no "
+            "working GPU; name an AMI with the proprietary driver, such as AWS's Deep Learning AMI of that kind",
         )
 
 

@@ -17,10 +17,10 @@ def ordered_ranks(plan: ClusterPlan) -> list[int]:
 
 def live_facts_hash(config: ClusterConfig) -> str:
     """A hash of the facts that running nodes get besides members and deadline; no value can be read from it."""
-    told: dict[str, object] = {"env": dict(config.env), "authorized_keys": list(config.access.authorized_keys)}
+    facts: dict[str, object] = {"env": dict(config.env), "authorized_keys": list(config.access.authorized_keys)}
     # Each rule is left out where it is not set, so that the hash of a cluster without it stays what it was.
     if config.caps.dead_man is not None:
-        told["dead_man_s"] = config.caps.dead_man.total_seconds()
+        facts["dead_man_s"] = config.caps.dead_man.total_seconds()
     if config.caps.idle is not None:
-        told["idle_s"] = int(config.caps.idle.total_seconds())
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+        facts["idle_s"] = int(config.caps.idle.total_seconds())
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]

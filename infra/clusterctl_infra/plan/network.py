@@ -1,4 +1,4 @@
-"""The addresses of a cluster: which range belongs to slots, who gets which address, who has a public one."""
+"""The addresses of a cluster: which range belongs to slots, which slot has which address, how nodes get public ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def network_plan(
 ) -> NetworkPlan:
     """The network; the slot range depends on the node subnet alone, never on the number of nodes.
 
-    `found`: the network that exists, as it was looked up; without it an adopted one has the ranges of an own one.
+    `found`: the network that exists, as it was looked up; without it, an adopted network has the ranges of a new one.
     """
     network = config.network
     adopted = network.adopt

@@ -47,8 +47,8 @@ def plan(
 ) -> ClusterPlan:
     """What the configuration means, with its problems; `down`: the same cluster with zero nodes.
 
-    `slot_ranks`: the rank of each slot as it was ordered before; without it, each rank equals its slot. `until`: where
-    the end of the run time was moved to. `adopted`: what exists and is used, as it was looked up.
+    `slot_ranks`: the rank of each slot as it was ordered before; without it, each rank equals its slot. `until`: the
+    end of the run time, if it was moved. `adopted`: what exists and is used, as it was looked up.
 
     A cluster that is down has only the storage that holds data, and of that only the mounts in `kept` (None: all of
     it): what did not exist when the nodes went is not made just to be kept.

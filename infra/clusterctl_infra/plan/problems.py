@@ -1,4 +1,4 @@
-"""What is wrong with a plan: each rule is a function, and all are asked, for errors and warnings alike.
+"""What is wrong with a plan: each rule is a function that yields errors or warnings, and all are run.
 
 Rules on the configuration alone are in `config.rules`; these need addresses, prices, or what was decided at birth.
 """
@@ -156,8 +156,8 @@ def idle_is_patient(case: Case) -> Iterator[Problem]:
     if caps.idle < SHORTEST_RULE:
         yield _too_short("caps.idle", caps.idle, usual=SHORT_IDLE)
     elif caps.idle >= caps.runtime:
-        told = f"{format_duration(caps.idle)} is not shorter than runtime, {format_duration(caps.runtime)}"
-        yield warning("caps.idle", f"{told}: the deadline always comes first")
+        idle, runtime = format_duration(caps.idle), format_duration(caps.runtime)
+        yield warning("caps.idle", f"{idle} is not shorter than runtime, {runtime}: the deadline always comes first")
     elif caps.idle < SHORT_IDLE:
         yield warning(
             "caps.idle", f"{format_duration(caps.idle)}: the cluster ends while somebody thinks about what to run next"

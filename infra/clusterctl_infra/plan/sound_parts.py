@@ -53,7 +53,7 @@ def problems_of_sound_parts(
     identity = stand_in_identity(owner="", image_id=None, zone=config.zone, region=config.region, now=now)
     try:
         planned = plan(config, catalog, identity=identity, ledger=Ledger(), now=now)
-    except ConfigError:  # what is left breaks rules of its own, for what was taken out
+    except ConfigError:  # what is left breaks rules because of what was taken out
         return ()
     return tuple(
         each

@@ -1,4 +1,4 @@
-"""What a machine on AWS's spare capacity costs at most: the maximum price that AWS is told."""
+"""What a machine on AWS's spare capacity costs at most: the maximum price in the request to AWS."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def maximum_is_a_price(case: Case) -> Iterator[Problem]:
     if spot is None or spot.max_usd_per_hour is None or spot.max_usd_per_hour > TOO_LOW_USD_PER_HOUR:
         return
     yield error(
-        _PATH, f"${case.config.caps.price_usd_per_hour:g}: AWS takes a maximum price above ${TOO_LOW_USD_PER_HOUR} only"
+        _PATH, f"${case.config.caps.price_usd_per_hour:g}: AWS takes only a maximum price above ${TOO_LOW_USD_PER_HOUR}"
     )
 
 

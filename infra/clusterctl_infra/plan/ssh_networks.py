@@ -15,7 +15,7 @@ DOCUMENTATION = ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")
 """RFC 5737: for examples, and given to nobody."""
 PRIVATE = ("10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16")
 """RFC 1918 and RFC 6598: behind a router, which shows another address to the internet."""
-HOW = "write the address that the internet sees of you, with /32 (curl https://checkip.amazonaws.com prints it)"
+HOW = "write your address as the internet sees it, with /32 (curl https://checkip.amazonaws.com prints it)"
 
 
 def refused_on_aws(access: AccessConfig) -> tuple[Problem, ...]:

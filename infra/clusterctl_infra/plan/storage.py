@@ -1,4 +1,4 @@
-"""From `storage:` to what is made, what it costs, and what a node is told to mount."""
+"""From `storage:` to what is made, what it costs, and what a node mounts."""
 
 from __future__ import annotations
 

@@ -43,19 +43,19 @@ def adopted_file_systems_are_reached(case: Case) -> Iterator[Problem]:
     is_made_new = is_own and case.plan.cluster_id == STAND_IN_ID and case.ledger.is_empty
     for row in case.plan.storage:
         if isinstance(row, LustrePlan) and row.adopted_id is not None and is_own and not is_made_new:
-            yield warning("storage", f"{row.mount}: {row.adopted_id} has to lie in this cluster's network")
+            yield warning("storage", f"{row.mount}: {row.adopted_id} has to be in this cluster's network")
         if isinstance(row, LustrePlan) and row.adopted_id is not None and is_made_new:
             index = [entry.mount for entry in case.config.storage].index(row.mount)
             yield error(
                 f"storage[{index}]",
-                f"{row.mount}: {row.adopted_id} lies in another network, and no way leads to it from one that is made "
-                "new; write its own as network: {adopt: …}",
+                f"{row.mount}: {row.adopted_id} is in another network, which a network that is made new cannot reach; "
+                "write the file system's own as network: {adopt: …}",
             )
         if isinstance(row, LustrePlan) and row.adopted_id is not None and not is_own:
             yield warning(
                 "storage",
                 f"{row.mount}: the security group of {row.adopted_id} has to let TCP 988 and 1018-1023 in from "
-                f"{_nodes_range(case)}; nothing of it is changed",
+                f"{_nodes_range(case)}; clusterctl does not change it",
             )
         if isinstance(row, EfsPlan) and row.adopted_id is not None and is_own:
             yield warning(
@@ -66,7 +66,7 @@ def adopted_file_systems_are_reached(case: Case) -> Iterator[Problem]:
 
 
 def links_are_roots_own(case: Case) -> Iterator[Problem]:
-    """A node opens a file system to all users while it is empty, which a linked one is not."""
+    """A node lets all users write at the top of an empty file system; one that is linked to a bucket is not empty."""
     for row in case.plan.storage:
         if isinstance(row, LustrePlan) and (link := row.repository) is not None:
             if row.writable:
@@ -76,7 +76,7 @@ def links_are_roots_own(case: Case) -> Iterator[Problem]:
                     f"may write at its top: a script can open it (chmod 1777 {row.mount})",
                 )
             if "DELETED" in link.exports:
-                yield warning("storage", f"{row.mount}: who deletes a file there deletes it in {link.address}, too")
+                yield warning("storage", f"{row.mount}: deleting a file there deletes it in {link.address}, too")
 
 
 def unknown_price(case: Case) -> str:

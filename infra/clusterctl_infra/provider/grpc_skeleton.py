@@ -57,7 +57,7 @@ class EngineLog:
 
 
 class Plugin(provider_pb2_grpc.ResourceProviderServicer):
-    """The calls that are the same for every provider; `cancelled` is set when the engine says stop."""
+    """The calls that are the same for every provider; `cancelled` is set when the engine calls Cancel."""
 
     def __init__(self, *, version: str, log: EngineLog) -> None:
         self.version = version
@@ -106,7 +106,7 @@ def serve(make_plugin: Callable[[EngineLog], Plugin], argv: Sequence[str], *, th
     parent = os.getppid()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     address = argv[-1] if len(argv) > 1 and ":" in argv[-1] else None
-    # More than the engine's --parallel, which clusterctl sets to at most the number of nodes.
+    # Twice the engine's --parallel on AWS (`parallel_for` in the command line). In a large rehearsal, some calls wait.
     server = grpc.server(
         futures.ThreadPoolExecutor(max_workers=threads),
         options=[

@@ -138,8 +138,8 @@ def _refuse_other_range(before: str | None, after: str | None) -> None:
     if after is not None and before != after:
         where = before or "a network of the cluster's own"
         raise ResourceRefused(
-            f"the nodes' addresses are in {where} since the cluster's birth, and would be in {after}: run clusterctl "
-            "up, which reads them from the state. Nothing was changed"
+            f"the nodes' addresses have been in {where} since the cluster's birth, and would be in {after}: run "
+            "clusterctl up, which reads them from the state. Nothing was changed"
         )
 
 
@@ -147,7 +147,7 @@ def _refuse_other_layout(before: float | None, after: float | None) -> None:
     """Refuses another layout: every node would be replaced, with other interfaces."""
     if before != after:
         raise ResourceRefused(
-            f"the nodes' interfaces have the layout {before or 1:g} since the cluster's birth, and would have "
+            f"the nodes' interfaces have had layout {before or 1:g} since the cluster's birth, and would have "
             f"{after or 1:g}: run clusterctl up, which reads it from the state. Nothing was changed"
         )
 

@@ -47,7 +47,7 @@ def with_membership(inventory: Json, *, members: Sequence[Json], generation: int
 
 
 def rehearsal_proxy_command(name: str, *, home: Path) -> tuple[str, ...] | None:
-    """argv that carries an SSH connection into a rehearsed machine's network; ssh fills in `{host}` and `{port}`.
+    """argv that carries an SSH connection into a rehearsed machine's network, with `{host}` and `{port}` to fill in.
 
     None where the package clusterctl_rehearsal is not installed.
     """

@@ -19,7 +19,7 @@ _REQUIRED = ("name", "cluster", "cluster_id", "run", "rehearsal", "ssh", "nodes"
 
 @dataclass(frozen=True, kw_only=True)
 class InventoryResource:
-    """Writes and removes the files; a file lost is written again by the next `up`."""
+    """Writes and removes the files; the next `up` writes a lost file again."""
 
     home: LocalHome
     environ: Mapping[str, str]
@@ -41,8 +41,8 @@ class InventoryResource:
         return []
 
     def difference(self, state: Properties, old_inputs: Properties, inputs: Properties) -> Difference:
-        """What makes the files be written again: changed inputs, or files that are not here. Another cluster name is
-        another file.
+        """Why the files have to be written again: changed inputs, or files that are missing here. Another cluster name
+        is another resource.
         """
         inventory = inputs["inventory"]
         if isinstance(inventory, Unknown):

@@ -45,10 +45,10 @@ def follow(
     low; so does what bills beside them in the first run. All else counts from `at`, the instant that the plan was made
     for, so the plan's deadline stays true afterwards. A machine that is no member any more ended at `at`, or at the
     deadline `ends_by` that it had, whichever came first; what bills beside machines has no deadline. `observed`: spans
-    as AWS told them, with which the ledger is corrected before all that.
+    as AWS reported them; the ledger is corrected with them first.
     """
-    news = tuple(span for span in observed if span not in ledger.spans)
-    ledger = corrected(ledger, news)
+    corrections = tuple(span for span in observed if span not in ledger.spans)
+    ledger = corrected(ledger, corrections)
     running = {(span.slot, span.instance_id) for span in ledger.spans if span.ended_at is None}
     wanted = set(members.items())
     born_at = at if running else run_started_at
@@ -56,7 +56,7 @@ def follow(
         Span(slot=slot, instance_id=id, started_at=born_at, ended_at=None, price_usd_per_hour=price_usd_per_hour)
         for slot, id in sorted(wanted - running)
     )
-    standing = _standing_anew(ledger, rates, at=run_started_at if ledger.is_empty else at)
+    standing = _new_standing(ledger, rates, at=run_started_at if ledger.is_empty else at)
     gone = (span for span in ledger.spans if span.ended_at is None and (span.slot, span.instance_id) not in wanted)
     over = (row for row in _open(ledger) if row.usd_per_hour != rates.get(row.kind, 0.0))
     change = _changed(
@@ -65,7 +65,7 @@ def follow(
         ended={span: _ended(span, at, ends_by) for span in gone},
         over={row: _over(row, at) for row in over},
     )
-    return dataclasses.replace(change, opened=Ledger(spans=(*news, *spans), standing=standing))
+    return dataclasses.replace(change, opened=Ledger(spans=(*corrections, *spans), standing=standing))
 
 
 def changed_rates(ledger: Ledger, rates: Rates) -> tuple[StandingKind, ...]:
@@ -98,7 +98,7 @@ def _changed(
     )
 
 
-def _standing_anew(ledger: Ledger, rates: Rates, *, at: datetime) -> tuple[Standing, ...]:
+def _new_standing(ledger: Ledger, rates: Rates, *, at: datetime) -> tuple[Standing, ...]:
     """New rows for what bills at another rate from now on, unless that is 0."""
     return tuple(
         Standing(kind=kind, started_at=at, ended_at=None, usd_per_hour=rates[kind])

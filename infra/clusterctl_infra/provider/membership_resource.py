@@ -20,9 +20,9 @@ from clusterctl_infra.strict_json import Fields, NotAsExpected
 _REQUIRED = ("cluster", "cluster_id", "run", "started_at", "deadline", "planned_at", "members")
 _PRICES = ("node_price_usd_per_hour", *(f"{kind}_usd_per_hour" for kind in STANDING_KINDS))
 _COUNTED = ("members", "run", "deadline", "live", "ranks")
-"""What makes a new generation: `live` is a hash of what else nodes are told (env, keys), `ranks` the rank of each slot
-where it is not the slot. Another price of a node counts for machines that come later, so it alone changes nothing;
-another rate of addresses or storage is written into the ledger, and nodes are not told."""
+"""What makes a new generation: `live` is a hash of what else running nodes get (env, keys), `ranks` the rank of each
+slot where it is not the slot. Another price of a node counts for machines that come later, so it alone changes nothing;
+another rate of addresses or storage is written into the ledger, and nodes get nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +179,7 @@ def _change(state: Properties, inputs: Properties) -> LedgerChange:
 
 
 def _is_corrected(state: Properties, inputs: Properties) -> bool:
-    """Whether the ledger is put right by this change."""
+    """Whether this change corrects the ledger."""
     return corrected(_ledger(state), _observed(state, inputs)) != _ledger(state)
 
 
@@ -188,7 +188,8 @@ def _floor(inputs: Properties) -> int:
 
 
 def _observed(state: Properties, inputs: Properties) -> tuple[Span, ...]:
-    """The spans to correct in this generation's ledger; a correction of another one is made already, or too old."""
+    """The spans to correct in this generation's ledger; a correction for another generation is made already, or too
+    old."""
     row = inputs.get("correction")
     if row is None:
         return ()

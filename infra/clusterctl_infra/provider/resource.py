@@ -19,7 +19,7 @@ class CheckFailure:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """Which inputs ask for a change, and which of them for another resource."""
+    """Which inputs need a change, and which of them need another resource."""
 
     changed: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()

@@ -109,7 +109,7 @@ def test_a_folder_of_other_things_keeps_its_mode(mode: int, hint: str | None, tm
     if hint is None:
         assert secure_home(environ) is None
     else:
-        with pytest.raises(UsageError, match="take a folder in it") as refused:
+        with pytest.raises(UsageError, match="use a folder in it") as refused:
             secure_home(environ)
         assert refused.value.hint == hint.format(home=home)
     assert _mode(home) == mode

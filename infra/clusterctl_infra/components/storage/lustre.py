@@ -53,7 +53,7 @@ class Lustre(pulumi.ComponentResource):
 
     def _own(self, name: str, args: LustreArgs) -> aws.fsx.LustreFileSystem:
         plan, firewall = args.plan, args.firewall
-        assert firewall is not None  # whoever makes one has made its firewall
+        assert firewall is not None  # `Storage` makes it before any file system of the cluster's own
         logical = f"{name}-{plan.label}"
         return aws.fsx.LustreFileSystem(
             logical,

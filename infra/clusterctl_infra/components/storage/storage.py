@@ -1,4 +1,4 @@
-"""All storage of a cluster: what is behind each mount, and what nodes are told of it."""
+"""All storage of a cluster: what is behind each mount, and what nodes need to mount it."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class Storage(pulumi.ComponentResource):
         self._lustre_firewall = self._make_lustre_firewall()
         self._efs_firewall = self._make_efs_firewall()
         self._make_bucket_rights()
-        told = [self._told(row) for row in args.plan]
-        self.mounts = pulumi.Output.all(*told).apply(tuple)
+        self.mounts = pulumi.Output.all(*(self._mount(row) for row in args.plan)).apply(tuple)
         self.register_outputs({})
 
-    def _told(self, row: StoragePlan) -> pulumi.Output[MountPlan]:
+    def _mount(self, row: StoragePlan) -> pulumi.Output[MountPlan]:
+        """Makes what is behind the mount, if it is to be made; returns what nodes need to mount it."""
         if isinstance(row, LustrePlan):
             return self._lustre(row).source.apply(lambda source: mount_plan(row, source=source))
         if isinstance(row, EfsPlan):
@@ -73,7 +73,7 @@ class Storage(pulumi.ComponentResource):
 
     def _efs(self, row: EfsPlan) -> Efs:
         args, firewall = self._args, self._efs_firewall
-        assert firewall is not None  # there is one wherever an EFS is
+        assert firewall is not None  # made whenever the plan has an EFS
         made = Efs(
             self._prefix,
             EfsArgs(plan=row, subnet_id=args.subnet_id, firewall=firewall, tags=args.tags),

@@ -47,6 +47,6 @@ def test_a_later_price_takes_the_place_of_an_earlier_one() -> None:
 def test_a_broken_file_is_no_old_price_and_the_way_out_is_named(tmp_path: Path, text: str) -> None:
     file = tmp_path / "prices.json"
     file.write_text(text)
-    with pytest.raises(ConfigError, match="no price list of clusterctl's") as refused:
+    with pytest.raises(ConfigError, match="not a price list that clusterctl wrote") as refused:
         load_catalog(file)
     assert refused.value.hint == f"rm {file}"

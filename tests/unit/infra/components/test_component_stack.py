@@ -43,7 +43,7 @@ def test_the_stack_s_config_overrides_simple_fields(tmp_path: Path) -> None:
 def test_plain_pulumi_refuses_a_list_of_types_until_one_was_chosen(tmp_path: Path) -> None:
     (tmp_path / "cluster.yaml").write_text(CLUSTER.replace("p5.48xlarge", "[p5en.48xlarge, p5.48xlarge]"))
     config, settings = load_stack(tmp_path)
-    with pytest.raises(PlanRefused, match="which of them AWS has room for was not asked yet"):
+    with pytest.raises(PlanRefused, match="AWS has not been asked yet which of them it has room for"):
         Birth(config=config, catalog=load_catalog(), settings=settings, now=datetime.now(UTC)).draft()
     pulumi.runtime.set_all_config({"clusterctl:chosen": '{"instance_type":"p5.48xlarge","zone":"us-west-2b"}'})
     config, settings = load_stack(tmp_path)

@@ -96,7 +96,7 @@ def test_keys_of_aws_and_caps_are_refused_all_at_once(tmp_path: Path) -> None:
         tmp_path, LEAST + "region: us-west-2\nnodes: 2\ncaps: {budget_usd: 10, runtime: 2h}\nfabric: efa\n"
     )
     assert len(found) == 4
-    assert any("region: of AWS alone" in line for line in found)
+    assert any("region: for clusters on AWS only" in line for line in found)
     assert any("nodes: the list hosts says how many" in line for line in found)
     assert any("caps.budget_usd: nothing ends machines that are not clusterctl's" in line for line in found)
     assert any("fabric: 'efa': allowed are auto, infiniband" in line for line in found)

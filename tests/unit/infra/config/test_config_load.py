@@ -85,7 +85,7 @@ def test_all_problems_are_said_at_once_in_the_order_of_the_file() -> None:
         ("capacity_block: {find: {hours: 24, nodes: 1}}", "capacity_block.find.nodes: '1': the cluster has 4"),
         ("capacity_block: {find: {hours: 24, gpus: a100:8}}", "the nodes are p5.48xlarge, which has others"),
         ("capacity_block: {find: {hours: 24, hour: 3}}", "unknown key (did you mean hours?)"),
-        ("gpus: a10g:1\ncapacity_block: {find: {hours: 24}}", "AWS sells no capacity blocks of g5.xlarge; it does of"),
+        ("gpus: a10g:1\ncapacity_block: {find: {hours: 24}}", "AWS sells no capacity blocks of g5.xlarge, only of"),
         ("nodes: 65\ncapacity_block: {find: {hours: 24}}", "65 nodes: AWS sells blocks of at most 64 machines"),
         ("gpus: [h200:8, h100:8]\ncapacity_block: {find: {hours: 24}}", "a capacity block has its type: name that one"),
         ("reservation: cr-0a1b2c3d\ncapacity_block: cr-0a1b2c3e", "reservation is written too; keep one of them"),

@@ -29,7 +29,7 @@ SAID = [
     (EFA, "FI_PROVIDER", "tcp", "harmful: anything but efa"),
     (PLAIN, "FI_PROVIDER", "tcp", None),
     (EFA, "RDMAV_FORK_SAFE", "1", "harmful: breaks things"),
-    (EFA, "MASTER_ADDR", "10.0.0.9", "risky: stands in the place of slot 0"),
+    (EFA, "MASTER_ADDR", "10.0.0.9", "risky: replaces slot 0"),
     (EFA, "PATH", "/opt/bin:$PATH", "risky: replaces what a node has there"),
     (EFA, "NCCL_DEBUG", "INFO", None),
     (EFA, "FI_EFA_USE_HUGE_PAGE", "0", None),

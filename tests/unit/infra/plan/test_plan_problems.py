@@ -56,7 +56,7 @@ def test_an_error_names_the_place_and_both_numbers(changes: dict[str, Any], path
         ({"caps": {"idle": "10s"}}, "caps.idle", "10s: the cluster ends while somebody thinks"),
         ({"caps": {"dead_man": "10s"}}, "caps.dead_man", "10s: a large machine may take"),
         ({"caps": {"idle": "12h", "runtime": "6h"}}, "caps.idle", "12h is not shorter than runtime, 6h"),
-        ({"instance_type": "p3dn.24xlarge"}, "image", "NVIDIA's open driver, which knows no V100"),
+        ({"instance_type": "p3dn.24xlarge"}, "image", "NVIDIA's open driver, which does not support V100"),
         (
             {"instance_type": "p6-b300.48xlarge"},
             "image",

@@ -228,10 +228,10 @@ def test_no_two_mounts_have_resources_of_one_name(mount: str, label: str) -> Non
 def test_adopted_file_systems_come_with_a_word_about_their_network() -> None:
     first = stand_in_identity(owner="you", image_id=None, zone=None, region="us-west-2", now=BORN)
     told = problems_of(a_plan(identity=first, storage=[ADOPTED_LUSTRE]))["storage[0]"]
-    assert "no way leads to it from one that is made new" in told
+    assert "which a network that is made new cannot reach" in told
     living = a_plan(storage=[ADOPTED_LUSTRE])
     assert not problems_of(living)
-    assert "has to lie in this cluster's network" in problems_of(living, "warning")["storage"]
+    assert "has to be in this cluster's network" in problems_of(living, "warning")["storage"]
     adopt = {"adopt": {"vpc_id": "vpc-0a1b2c3d", "node_subnet_id": "subnet-0a1b2c3d"}}
     in_its_network = a_plan(storage=[ADOPTED_LUSTRE], network=adopt)
     assert not problems_of(in_its_network)

@@ -194,9 +194,9 @@ def test_the_layout_of_interfaces_is_kept_for_life(own_home: Path) -> None:
     assert isinstance(state, dict)
     assert identities(own_home).difference(state, newest, newest) == Difference(changed=())
     assert identities(own_home).difference(state, newest, {**INPUTS, "launch": None}).changed == ("launch",)
-    with pytest.raises(ResourceRefused, match="have the layout 2 since the cluster's birth, and would have 1"):
+    with pytest.raises(ResourceRefused, match="have had layout 2 since the cluster's birth, and would have 1"):
         identities(own_home).difference(state, newest, INPUTS)
-    with pytest.raises(ResourceRefused, match="have the layout 1 since the cluster's birth, and would have 2"):
+    with pytest.raises(ResourceRefused, match="have had layout 1 since the cluster's birth, and would have 2"):
         identities(own_home).difference(born(own_home), INPUTS, newest)
 
 
@@ -206,5 +206,5 @@ def test_the_range_of_addresses_is_kept_for_life(own_home: Path) -> None:
     assert isinstance(state, dict)
     assert identities(own_home).difference(state, chosen, chosen) == Difference(changed=())
     assert identities(own_home).difference(state, chosen, INPUTS) == Difference(changed=())  # no node is left
-    with pytest.raises(ResourceRefused, match=r"addresses are in subnet-0a1b2c3d 172\.31\.16\.40/29 since"):
+    with pytest.raises(ResourceRefused, match=r"addresses have been in subnet-0a1b2c3d 172\.31\.16\.40/29 since"):
         identities(own_home).difference(state, chosen, {**chosen, "slot_range": "subnet-0a1b2c3d 172.31.16.0/29"})
