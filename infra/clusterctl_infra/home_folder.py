@@ -1,4 +1,4 @@
-"""Where a person's state lies, and whether it is private; without pathlib, so that a command starts faster."""
+"""Where clusterctl keeps its files (the home), and whether it is private; without pathlib, so commands start faster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a person's state lies: the command line, the Pulumi program, our provider and the rehearsal look there."""
+"""The home, where the command line, the Pulumi program, our provider and the rehearsal keep their files."""
 
 from __future__ import annotations
 

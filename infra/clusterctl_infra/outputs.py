@@ -106,7 +106,7 @@ class Inventory:
     run_nodes_down: bool = False
     """True after `down` with retained storage: zero nodes on purpose."""
     advisory_end: str | None = None
-    """For hosts: until when their use was meant to last. Nothing ends them."""
+    """For hosts: the instant until which a person meant to use them. Nothing ends them."""
     workflow_storage: str | None = None
     """`s3://BUCKET/PATH` below which workflows keep datasets; None: on storage that the nodes share."""
 

@@ -51,7 +51,7 @@ The alarm notifies nobody: `clusterctl status` and AWS's console show it.
 
 @dataclass(frozen=True, kw_only=True)
 class DeadlineGuardArgs:
-    """What the guard is made from; `deadline` as the tag has it, `2026-11-21T17:22:00Z`."""
+    """What the guard is made from; `deadline` in the tag's format, `2026-11-21T17:22:00Z`."""
 
     cluster_id: pulumi.Output[str]
     account_id: pulumi.Input[str]

@@ -84,7 +84,7 @@ class Network(pulumi.ComponentResource):
             self._public_way_out(nodes, out, to_internet)
 
     def _adopt(self, plan: NetworkPlan) -> None:
-        """A network that exists: nothing of it is made, changed or waited for."""
+        """Uses a network that exists: makes, changes and waits for nothing."""
         self.vpc_id = pulumi.Output.from_input(plan.adopted_vpc_id or "")
         self.node_subnet_id = pulumi.Output.from_input(plan.adopted_node_subnet_id or "")
         services = plan.adopted_service_subnet_id or plan.adopted_node_subnet_id or ""

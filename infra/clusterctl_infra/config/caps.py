@@ -1,4 +1,4 @@
-"""What cluster.yaml may say of the most that a cluster costs, and of when it ends."""
+"""The `caps:` part of cluster.yaml: the most that a cluster may cost, and when it ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cluster.yaml may say of the network that nodes are in, and of the ways to them."""
+"""The `network:` and `access:` parts of cluster.yaml: the network that nodes are in, and who reaches them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ User = Annotated[str, BeforeValidator(check_user), WithJsonSchema({"const": LOGI
 
 
 class AdoptConfig(BaseModel):
-    """A network that exists: nothing of it is changed or ended, and the cluster makes a security group in it."""
+    """A network that exists: it is neither changed nor ended; the cluster only makes a security group in it."""
 
     model_config = STRICT
     vpc_id: VpcId = Field(description="The VPC.", examples=["vpc-0a1b2c3d4e5f67890"])

@@ -50,7 +50,7 @@ def inventory(config: ClusterConfig, plan: ClusterPlan, *, account_id: str) -> I
 
 
 def cluster_name(name: str, *, account_id: str) -> str:
-    """The name that tells a rehearsal from the real one everywhere."""
+    """The name, with a suffix in a rehearsal, so that nobody takes one for the real cluster."""
     return name + REHEARSAL_SUFFIX if account_id == REHEARSAL_ACCOUNT_ID else name
 
 

@@ -80,7 +80,7 @@ def _interfaces(layout: Layout) -> Sequence[InterfacePlan]:
 
 
 def _with_address(interface: InterfacePlan, private_ip: str) -> InterfacePlan:
-    """The interface as a slot has it: the address is that of the primary one."""
+    """The interface, with the slot's address if it is the primary one."""
     is_primary = (interface.network_card_index, interface.device_index) == (0, 0)
     return replace(interface, private_ip=private_ip) if is_primary else interface
 

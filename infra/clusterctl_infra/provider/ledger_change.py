@@ -43,7 +43,7 @@ def follow(
 
     The first members of a run count from the run's start, which is before they exist, so that the count is never too
     low; so does what bills beside them in the first run. All else counts from `at`, the instant that the plan was made
-    for, so the plan's deadline stays true afterwards. A machine that is no member any more ended at `at`, or at the
+    for, so the plan's deadline stays true afterwards. A machine that is no longer a member ended at `at`, or at the
     deadline `ends_by` that it had, whichever came first; what bills beside machines has no deadline. `observed`: spans
     as AWS reported them; the ledger is corrected with them first.
     """
@@ -58,12 +58,12 @@ def follow(
     )
     standing = _new_standing(ledger, rates, at=run_started_at if ledger.is_empty else at)
     gone = (span for span in ledger.spans if span.ended_at is None and (span.slot, span.instance_id) not in wanted)
-    over = (row for row in _open(ledger) if row.usd_per_hour != rates.get(row.kind, 0.0))
+    outdated = (row for row in _open(ledger) if row.usd_per_hour != rates.get(row.kind, 0.0))
     change = _changed(
         ledger,
         opened=Ledger(spans=spans, standing=standing),
-        ended={span: _ended(span, at, ends_by) for span in gone},
-        over={row: _over(row, at) for row in over},
+        ended_spans={span: _ended_span(span, at, ends_by) for span in gone},
+        ended_standing={row: _ended_standing(row, at) for row in outdated},
     )
     return dataclasses.replace(change, opened=Ledger(spans=(*corrections, *spans), standing=standing))
 
@@ -79,22 +79,26 @@ def close_all(ledger: Ledger, *, at: datetime, ends_by: datetime | None) -> Ledg
     return _changed(
         ledger,
         opened=Ledger(),
-        ended={span: _ended(span, at, ends_by) for span in ledger.spans if span.ended_at is None},
-        over={row: _over(row, at) for row in _open(ledger)},
+        ended_spans={span: _ended_span(span, at, ends_by) for span in ledger.spans if span.ended_at is None},
+        ended_standing={row: _ended_standing(row, at) for row in _open(ledger)},
     )
 
 
 def _changed(
-    ledger: Ledger, *, opened: Ledger, ended: Mapping[Span, Span], over: Mapping[Standing, Standing]
+    ledger: Ledger,
+    *,
+    opened: Ledger,
+    ended_spans: Mapping[Span, Span],
+    ended_standing: Mapping[Standing, Standing],
 ) -> LedgerChange:
-    """The change that ends rows of the ledger (`ended`, `over`: open row → the row with its end) and adds others."""
+    """The change that ends rows of the ledger (open row → the row with its end) and adds those of `opened`."""
     return LedgerChange(
         ledger=Ledger(
-            spans=(*(ended.get(span, span) for span in ledger.spans), *opened.spans),
-            standing=(*(over.get(row, row) for row in ledger.standing), *opened.standing),
+            spans=(*(ended_spans.get(span, span) for span in ledger.spans), *opened.spans),
+            standing=(*(ended_standing.get(row, row) for row in ledger.standing), *opened.standing),
         ),
         opened=opened,
-        closed=Ledger(spans=tuple(ended.values()), standing=tuple(over.values())),
+        closed=Ledger(spans=tuple(ended_spans.values()), standing=tuple(ended_standing.values())),
     )
 
 
@@ -111,10 +115,10 @@ def _open(ledger: Ledger) -> tuple[Standing, ...]:
     return tuple(row for row in ledger.standing if row.ended_at is None)
 
 
-def _over(row: Standing, at: datetime) -> Standing:
+def _ended_standing(row: Standing, at: datetime) -> Standing:
     return dataclasses.replace(row, ended_at=max(at, row.started_at))
 
 
-def _ended(span: Span, at: datetime, ends_by: datetime | None) -> Span:
+def _ended_span(span: Span, at: datetime, ends_by: datetime | None) -> Span:
     end = at if ends_by is None else min(at, ends_by)
     return dataclasses.replace(span, ended_at=max(end, span.started_at))

@@ -101,7 +101,7 @@ class Lustre(pulumi.ComponentResource):
     def _adopted(self, name: str, args: LustreArgs) -> aws.fsx.LustreFileSystem:
         """The adopted file system, read and never changed.
 
-        It has another logical name, so that an adopted one can follow one of the cluster's own behind the same mount.
+        It has another logical name, so that it can replace a file system of the cluster's own behind the same mount.
         """
         assert args.plan.adopted_id is not None
         return aws.fsx.LustreFileSystem.get(
