@@ -25,7 +25,7 @@ SAID = [
     (EFA, "NCCL_SOCKET_IFNAME", "=ens32", None),
     (EFA, "GLOO_SOCKET_IFNAME", "^lo", "harmful: takes exact names only"),
     (EFA, "GLOO_SOCKET_IFNAME", "ens32", None),
-    (EFA, "FI_PROVIDER", "efa", "dead: the plugin chooses efa"),
+    (EFA, "FI_PROVIDER", "efa", "dead: the plugin has chosen efa"),
     (EFA, "FI_PROVIDER", "tcp", "harmful: anything but efa"),
     (PLAIN, "FI_PROVIDER", "tcp", None),
     (EFA, "RDMAV_FORK_SAFE", "1", "harmful: breaks things"),
