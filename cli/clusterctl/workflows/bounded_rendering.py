@@ -34,9 +34,9 @@ class TookTooLong(Exception):
 def bounded_render(text: str, given: Mapping[str, Any]) -> Rendered:
     """Does what `render` does, within `CPU_S`, `WALL_S` and `MEMORY_BYTES`. Raises TemplateProblems."""
     argv = [sys.executable, "-P", "-m", __name__]
-    asked = json.dumps({"text": text, "given": dict(given)}).encode()
+    request = json.dumps({"text": text, "given": dict(given)}).encode()
     try:
-        done = subprocess.run(argv, input=asked, capture_output=True, timeout=WALL_S)
+        done = subprocess.run(argv, input=request, capture_output=True, timeout=WALL_S)
     except subprocess.TimeoutExpired as e:
         raise TemplateProblems([(None, TOO_LONG)]) from e
     if done.returncode:
@@ -47,10 +47,10 @@ def bounded_render(text: str, given: Mapping[str, Any]) -> Rendered:
     return Rendered(text=answer["text"], lines=tuple(answer["lines"]))
 
 
-def _how_it_ended(code: int, said: bytes) -> str:
+def _how_it_ended(code: int, stderr: bytes) -> str:
     if code in (-signal.SIGXCPU, -signal.SIGKILL):
         return TOO_LONG
-    last = said.decode(errors="replace").strip().splitlines()[-1:]
+    last = stderr.decode(errors="replace").strip().splitlines()[-1:]
     return f"template: rendering it ended {f'by signal {-code}' if code < 0 else f'with code {code}'}: {''.join(last)}"
 
 

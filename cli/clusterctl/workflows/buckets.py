@@ -18,7 +18,7 @@ NOT_BUILT = "not built yet"
 
 @dataclass(frozen=True, kw_only=True)
 class BucketMount:
-    """A bucket, or what of it is below a prefix, as every node has it mounted."""
+    """A bucket, or the part of it below a prefix, as every node has it mounted."""
 
     path: str
     bucket: str
@@ -55,9 +55,9 @@ def url_problem(url: str) -> str | None:
 
 
 def mounted_path(url: str, mounts: Sequence[BucketMount], *, is_written: bool) -> str | None:
-    """The path of the URL's file or folder on a node, tokens as they are.
+    """The path of the URL's file or folder on a node, with its tokens unresolved.
 
-    None if no mount has it, or, with `is_written`, if no writable mount has it.
+    None if no mount covers it, or, with `is_written`, no writable mount.
     """
     found = S3_URL.fullmatch(url)
     if found is None:
@@ -68,7 +68,7 @@ def mounted_path(url: str, mounts: Sequence[BucketMount], *, is_written: bool) -
         for mount in mounts
         if mount.bucket == found[1]
         and (mount.is_writable or not is_written)
-        and (_known(key) + "/").startswith(mount.prefix)
+        and (_fixed_part(key) + "/").startswith(mount.prefix)
     ]
     if not fitting:
         return None
@@ -77,7 +77,7 @@ def mounted_path(url: str, mounts: Sequence[BucketMount], *, is_written: bool) -
 
 
 def unmounted(workflow: Workflow, mounts: Sequence[BucketMount]) -> Iterator[str]:
-    """A sentence for each URL that no mount has, or that is written and mounted read-only."""
+    """A sentence for each URL that no mount covers, or that a task writes to and nodes mount read-only."""
     for task in workflow.all_tasks():
         inputs = [(each.url, False) for each in task.inputs if each.url is not None]
         outputs = [(each.url, True) for each in task.outputs if each.url is not None]
@@ -89,7 +89,7 @@ def unmounted(workflow: Workflow, mounts: Sequence[BucketMount]) -> Iterator[str
             yield f"task {task.name}: {url}" + (" is mounted read-only" if is_read_only else " is not mounted")
 
 
-def _known(key: str) -> str:
+def _fixed_part(key: str) -> str:
     """The part of the key that is the same in every submission: the folders before its first token."""
     token = ANYWHERE.search(key)
     return key if token is None else key[: token.start()].rpartition("/")[0]

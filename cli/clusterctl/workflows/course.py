@@ -12,7 +12,7 @@ from clusterctl.workflows.order import upstream
 
 COMPLETE, FAIL, RESCHEDULE, RESTART = "COMPLETE", "FAIL", "RESCHEDULE", "RESTART"
 MOST_TRIES = 10
-"""How often one task is started at most: one that is started again for ever bills for ever."""
+"""How many times a task is started at most: one that is started again for ever bills for ever."""
 WAITING, RUNNING, COMPLETED, FAILED, CANCELLED = "waiting", "running", "completed", "failed", "cancelled"
 
 
@@ -34,7 +34,7 @@ class GroupPlan:
     ignores_nonlead: bool
     tasks: tuple[TaskPlan, ...]
     after: tuple[str, ...]
-    """The groups that must have completed before."""
+    """The groups that must have completed before it starts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +123,7 @@ def plans_from(rows: Sequence[Mapping[str, Any]]) -> tuple[GroupPlan, ...]:
 def action_of(task: TaskPlan, course: TaskCourse) -> str | None:
     """What the task's end means: COMPLETE, FAIL, RESCHEDULE or RESTART.
 
-    None before it began, while it goes on, and where its job was cancelled in order to start it again.
+    None before it begins, while it runs, and if its job was cancelled in order to start it again.
     """
     if course.tries == 0 or course.state not in judge.FINAL or course.is_to_restart:
         return None
@@ -138,7 +138,7 @@ def action_of(task: TaskPlan, course: TaskCourse) -> str | None:
 
 
 def group_step(plan: GroupPlan, courses: Mapping[str, TaskCourse]) -> Step:
-    """The group's state, and which of its tasks are to be started again. `courses`: task → how it goes."""
+    """The group's state, and which of its tasks are to be started again. `courses`: task → its state."""
     actions = {task.name: action_of(task, courses.get(task.name, NOT_STARTED)) for task in plan.tasks}
     judged = {plan.lead: actions[plan.lead]} if plan.ignores_nonlead else actions
     failed = [name for name, action in judged.items() if action == FAIL]

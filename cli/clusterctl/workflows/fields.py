@@ -91,7 +91,7 @@ def check_dataset_name(value: object) -> str:
     if "/" in plain:
         raise ValueError("a bucket before the name is not built yet: datasets lie on the cluster's shared storage")
     if re.fullmatch(r"[A-Za-z0-9][\w.-]{0,99}(:[A-Za-z0-9][\w.-]{0,99})?", plain, re.ASCII) is None:
-        raise ValueError("letters, digits, -, _ and .; a version may follow behind a colon")
+        raise ValueError("letters, digits, -, _ and .; a version may follow after a colon")
     return text
 
 

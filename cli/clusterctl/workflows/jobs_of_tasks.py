@@ -37,7 +37,7 @@ class KnownWorkflow:
 
     @property
     def courses(self) -> dict[str, TaskCourse]:
-        """How each task that was started goes."""
+        """Task → its state, for each task that was started."""
         return {
             task: TaskCourse(
                 job=job.name,
@@ -64,7 +64,7 @@ class KnownWorkflow:
         return [job for job in self.jobs.values() if not job.is_over]
 
     def to_cancel(self) -> list[JobState]:
-        """The jobs that have not ended, and those whose tasks `submit` meant to start again, if it was killed then."""
+        """The jobs that live, and those whose tasks `submit` was about to start again when it was killed."""
         return [job for job in self.jobs.values() if not job.is_over or job.is_to_restart]
 
 
@@ -82,16 +82,16 @@ def jobs_known_to(nodes: JobNodes, asked: Sequence[InventoryNode]) -> dict[int, 
 
 
 def workflows_of(jobs: Iterable[JobState]) -> list[KnownWorkflow]:
-    """The workflows that these jobs are tasks of, the latest changed first; malformed rows in a spec are left out."""
+    """The workflows that these jobs are tasks of, the latest changed first; jobs with a malformed spec are left out."""
     newest: dict[str, dict[str, JobState]] = {}
     plans: dict[str, tuple[str, tuple[GroupPlan, ...]]] = {}
     for job in jobs:
-        words = job.spec.get("workflow")
-        if not words:
+        row = job.spec.get("workflow")
+        if not row:
             continue
         try:
-            name, task, tries = str(words["id"]), str(words["task"]), int(words["tries"])
-            plans[name] = (str(words["name"]), plans_from(words["plans"]))
+            name, task, tries = str(row["id"]), str(row["task"]), int(row["tries"])
+            plans[name] = (str(row["name"]), plans_from(row["plans"]))
         except (LookupError, TypeError, ValueError):
             continue
         other = newest.setdefault(name, {}).get(task)

@@ -24,7 +24,6 @@ from clusterctl.workflows.template import Rendered, TemplateProblems, read_setti
 MOST_BYTES = 1024 * 1024
 MOST_FILE_BYTES = 16 * 1024 * 1024
 """The largest file that a `localpath` may name; data belongs on shared storage."""
-HINT = "clusterctl workflow spec {source}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +46,7 @@ class LoadedWorkflow:
     workflow: Workflow
     rendered: str
     contents: Mapping[tuple[str, str], bytes]
-    """(task, path) → the file's content, tokens as they are."""
+    """(task, path) → the file's content, with its tokens unresolved."""
 
 
 ReadFile = Callable[[str], bytes]
@@ -65,7 +64,7 @@ def load_workflow(path: FilePath, settings: Settings, *, rendering: Rendering = 
     except OSError as e:
         raise ConfigError(f"{path}: {e.strerror}", hint="clusterctl workflow validate FILE") from e
     if len(data) > MOST_BYTES:
-        raise ConfigError(f"{path}: {len(data)} bytes, no workflow; at most {MOST_BYTES}")
+        raise ConfigError(f"{path}: {len(data)} bytes, too large for a workflow; at most {MOST_BYTES}")
     try:
         text = data.decode()
     except UnicodeDecodeError as e:
@@ -92,14 +91,14 @@ def render_text(text: str, *, source: str, settings: Settings, rendering: Render
 def read_workflow(
     text: str, *, source: str, settings: Settings, read_file: ReadFile, rendering: Rendering = render
 ) -> LoadedWorkflow:
-    """The workflow in `text`; pure but for its functions. Raises ConfigError with all problems, naming `source`."""
+    """The workflow in `text`; pure but for `read_file` and `rendering`. Raises ConfigError with all problems."""
     rendered = render_text(text, source=source, settings=settings, rendering=rendering)
     read = read_document(rendered.text)
     problems = [
         ConfigProblem(path=each.path, message=each.message, line=each.line and (rendered.line_of(each.line) or None))
         for each in read.problems
     ]
-    if read.tree is None and problems:  # not YAML: what else it lacks cannot be known
+    if read.tree is None and problems:  # not YAML: nothing more can be checked
         raise workflow_error(source, problems)
     workflow, model_problems = _validated(read.tree)
     problems += model_problems
@@ -114,33 +113,33 @@ def read_workflow(
 
 
 def workflow_error(source: str, problems: Sequence[ConfigProblem]) -> ConfigError:
-    """One error with all problems, in the order of their lines; a problem that a loop repeats is told once."""
+    """One error with all problems, in the order of their lines; a problem that a loop repeats is reported once."""
     first: dict[tuple[object, ...], ConfigProblem] = {}
     for problem in problems:
-        first.setdefault(_told_once(problem), problem)
+        first.setdefault(_repetition_key(problem), problem)
     distinct = sorted(first.values(), key=lambda problem: (problem.line is None, problem.line or 0))
-    told = [f"  line {each.line:<3} {each.text()}" if each.line else f"  {each.text()}" for each in distinct]
-    return ConfigError(f"{source}: {count(len(distinct), 'problem')}, nothing was started", problems=told)
+    lines = [f"  line {each.line:<3} {each.text()}" if each.line else f"  {each.text()}" for each in distinct]
+    return ConfigError(f"{source}: {count(len(distinct), 'problem')}, nothing was started", problems=lines)
 
 
-def _told_once(problem: ConfigProblem) -> tuple[object, ...]:
+def _repetition_key(problem: ConfigProblem) -> tuple[object, ...]:
     return (problem.line, problem.path if problem.line is None else problem.path[-1:], problem.message)
 
 
 def _validated(tree: Any) -> tuple[Workflow | None, list[ConfigProblem]]:
     if not isinstance(tree, dict):
-        told = "no workflow: write the key workflow, and below it name and groups"
-        return None, [ConfigProblem(path=(), message=told)]
+        message = "no workflow: write the key workflow, and below it name and groups"
+        return None, [ConfigProblem(path=(), message=message)]
     try:
         found = WorkflowFile.model_validate(tree)
     except ValidationError as e:
-        return None, [_better(problem) for problem in problems_of(e, WorkflowFile)]
+        return None, [_reworded(problem) for problem in problems_of(e, WorkflowFile)]
     if found.version not in (None, "2"):
-        return None, [ConfigProblem(path=("version",), message=f"{found.version!r}: version 2 is read")]
+        return None, [ConfigProblem(path=("version",), message=f"{found.version!r}: only version 2 is read")]
     return found.workflow, []
 
 
-def _better(problem: ConfigProblem) -> ConfigProblem:
+def _reworded(problem: ConfigProblem) -> ConfigProblem:
     """The problem with its path and message as they suit a workflow's file."""
     path = tuple(part for part in problem.path if part not in ("str", "dict[str,str]"))
     if problem.message.startswith("missing;"):
@@ -181,8 +180,8 @@ def _read_contents(
                     continue
                 contents[task.name, file.path] = content
                 if file.localpath is not None:
-                    told = token_faults(content.decode(errors="ignore"), task, group)
-                    problems += [ConfigProblem(path=where, message=f"{file.localpath}: {each}") for each in told]
+                    sentences = token_faults(content.decode(errors="ignore"), task, group)
+                    problems += [ConfigProblem(path=where, message=f"{file.localpath}: {each}") for each in sentences]
     return problems
 
 
@@ -220,7 +219,7 @@ def _read(folder: FilePath, name: str) -> bytes:
     """
     path = folder / name
     if not path.resolve().is_relative_to(_own_tree(folder.resolve())):
-        raise ValueError("outside the folder of the workflow's file, and its checkout; copy it there")
+        raise ValueError("outside the folder of the workflow's file and its git checkout; copy it there")
     if path.is_file() and path.stat().st_size > MOST_FILE_BYTES:
         raise ValueError(f"{path.stat().st_size} bytes; at most {MOST_FILE_BYTES}: data belongs on shared storage")
     return path.read_bytes()

@@ -55,7 +55,7 @@ class Input(BaseModel):
     regex: Regex | None = None
 
     @model_validator(mode="after")
-    def _names_what(self) -> Input:
+    def _has_one_source(self) -> Input:
         _require_single(task=self.task, dataset=self.dataset, url=self.url)
         return self
 
@@ -71,7 +71,7 @@ class Output(BaseModel):
     update_dataset: Any = None
 
     @model_validator(mode="after")
-    def _names_what(self) -> Output:
+    def _has_one_place(self) -> Output:
         _require_single(dataset=self.dataset, url=self.url, update_dataset=self.update_dataset)
         return self
 
@@ -153,7 +153,7 @@ class Group(BaseModel):
 
     @property
     def lead(self) -> Task:
-        """The task marked `lead`, whose end is the group's; the first task if none is marked."""
+        """The task marked `lead`; the first task if none is marked."""
         return next((task for task in self.tasks if task.lead), self.tasks[0])
 
     @property

@@ -20,7 +20,7 @@ def upstream(groups: Sequence[Group]) -> dict[str, tuple[str, ...]]:
 
 
 def circle(waits_for: Mapping[str, Sequence[str]]) -> Sequence[str]:
-    """Groups that wait for each other in a circle, the first one again at the end; empty if there is no circle."""
+    """Groups that wait for each other in a cycle, the first one again at the end; empty if there is no cycle."""
     try:
         graphlib.TopologicalSorter(waits_for).prepare()
     except graphlib.CycleError as e:

@@ -67,13 +67,13 @@ def unfit(workflow: Workflow, capacities: Sequence[NodeCapacity], type_name: str
     """A sentence for each task and group that these nodes could not take even if nobody else used them."""
     found = []
     for group in workflow.all_groups():
-        alone = []
+        too_large = []
         for task in group.tasks:
             too_much = [_too_much(workflow.resources_of(task), capacity) for capacity in capacities]
             if all(too_much):
-                alone.append(f"task {task.name}: {too_much[0]} of a node ({type_name})")
-        found += alone
-        if alone:
+                too_large.append(f"task {task.name}: {too_much[0]} of a node ({type_name})")
+        found += too_large
+        if too_large:
             continue
         try:
             place(group.tasks, workflow.resources, capacities)
@@ -177,8 +177,8 @@ def _too_much(needs: Resources, capacity: NodeCapacity) -> str:
 
 def _why_not(task: Task, tasks: Sequence[Task], needs: Resources, capacities: Sequence[NodeCapacity]) -> str:
     what = count(needs.gpu, "GPU") if needs.gpu else "a node of its own, as it names no GPUs"
-    whole = sum(capacity.is_free for capacity in capacities)
+    free = sum(capacity.is_free for capacity in capacities)
     return (
-        f"no node is left for {task.name}, which needs {what}: it has {count(len(tasks), 'task')} at the same time, "
-        f"and of {count(len(capacities), 'node')} {whole} {'is' if whole == 1 else 'are'} free"
+        f"no node is left for {task.name}, which needs {what}: the group has {count(len(tasks), 'task')} "
+        f"at the same time, and of {count(len(capacities), 'node')} {free} {'is' if free == 1 else 'are'} free"
     )

@@ -57,7 +57,7 @@ class WorkflowFlags:
 
     verb: str
     words: tuple[str, ...]
-    """What stands behind the verb: a file or a workflow's id; for exec also a task and a command."""
+    """What follows the verb: a file or a workflow's id; for exec also a task and a command."""
     settings: tuple[str, ...]
     setting_texts: tuple[str, ...]
     environment: Mapping[str, str]
@@ -132,13 +132,13 @@ def cancel_workflow(workflow: KnownWorkflow, nodes: JobNodes, tell: Callable[[st
         if not left:
             return
         if time.monotonic() > until_s:
-            told = f"{workflow.id}: not ended within {ENDED_WITHIN_S:g} s: {', '.join(left)}"
-            raise ClusterctlError(told, hint="clusterctl jobs")
+            message = f"{workflow.id}: not ended within {ENDED_WITHIN_S:g} s: {', '.join(left)}"
+            raise ClusterctlError(message, hint="clusterctl jobs")
         time.sleep(POLL_S)
 
 
 def _refuse_odd_up(flags: WorkflowFlags) -> None:
-    """Raises UsageError for flags that do not go with --up, or only with it."""
+    """Raises UsageError for flags that --up forbids, or that need --up."""
     if flags.up is None:
         typed = "--rehearse" if flags.rehearse else "--yes"
         if flags.rehearse or flags.yes:
@@ -147,11 +147,11 @@ def _refuse_odd_up(flags: WorkflowFlags) -> None:
     if flags.verb != SUBMIT:
         raise UsageError(f"workflow {flags.verb} brings no cluster up: --up belongs to submit", hint=HINT)
     if flags.cluster is not None:
-        told = f"--up {flags.up} and --cluster {flags.cluster}: give only one of them"
-        raise UsageError(told, hint="clusterctl workflow submit FILE --up STACK")
+        message = f"--up {flags.up} and --cluster {flags.cluster}: give only one of them"
+        raise UsageError(message, hint="clusterctl workflow submit FILE --up STACK")
     if flags.is_dry_run:
-        told = "--dry-run starts nothing, and --up a cluster: give only one of them"
-        raise UsageError(told, hint=f"clusterctl plan {shlex.quote(str(flags.up))}")
+        message = "--dry-run starts nothing, and --up a cluster: give only one of them"
+        raise UsageError(message, hint=f"clusterctl plan {shlex.quote(str(flags.up))}")
 
 
 def _with_file(flags: WorkflowFlags, output: Output) -> int:
@@ -226,6 +226,6 @@ def _show_valid(loaded: LoadedWorkflow, output: Output, *, as_json: bool) -> Non
 
 
 def _has_ended(job: JobState, heard: Mapping[int, Mapping[str, JobState]]) -> bool:
-    """Whether each of the job's nodes says that it has ended."""
-    said = [heard.get(slot, {}).get(job.name) for slot in job.slots]
-    return all(state is not None and state.is_over for state in said)
+    """Whether each of the job's nodes says that the job has ended."""
+    states = [heard.get(slot, {}).get(job.name) for slot in job.slots]
+    return all(state is not None and state.is_over for state in states)

@@ -46,8 +46,8 @@ def faults(workflow: Workflow) -> Iterator[Fault]:
     groups = workflow.all_groups()
     yield from _refused(
         ROOT,
-        pool="pools are OSMO's: the cluster is that of --cluster" if workflow.pool is not None else None,
-        backend="backends are OSMO's: the cluster is that of --cluster" if workflow.backend is not None else None,
+        pool="pools are OSMO's: --cluster names the cluster" if workflow.pool is not None else None,
+        backend="backends are OSMO's: --cluster names the cluster" if workflow.backend is not None else None,
     )
     if workflow.timeout.start_timeout is not None:
         yield Fault((*ROOT, "timeout", "start_timeout"), NOT_BUILT)

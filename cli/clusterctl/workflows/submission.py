@@ -61,7 +61,7 @@ class Submission:
     courses: dict[str, TaskCourse] = field(default_factory=dict)
     placed: dict[str, Placed] = field(default_factory=dict)
     is_cancelled: bool = False
-    _told: dict[str, str] = field(default_factory=dict)
+    _reported: dict[str, str] = field(default_factory=dict)
     _keys: dict[str, str] = field(default_factory=dict)
     _completed_s: dict[str, float] = field(default_factory=dict)
     _heard_s: dict[str, float] = field(default_factory=dict)
@@ -71,9 +71,9 @@ class Submission:
     """Group → what to do with it, once the tasks that are being stopped for it have ended."""
 
     def watch(self) -> int:
-        """Drives the workflow until nothing of it goes on, and returns the exit code.
+        """Drives the workflow until no task runs or is to start, and returns the exit code.
 
-        Raises ClusterctlError if a group cannot be started; then other tasks may still run.
+        Raises ClusterctlError if a group cannot be started; other tasks may then still run.
         """
         while True:
             steps = {plan.name: self._step(plan) for plan in self.plans}
@@ -87,13 +87,13 @@ class Submission:
             self.refresh()
 
     def cancel(self) -> None:
-        """Cancels all tasks that go on; nothing more is started."""
+        """Cancels all tasks that run; no more are started."""
         self.is_cancelled = True
         self._cancel_restarts()
         self._stop([task for task, course in self.courses.items() if course.state not in judge.FINAL])
 
     def leave(self) -> None:
-        """Leaves the tasks that run alone. Those that were stopped to be started again are not: nobody will do that."""
+        """Lets running tasks run. Cancels those that were stopped to be started again, which nobody will do now."""
         self._cancel_restarts()
 
     @property
@@ -102,7 +102,7 @@ class Submission:
         return workflow_state(self.plans, self.courses)
 
     def refresh(self) -> None:
-        """Asks the nodes of all tasks that go on for the tasks' states."""
+        """Asks the nodes of all running tasks for the tasks' states."""
         live = {task: course for task, course in self.courses.items() if course.state not in judge.FINAL}
         if not live:
             return
@@ -114,18 +114,18 @@ class Submission:
             job = heard.get(slot, {}).get(course.job)
             if job is not None:
                 self._heard_s[task] = now_s
-                self._take(task, job)
+                self._record(task, job)
             elif slot in heard or now_s - self._heard_s[task] > UNHEARD_S:
-                self._lose(task)
+                self._mark_lost(task)
 
-    def _take(self, task: str, job: JobState) -> None:
+    def _record(self, task: str, job: JobState) -> None:
         before = self.courses[task]
         exit_code = job.exit_code if job.is_over else None
         self.courses[task] = TaskCourse(job=job.name, tries=before.tries, state=job.state, exit_code=exit_code)
         if job.is_over:
             self.tell(f"{task}: {ended_text(job)}")
 
-    def _lose(self, task: str) -> None:
+    def _mark_lost(self, task: str) -> None:
         course = self.courses[task]
         self.courses[task] = TaskCourse(job=course.job, tries=course.tries, state=judge.LOST, exit_code=255)
         node = self.placed[task].node
@@ -135,9 +135,9 @@ class Submission:
         return self._restarts.get(plan.name) or group_step(plan, self.courses)
 
     def _follow(self, plan: GroupPlan, step: Step) -> None:
-        """Does for a group what `step` asks for: tells how it ended, stops tasks, or starts some again."""
-        if step.state in (COMPLETED, FAILED) and self._told.get(plan.name) != step.state:
-            self._told[plan.name] = step.state
+        """Does for a group what `step` asks for: reports how it ended, stops tasks, or starts some again."""
+        if step.state in (COMPLETED, FAILED) and self._reported.get(plan.name) != step.state:
+            self._reported[plan.name] = step.state
             self.tell(f"group {plan.name}: {step.state}" + (f" because of {step.cause}" if step.cause else ""))
             self._completed_s[plan.name] = self.now_s()
         going_on = [
@@ -149,12 +149,12 @@ class Submission:
         if step.state == FAILED or (step.state == COMPLETED and is_impatient):
             self._stop(going_on)
         elif step.again and not self.is_cancelled:
-            self._again(plan, step, going_on)
+            self._start_again(plan, step, going_on)
 
-    def _again(self, plan: GroupPlan, step: Step, going_on: Sequence[str]) -> None:
+    def _start_again(self, plan: GroupPlan, step: Step, going_on: Sequence[str]) -> None:
         """Starts tasks again. If some of them still go on, only stops those; a later call starts all of them."""
         if running := [task for task in going_on if task in step.again]:
-            # Kept until they have started, because the tasks that are stopped now would be taken for failed ones.
+            # Kept until they have started, because the tasks that are stopped now would count as failed.
             self._restarts[plan.name] = step
             self._stop(running, "restart")
             return
@@ -169,7 +169,7 @@ class Submission:
             together = tuple(self.placed[task.name] for task in group.tasks)
             for task in step.again:
                 self._begin_task(group, together, self.placed[task], None)
-            self._waits_no_more(group.name)
+            self._forget_wait(group.name)
         except (DoesNotFit, NodesInUse) as e:
             self._wait_or_raise(plan, e)
 
@@ -182,16 +182,16 @@ class Submission:
                 self._wait_or_raise(plan, e)
 
     def _wait_or_raise(self, plan: GroupPlan, why: DoesNotFit | NodesInUse) -> None:
-        """Tells once what the group waits for.
+        """Reports once what the group waits for.
 
-        Raises ConfigError if no task of this workflow runs, whose end would make room, and `queue_timeout` is over.
+        Raises ConfigError once `queue_timeout` is over, unless a task of this workflow runs whose end may make room.
         """
         problems = why.problems if isinstance(why, NodesInUse) else (f"  group {plan.name}: {why}",)
         since_s = self._waits_since_s.setdefault(plan.name, self.now_s())
         patience_s = self.run.loaded.workflow.timeout.queue_timeout or 0.0
         if self._live() or self.now_s() - since_s < patience_s:
-            if self._told.get(plan.name) != problems[0]:
-                self._told[plan.name] = problems[0]
+            if self._reported.get(plan.name) != problems[0]:
+                self._reported[plan.name] = problems[0]
                 self.tell(f"group {plan.name}: waiting: {problems[0].strip()}")
             return
         self._cancel_restarts()
@@ -248,12 +248,12 @@ class Submission:
         except BaseException:
             self._stop(begun)
             raise
-        self._waits_no_more(group.name)
+        self._forget_wait(group.name)
 
-    def _waits_no_more(self, group: str) -> None:
-        """A later wait of the group, as when it is started on other nodes, is told anew and has its own patience."""
+    def _forget_wait(self, group: str) -> None:
+        """Forgets the group's wait: a later one, as after a move to other nodes, is reported and timed anew."""
         self._waits_since_s.pop(group, None)
-        self._told.pop(group, None)
+        self._reported.pop(group, None)
 
     def _fetch_images(self, placed: Sequence[Placed]) -> None:
         """Fetches the tasks' images, one after the other, each on all its nodes at the same time.
@@ -307,7 +307,7 @@ class Submission:
                     self.tell(answer.told)
 
     def _cancel_restarts(self) -> None:
-        """Cancels anew what was stopped in order to start it again: `show` would have such a group for running."""
+        """Cancels for good what was stopped to be started again: else `show` would call its group running."""
         tasks = [task.name for plan in self.plans if plan.name in self._restarts for task in plan.tasks]
         self._stopped.difference_update(tasks)
         self._stop(tasks)

@@ -41,7 +41,7 @@ from clusterctl.workflows.task_job import Run, values_of
 from clusterctl.workflows.tokens import resolve
 
 NAME_LENGTH = 26
-"""Leaves room in a job's name for the digits, the task's number and the try."""
+"""Leaves room in a job's name for random digits, the task's number and the try."""
 ANY_JOB = "workflow"
 """The verb `facts` wants a job's name; any will do, as only the storage and the container engine are read here."""
 
@@ -98,7 +98,7 @@ def submit(loaded: LoadedWorkflow, inventory: Inventory, flags: SubmitFlags, out
         logins=logins,
         tell=output.note,
     )
-    output.note(f"{run.id}: this command starts its groups, so it has to stay until the end")
+    output.note(f"{run.id}: this command starts its groups, so it has to run until the end")
     code = watched(submission, output)
     if flags.as_json:
         output.json(workflow_json(known_workflow(known_jobs(nodes), run.id, inventory.cluster)))
@@ -122,11 +122,11 @@ def node_storage(nodes: JobNodes, *, has_containers: bool) -> NodeStorage:
     first = min(nodes.inventory.nodes, key=lambda node: node.slot)
     answers = nodes.ask((first,), "facts", ANY_JOB)
     refuse_errors(list(answers.values()), "the workflow was not started")
-    said = answers[first.slot].words
-    if has_containers and not said["engine"]:
-        told = f"Node {first.slot} ({first.name}) has neither docker nor podman, so tasks cannot run in their images"
-        raise ConfigError(f"{told}; nothing was started", hint=ON_HOST_HINT)
-    return NodeStorage(share=said["shared"], buckets=bucket_mounts(said.get("mounts") or ()))
+    facts = answers[first.slot].words
+    if has_containers and not facts["engine"]:
+        message = f"Node {first.slot} ({first.name}) has neither docker nor podman, so tasks cannot run in their images"
+        raise ConfigError(f"{message}; nothing was started", hint=ON_HOST_HINT)
+    return NodeStorage(share=facts["shared"], buckets=bucket_mounts(facts.get("mounts") or ()))
 
 
 def watched(submission: Submission, output: Output) -> int:
@@ -156,7 +156,7 @@ def watched(submission: Submission, output: Output) -> int:
 
 
 def _is_to_cancel(name: str, output: Output) -> bool:
-    """Asks; a second Ctrl-C means no."""
+    """Asks whether to cancel; a second Ctrl-C means no."""
     try:
         return output.confirm(f"\n{name}: cancel it? No leaves its running tasks alone, but starts nothing more of it.")
     except KeyboardInterrupt:

@@ -42,7 +42,7 @@ def credentials_of(loaded: LoadedWorkflow, environ: Mapping[str, str]) -> dict[s
 def refuse_unfit(
     loaded: LoadedWorkflow, capacities: Sequence[NodeCapacity], *, where: str, type_name: str | None, hint: str
 ) -> None:
-    """Raises ConfigError where the nodes could not take its tasks even if nobody else used them."""
+    """Raises ConfigError if the nodes could not take the workflow's tasks even if nobody else used them."""
     problems = unfit(loaded.workflow, capacities, type_name or "of an unknown type")
     if problems:
         raise ConfigError(
@@ -63,7 +63,7 @@ def refuse_unshared(loaded: LoadedWorkflow, share: str | None, *, has_bucket: bo
 
 
 def refuse_unmounted(loaded: LoadedWorkflow, mounts: Sequence[BucketMount], *, where: str, hint: str) -> None:
-    """Raises ConfigError for URLs that no mount of the nodes has, or that are to be written and mounted read-only."""
+    """Raises ConfigError for URLs that no mount covers, or that a task writes to and nodes mount read-only."""
     if found := list(unmounted(loaded.workflow, mounts)):
         raise ConfigError(
             f"{loaded.source}: {where} does not mount what these URLs need ({BUCKETS}), nothing was started",
@@ -81,13 +81,13 @@ def workflow_bucket(inventory: Inventory, mounts: Sequence[BucketMount]) -> str 
         return None
     path = mounted_path(inventory.workflow_storage, mounts, is_written=True)
     if path is None:
-        told = f"{inventory.cluster}: its nodes do not mount workflow_storage {inventory.workflow_storage}"
-        raise ConfigError(f"{told} yet, nothing was started", hint=f"clusterctl status --cluster {inventory.cluster}")
+        why = f"{inventory.cluster}: its nodes do not mount workflow_storage {inventory.workflow_storage}"
+        raise ConfigError(f"{why} yet, nothing was started", hint=f"clusterctl status --cluster {inventory.cluster}")
     return path
 
 
 def refuse_moved_mounts(loaded: LoadedWorkflow) -> None:
-    """Raises ConfigError for volume mounts with another path in the container, which --on-host cannot provide."""
+    """Raises ConfigError for volume mounts that change a folder's path, which --on-host cannot do."""
     moved = [
         f"  task {task.name}: {source}:{target}"
         for task in loaded.workflow.all_tasks()
@@ -114,8 +114,8 @@ def registry_logins(loaded: LoadedWorkflow, given: Sequence[str], environ: Mappi
     for each in given:
         registry, equals, name = each.rpartition("=")
         if not equals and len(registries) > 1:
-            told = f"--registry-secret {name}: the images come from {', '.join(registries)}: say which one it is for"
-            raise UsageError(told, hint=f"clusterctl workflow submit FILE --registry-secret {registries[0]}={name}")
+            message = f"--registry-secret {name}: the images come from {', '.join(registries)}: say which one it is for"
+            raise UsageError(message, hint=f"clusterctl workflow submit FILE --registry-secret {registries[0]}={name}")
         registry = registry if equals else registries[0]
         if registry not in registries:
             near = did_you_mean(registry, registries) or f"; there are {', '.join(registries)}"

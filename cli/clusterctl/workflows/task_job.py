@@ -39,7 +39,7 @@ TORCHRUN = "torchrun"
 RUN_TORCHRUN = '#!/bin/sh\nexec python3 -m torch.distributed.run "$@"\n'
 """A `torchrun` for tasks on a node whose python3 has torch, but which has no torchrun of its own."""
 SHARED_FOLDER = "clusterctl"
-"""The folder on the cluster's shared storage below which everything lies that workflows keep."""
+"""The folder on the cluster's shared storage for everything that workflows keep."""
 INPUT_FOLDER = "/tmp/clusterctl-input"
 BARRIER_S = 900.0
 """How long the tasks of a group wait for each other: their files are sent one task after another."""

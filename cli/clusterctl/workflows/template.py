@@ -25,7 +25,7 @@ VALUES_KEY = "default-values"
 TOP_KEY = re.compile(r"([A-Za-z_][\w-]*)\s*:")
 NAME = re.compile(r"[A-Za-z_]\w*")
 MOST_RENDERED = 4 * 1024 * 1024
-"""Characters: a hundred times what a thousand tasks need."""
+"""Characters: four thousand for each of a thousand tasks."""
 MOST_MEMORY_MIB = 1024
 """The limit for the process that renders, which bounded_rendering sets."""
 MOST_REPEATED = 100_000
@@ -41,7 +41,7 @@ TEMPLATE_FILE = "<template>"
 
 @dataclass(frozen=True, kw_only=True)
 class Rendered:
-    """What Jinja made of the file, tokens as they were."""
+    """What Jinja made of the file, with its tokens unresolved."""
 
     text: str
     lines: tuple[int, ...] = ()
@@ -61,7 +61,7 @@ class TemplateProblems(Exception):
 
 
 class _Sandbox(SandboxedEnvironment):
-    """Jinja's own sandbox, in which also `*` and `**` cannot make a text, a list or a number that fills the memory."""
+    """Jinja's own sandbox, in which `*` and `**` cannot fill the memory with a text, a list or a number either."""
 
     intercepted_binops = frozenset({"*", "**", "%"})
     """Jinja does not compute intercepted operators when it compiles a template, where an error would have no line."""
@@ -84,13 +84,13 @@ def render(text: str, given: Mapping[str, Any]) -> Rendered:
         return _render(text, given)
     except (RecursionError, MemoryError, SyntaxError, TemplateError, ValueError) as e:
         # For example, Python's compiler or a filter reached a limit of its own.
-        raise TemplateProblems([(line_of_error(e), f"template: {_told(e)}")]) from e
+        raise TemplateProblems([(line_of_error(e), f"template: {_message_of(e)}")]) from e
 
 
 def _render(text: str, given: Mapping[str, Any]) -> Rendered:
     if found := PRIVATE.search(text):
         line = text.count("\n", 0, found.start()) + 1
-        raise TemplateProblems([(line, f"the character U+{ord(found[0]):04X} is not read")])
+        raise TemplateProblems([(line, f"the character U+{ord(found[0]):04X} is not allowed")])
     template, values = split_values(text)
     if unknown := list(tokens.unknown_tokens(RAW.sub(_blanked, template))):
         raise TemplateProblems(unknown)
@@ -123,7 +123,7 @@ def split_values(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def read_settings(words: Sequence[str], texts: Sequence[str]) -> dict[str, Any]:
-    """Name → value: of `--set` as int or float if it can be read so, of `--set-string` always as text.
+    """Name → value: of `--set` as int or float if it is a number, of `--set-string` always as text.
 
     Raises TemplateProblems.
     """
@@ -158,9 +158,9 @@ def _values(text: str, line: int) -> dict[str, Any]:
         found = yaml.safe_load(text)[VALUES_KEY]
     except yaml.YAMLError as e:
         mark = getattr(e, "problem_mark", None)
-        told = getattr(e, "problem", None) or "not YAML"
+        problem = getattr(e, "problem", None) or "not YAML"
         where = line if mark is None else mark.line + 1
-        raise TemplateProblems([(where, f"{VALUES_KEY}: not YAML: {told}")]) from e
+        raise TemplateProblems([(where, f"{VALUES_KEY}: not YAML: {problem}")]) from e
     if found is None:
         return {}
     if not isinstance(found, dict) or any(NAME.fullmatch(str(name)) is None for name in found):
@@ -197,10 +197,10 @@ def _rendered(environment: SandboxedEnvironment, source: str, tree: nodes.Templa
             parts.append(part)
     except UndefinedError as e:
         raise TemplateProblems(
-            _undefined(environment, tree, values) or [(line_of_error(e), f"template: {_told(e)}")]
+            _undefined(environment, tree, values) or [(line_of_error(e), f"template: {_message_of(e)}")]
         ) from e
     except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as e:
-        raise TemplateProblems([(line_of_error(e), f"template: {_told(e)}")]) from e
+        raise TemplateProblems([(line_of_error(e), f"template: {_message_of(e)}")]) from e
     return "".join(parts)
 
 
@@ -223,7 +223,7 @@ def _undefined(
     return found
 
 
-def _told(error: BaseException) -> str:
+def _message_of(error: BaseException) -> str:
     if isinstance(error, RecursionError):
         return "nested too deeply"
     if isinstance(error, MemoryError):
@@ -244,7 +244,7 @@ def line_of_error(error: BaseException) -> int | None:
 def _source_lines(
     environment: SandboxedEnvironment, hidden: str, rendered: str, values: Mapping[str, Any]
 ) -> tuple[int, ...]:
-    """The source line of each rendered line, found by rendering again with each line's number as a mark behind it.
+    """The source line of each rendered line, found by rendering again with each line's number appended to it.
 
     Empty if the marks change what is rendered, as in a template that compares or cuts its own texts.
     """

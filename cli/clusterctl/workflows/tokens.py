@@ -35,7 +35,7 @@ def reveal(text: str) -> str:
 
 
 def tokens_in(text: str) -> Iterator[str]:
-    """What stands between the braces of each token, such as `host:master`; unknown tokens are among them."""
+    """The text between the braces of each token, such as `host:master`; unknown tokens are among them."""
     return (found[1] for found in ANYWHERE.finditer(text))
 
 

@@ -106,7 +106,7 @@ def test_a_setting_that_is_no_pair_is_refused(pair: str) -> None:
         ("{{ 10 ** 10 ** 10 }}", "line 2 template: 10000000000 ** 10 is too large"),
         ("{{ [].__class__ }}", "line 2 template: access to attribute '__class__' of 'list' object is unsafe."),
         ("{% include '/etc/passwd' %}", "line 2 template: no loader for this environment specified"),
-        ("\ue010", "line 2 the character U+E010 is not read"),
+        ("\ue010", "line 2 the character U+E010 is not allowed"),
     ],
 )
 def test_what_is_wrong_with_a_template_is_told_with_its_line(name: str, told: str) -> None:

@@ -249,7 +249,7 @@ def test_a_workflow_sends_no_file_from_outside_its_folder(tmp_path: Path, name: 
     file.write_text(SMALL + f"    files: [{{path: /tmp/t, localpath: {name.format(outside=key)}}}]\n")
     with pytest.raises(ConfigError) as caught:
         load_workflow(file, Settings(environment={}), rendering=render)
-    assert "outside the folder of the workflow's file, and its checkout" in str(caught.value.problems)
+    assert "outside the folder of the workflow's file and its git checkout" in str(caught.value.problems)
     file.write_text(SMALL + "    files: [{path: /tmp/t, localpath: train.py}]\n")
     assert load_workflow(file, Settings(environment={}), rendering=render).contents
     (tmp_path / ".git").mkdir()
