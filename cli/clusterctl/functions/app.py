@@ -61,8 +61,8 @@ class App:
 
         `name`: the cluster's name, too. `region` and `access` (`"private"`, or a mapping as in cluster.yaml): what the
         app's own cluster needs. `rehearse`: everything runs on this computer and costs nothing; left out,
-        `CLUSTERCTL_REHEARSE=1` decides. `terminate_on_exit`: the cluster ends with `with app.run():`, or after a call.
-        `idle`: how long nothing may run on the cluster before it ends.
+        `CLUSTERCTL_REHEARSE=1` decides. `terminate_on_exit`: the cluster ends with the block `with app.run():`, or
+        after a call. `idle`: how long nothing may run on the cluster before it ends.
         """
         refuse_others(list(others), not_built=(), built=("name", *OF_APP))
         self.name = name
@@ -82,7 +82,7 @@ class App:
     def stack(self) -> Path:
         """The stack folder of the app's own cluster, which `clusterctl plan`, `up` and `down` accept.
 
-        It is written if it is missing or has changed; no cluster is made. Raises ConfigError with all that `plan`
+        It is written if it is missing or out of date; no cluster is made. Raises ConfigError with all that `plan`
         refuses.
         """
         with notes_on_errors():
@@ -90,9 +90,9 @@ class App:
         return folder
 
     def run(self, *, yes: bool = False) -> AppRun:
-        """For `with app.run():`: its end waits for all tasks, and with `terminate_on_exit` ends the cluster.
+        """The context of `with app.run():`, whose end waits for all tasks; `terminate_on_exit` then ends the cluster.
 
-        `yes` agrees to the price, as `CLUSTERCTL_YES=1` does; that holds without `with`, too.
+        `yes` agrees to the price, as `CLUSTERCTL_YES=1` does; it holds without `with`, too.
         """
         self._is_agreed = self._is_agreed or yes
         return AppRun(self)
@@ -117,10 +117,10 @@ class App:
             merged(needs)
             self._needs = needs
 
-    def inventory(self, settings: FunctionSettings, *, is_fresh: bool = True) -> Inventory:
+    def inventory(self, settings: FunctionSettings, *, may_trust_kept: bool = True) -> Inventory:
         """The cluster that a function runs on; the app's own is brought up if need be. Raises ClusterctlError.
 
-        `is_fresh` False: what this computer knows of the app's own cluster is not trusted, and `up` looks.
+        `may_trust_kept` False: `up` looks at the app's own cluster, whatever this computer knows of it.
         """
         if settings.cluster is not None:
             is_suffixed = settings.cluster.endswith(REHEARSAL_SUFFIX) or not self._is_rehearsal
@@ -128,7 +128,7 @@ class App:
             named: Inventory = _calling().chosen_cluster(name)
             return named
         cluster, needs = self._cluster(), merged(self._needs)
-        inventory = kept_cluster(cluster, needs) if is_fresh else None
+        inventory = kept_cluster(cluster, needs) if may_trust_kept else None
         if inventory is None:
             inventory = self._brought_up(cluster, needs)
         self._has_used_own = True
@@ -150,8 +150,8 @@ class App:
     def refuse_spawn(self, function: str) -> None:
         """Raises UsageError if `terminate_on_exit` is set and no `with app.run():` is there to end the cluster."""
         if self._ends_cluster and self._tasks is None:
-            told = "with terminate_on_exit=True nobody would end the cluster after a task that outlives the program"
-            raise UsageError(f"{function}.spawn(): {told}: call it within `with app.run():`", hint=HINT)
+            message = "with terminate_on_exit=True nobody would end the cluster after a task that outlives the program"
+            raise UsageError(f"{function}.spawn(): {message}: call it within `with app.run():`", hint=HINT)
 
     def has_begun(self, task: Task) -> None:
         """Remembers a task, so that the end of `with app.run():` waits for it."""
@@ -183,8 +183,8 @@ class App:
         """The app's own cluster, as the App describes it. Raises UsageError if the region or the access is missing."""
         missing = [f"{name}=" for name, value in (("region", self._region), ("access", self._access)) if value is None]
         if self._region is None or self._access is None:
-            told = f"App({self.name!r}) has no {' and no '.join(missing)}, which a cluster of its own needs"
-            raise UsageError(f"{told}; cluster= of a function names one that exists", hint=HINT)
+            message = f"App({self.name!r}) has no {' and no '.join(missing)}, which a cluster of its own needs"
+            raise UsageError(f"{message}; cluster= of a function names one that exists", hint=HINT)
         return AppCluster(
             name=self.name,
             region=self._region,
@@ -217,7 +217,7 @@ class RemoteFunction(Generic[P, R]):
         if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
             raise UsageError(f"{function.__name__}: coroutines and generators are not built yet", hint=HINT)
         if "all_ranks" in inspect.signature(function).parameters:
-            raise UsageError(f"{function.__name__}: all_ranks is an argument of remote(); name it otherwise", hint=HINT)
+            raise UsageError(f"{function.__name__}: all_ranks is an argument of remote(); rename yours", hint=HINT)
         self.__name__, self.__doc__, self.__wrapped__ = function.__name__, function.__doc__, function
         self._function = function
         self._settings = settings
@@ -298,8 +298,8 @@ class RemoteFunction(Generic[P, R]):
                 raise
         else:
             return first
-        # Its idle rule or somebody else may have ended it: `up` looks, and makes what is missing.
-        fresh = self._app.inventory(self._settings, is_fresh=False)
+        # The cluster's idle rule or somebody else may have ended it: `up` looks, and makes what is missing.
+        fresh = self._app.inventory(self._settings, may_trust_kept=False)
         second: Task = calling.started(self._function, self._settings, content, fresh)
         return second
 
@@ -314,7 +314,7 @@ class TaskConfig:
 def refuse_within_a_job(environ: Mapping[str, str], function: str) -> None:
     """Raises UsageError if this process is part of a job: a module that a job imports must not start another job."""
     if job := environ.get(JOB_VARIABLE):
-        raise UsageError(f"{function}.remote() was called within the job {job}; {in_job.GUARD}", hint=HINT)
+        raise UsageError(f"{function}() was called on nodes within the job {job}; {in_job.GUARD}", hint=HINT)
 
 
 def _calling() -> Any:
@@ -323,5 +323,5 @@ def _calling() -> Any:
 
 
 def _own_cluster() -> Any:
-    """The module that brings clusters up: loaded on use, as a verb is."""
+    """The module that brings clusters up: loaded on use, as verbs are."""
     return importlib.import_module("clusterctl.functions.own_cluster")

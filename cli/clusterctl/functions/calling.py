@@ -88,7 +88,7 @@ def started(function: Callable[..., Any], settings: FunctionSettings, content: b
 
 
 def registry_login(settings: FunctionSettings) -> str:
-    """USER:PASSWORD for the image's registry; empty where none is named. Raises UsageError, without the value."""
+    """USER:PASSWORD for the image's registry; empty if none is named. Raises UsageError, which never shows it."""
     if settings.registry_secret is None:
         return ""
     return login_in(settings.registry_secret, os.environ, option="registry_secret=")
@@ -98,8 +98,8 @@ def chosen_members(inventory: Inventory, num_instances: int | None) -> tuple[Inv
     """The first `num_instances` nodes by slot; None: all of them. Raises NothingMatched if there are fewer."""
     nodes = sorted(inventory.nodes, key=lambda node: node.slot)
     if num_instances is not None and num_instances > len(nodes):
-        told = f"num_instances={num_instances}, and {inventory.cluster} has {len(nodes)} nodes"
-        raise NothingMatched(told, hint="clusterctl nodes")
+        message = f"num_instances={num_instances}, and {inventory.cluster} has {len(nodes)} nodes"
+        raise NothingMatched(message, hint="clusterctl nodes")
     return tuple(nodes[:num_instances])
 
 
@@ -111,24 +111,24 @@ def held_gpus(inventory: Inventory, wanted: GpuSpec | None) -> int | None:
     fits = row is None or fits_gpu(row, wanted)
     if not fits or wanted.count > inventory.gpus_per_node:
         has = f"{inventory.gpus_per_node} × {inventory.gpu_name}" if inventory.gpus_per_node else "no GPUs"
-        told = f"gpu: {wanted.count} × {wanted.key} were asked for, and a node of {inventory.cluster} has {has}"
-        raise ConfigError(told, hint="clusterctl nodes")
+        message = f"gpu: {wanted.count} × {wanted.key} were asked for, and a node of {inventory.cluster} has {has}"
+        raise ConfigError(message, hint="clusterctl nodes")
     return None if wanted.count == inventory.gpus_per_node else wanted.count
 
 
 def chosen_start(
     found: Mapping[str, Mapping[str, object]], function: str, settings: FunctionSettings, *, gpus: int
 ) -> tuple[Launch, str]:
-    """How the ranks are started, and how many on each node. `found`: node's name → what its python3 is.
+    """How the ranks are started, and how many on each node. `found`: what `_interpreters` found.
 
-    For containers `found` is empty, since nobody knows yet; there the function's own main program looks.
+    It is empty for containers: there the function's main program compares the versions of Python.
     Raises ConfigError if an interpreter could not read what is sent, or only some of the nodes have torch.
     """
     own = call.python_version()
     problems = [f"{name}: python3 is {row['python']}" for name, row in found.items() if row["python"] != own]
     if problems:
-        told = f"{function}() was pickled by Python {own}, and other versions cannot read it; nothing was started"
-        raise ConfigError(told, problems=problems, hint=f"python{next(iter(found.values()))['python']} SCRIPT")
+        message = f"{function}() was pickled by Python {own}, and other versions cannot read it; nothing was started"
+        raise ConfigError(message, problems=problems, hint=f"python{next(iter(found.values()))['python']} SCRIPT")
     command = (f"{call.FOLDER}/{call.MAIN}", function)
     without = [name for name, row in found.items() if not row["has_torch"]]
     if settings.is_manual:
@@ -138,8 +138,8 @@ def chosen_start(
     if not without:
         return Launch(launcher=TORCHRUN, command=command), NPROC_AUTO
     if len(without) < len(found):
-        told = f"{function}(): only some of the nodes have torch; nothing was started"
-        raise ConfigError(told, problems=[f"{name}: no torch" for name in without], hint="clusterctl status")
+        message = f"{function}(): only some of the nodes have torch; nothing was started"
+        raise ConfigError(message, problems=[f"{name}: no torch" for name in without], hint="clusterctl status")
     # Without torch no launcher is needed: plain gives every rank the same variables.
     return Launch(launcher=PLAIN, command=command), str(max(1, gpus))
 
@@ -164,15 +164,15 @@ def _interpreters(
     for node in members:
         result = results[node.slot]
         if result.failure is not None:
-            told = f"Node {node.slot}: {result.failure.told_under(node.name)}; nothing was started"
-            raise NotReached(told, hint="clusterctl status")
+            message = f"Node {node.slot}: {result.failure.told_under(node.name)}; nothing was started"
+            raise NotReached(message, hint="clusterctl status")
         try:
             words = json.loads(result.stdout.splitlines()[-1])
             found[node.name] = {"python": str(words["python"]), "has_torch": bool(words["has_torch"])}
         except (ValueError, LookupError, TypeError) as e:
             why = result.stderr.decode(errors="replace").strip()[-300:]
-            told = f"Node {node.slot} ({node.name}) does not say which Python it has: {why}; nothing was started"
-            raise ConfigError(told, hint="clusterctl status") from e
+            message = f"Node {node.slot} ({node.name}) does not say which Python it has: {why}; nothing was started"
+            raise ConfigError(message, hint="clusterctl status") from e
     return found
 
 

@@ -20,7 +20,7 @@ FSX_FROM_GB = 1200
 """A smaller volume is put on EFS, which bills what is stored: FSx for Lustre begins at 1200 GiB."""
 FSX_STEP_GIB, FSX_LEAST_GIB = 2400, 1200
 SXM: Mapping[str, str] = {"V100": "sxm2", "A100": "sxm4", "H100": "sxm5", "H200": "sxm5", "B200": "sxm", "B300": "sxm"}
-"""GPU with NVLink → its form (NVIDIA's data sheets of V100, A100, H100, H200; 2026-11); other GPUs are on PCIe."""
+"""GPU with NVLink → its form factor (NVIDIA's data sheets of V100, A100, H100, H200; 2026-11); others are on PCIe."""
 ARGUMENTS: Mapping[str, str] = {
     "name": "the name of the App",
     "region": "region",
@@ -41,7 +41,7 @@ ARGUMENTS: Mapping[str, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class AppCluster:
-    """An app's own cluster, as the App says it."""
+    """An app's own cluster, as the App describes it."""
 
     name: str
     region: str
@@ -82,10 +82,10 @@ def lustre_gib(size_gb: int) -> int | None:
     return FSX_LEAST_GIB if wanted <= FSX_LEAST_GIB else math.ceil(wanted / FSX_STEP_GIB) * FSX_STEP_GIB
 
 
-def told_of(needs: ClusterNeeds) -> Iterator[str]:
+def substitutes(needs: ClusterNeeds) -> Iterator[str]:
     """A line for each argument that AWS has no exact match for, which says what is used instead."""
     for volume in needs.volumes:
-        yield f"{volume.path}: {_told_of_volume(volume)}"
+        yield f"{volume.path}: {_volume_line(volume)}"
     for mount in needs.mounts:
         yield f"{mount.path}: s3://{mount.bucket}/{mount.prefix}, read-only"
     if (needs.fabric_word or "").lower() == "infiniband":
@@ -117,15 +117,15 @@ def by_arguments(error: ConfigError) -> ConfigError:
 
 
 def _argument(problem: str) -> str:
-    told = re.sub(r"^\s*(line \d+\s+)?", "", problem)
-    path, _, rest = told.partition(": ")
+    text = re.sub(r"^\s*(line \d+\s+)?", "", problem)
+    path, _, rest = text.partition(": ")
     plain = re.sub(r"\[\d+\]", "", path)
     parts = plain.split(".")
     for length in range(len(parts), 0, -1):
         if argument := ARGUMENTS.get(".".join(parts[:length])):
             below = ".".join(parts[length:])
             return f"{argument}{f' ({below})' if below else ''}: {rest}"
-    return told
+    return text
 
 
 def _file_system(volume: Volume) -> dict[str, object]:
@@ -152,7 +152,7 @@ def _caps(cluster: AppCluster, needs: ClusterNeeds) -> dict[str, object]:
     return {key: value for key, value in caps.items() if value is not None}
 
 
-def _told_of_volume(volume: Volume) -> str:
+def _volume_line(volume: Volume) -> str:
     size_gib = lustre_gib(volume.size_gb)
     if size_gib is None:
         return f"{volume.name}, {volume.size_gb} GB: EFS, which has no size and bills what is stored"

@@ -10,7 +10,7 @@ from clusterctl_infra.errors import ClusterctlError, ConfigError
 
 @contextmanager
 def notes_on_errors() -> Iterator[None]:
-    """Adds to a ClusterctlError what the command line prints below its message, and lets it pass."""
+    """Adds to a ClusterctlError what the command line prints below its message, and raises it again."""
     try:
         yield
     except ClusterctlError as e:

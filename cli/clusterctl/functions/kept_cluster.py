@@ -38,7 +38,7 @@ def kept_cluster(cluster: AppCluster, needs: ClusterNeeds) -> Inventory | None:
 
 
 def known_here(cluster: AppCluster, home: Home) -> Inventory | None:
-    """The cluster's inventory, if this computer has one, it is of this app's folder, and its nodes have not ended."""
+    """The cluster's inventory, if this computer has one of this app's folder, and its nodes have not ended."""
     try:
         inventory = read_inventory(inventory_file(cluster, home))
     except (ClusterctlError, OSError):
@@ -78,7 +78,7 @@ def text_of(file: Path) -> str | None:
 
 
 def is_set(name: str, environ: Mapping[str, str]) -> bool:
-    """Whether a variable is 1. Raises UsageError for any other value but 0: somebody may mean yes, and it may cost
+    """Whether a variable is 1. Raises UsageError unless it is 1, 0 or empty: another value may mean yes, and cost
     money."""
     value = environ.get(name, "")
     if value not in ("", "0", "1"):
@@ -95,8 +95,8 @@ def checked_access(access: object) -> dict[str, object]:
             str(key): value if isinstance(value, str) else [str(each) for each in value]
             for key, value in access.items()
         }
-    told = "'private', or {'ssh_from': ['your address/32']}, as cluster.yaml has it"
-    raise UsageError(f"access={access!r}: write {told}", hint="docs/config.md#access")
+    accepted = "'private', or {'ssh_from': ['your address/32']}, as in cluster.yaml"
+    raise UsageError(f"access={access!r}: write {accepted}", hint="docs/config.md#access")
 
 
 def _tell_of_deadline(inventory: Inventory, needs: ClusterNeeds) -> None:
@@ -105,5 +105,5 @@ def _tell_of_deadline(inventory: Inventory, needs: ClusterNeeds) -> None:
     left = deadline - now
     if needs.max_run_time_hours is not None and left.total_seconds() < needs.max_run_time_hours * 1800:
         again = f"clusterctl extend --cluster {shlex.quote(inventory.cluster)} …"
-        told = f"{inventory.cluster} ends {clock(deadline, now)}, in {duration(left)}: less than half of"
-        sys.stderr.write(f"{told} max_run_time_hours; {again} gives it more\n")
+        message = f"{inventory.cluster} ends {clock(deadline, now)}, in {duration(left)}: less than half of"
+        sys.stderr.write(f"{message} max_run_time_hours; {again} gives it more\n")

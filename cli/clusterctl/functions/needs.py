@@ -33,7 +33,7 @@ class Volume:
 
 @dataclass(frozen=True, kw_only=True)
 class Mount:
-    """A bucket, or what lies below a prefix of it, that all nodes may read."""
+    """A bucket, or the part of it below a prefix, that all nodes may read."""
 
     path: str
     bucket: str
@@ -43,7 +43,7 @@ class Mount:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterNeeds:
-    """What a function, or all functions of an app, ask of the app's own cluster; None: nothing is said of it."""
+    """What a function, or all functions of an app, ask of the app's own cluster; None: nothing was asked."""
 
     num_instances: int = 1
     gpu: str | None = None
@@ -79,7 +79,7 @@ def merged(needs: Mapping[str, ClusterNeeds]) -> ClusterNeeds:
     Raises UsageError where two of them contradict each other.
     """
     total: dict[str, Any] = {}  # as the fields are
-    said_by: dict[str, str] = {}
+    set_by: dict[str, str] = {}
     for function, asked in needs.items():
         for field in fields(ClusterNeeds):
             mine, others = getattr(asked, field.name), total.get(field.name)
@@ -92,12 +92,12 @@ def merged(needs: Mapping[str, ClusterNeeds]) -> ClusterNeeds:
             elif field.name not in WORDS and not _means_the_same(field.name, mine, others):
                 argument = ARGUMENT.get(field.name, field.name)
                 raise UsageError(
-                    f"{said_by[field.name]} has {argument}={others!r} and {function} {mine!r}, and one app has one "
+                    f"{set_by[field.name]} has {argument}={others!r} and {function} {mine!r}, and one app has one "
                     "cluster: give one of them an App of its own",
                     hint=HINT,
                 )
             if mine is not None:
-                said_by.setdefault(field.name, function)
+                set_by.setdefault(field.name, function)
     found = ClusterNeeds(**total)
     if found.gpu is not None and found.instance_type is not None:
         raise UsageError("gpu= and instance_type=: give only one of them, since the type has its GPUs", hint=HINT)
@@ -113,13 +113,13 @@ def _joined(others: tuple[Any, ...], mine: tuple[Any, ...], function: str) -> tu
     found = {each.path: each for each in others}
     for each in mine:
         if found.setdefault(each.path, each) != each:
-            told = f"{function} has {each.path} as {each}, and another function of the app as {found[each.path]}"
-            raise UsageError(told, hint=HINT)
+            message = f"{function} has {each.path} as {each}, and another function of the app as {found[each.path]}"
+            raise UsageError(message, hint=HINT)
     return tuple(found.values())
 
 
 def gpu_spec(text: str) -> GpuSpec:
-    """The GPUs of a node that `h100:8` means. Raises UsageError."""
+    """The GPUs of a node that a text such as `h100:8` means. Raises UsageError."""
     try:
         return parse_gpus(text)
     except GpuSpecUnreadable as e:
@@ -141,14 +141,14 @@ def _volume(path: str, words: Mapping[str, Any], *, num_instances: int) -> Volum
     interface = words.get("interface", FILE)
     if interface == BLOCK:
         if num_instances > 1:
-            told = f"a disk belongs to one machine, and there are {num_instances}: interface='file' is shared by all"
-            raise UsageError(f"{where}: interface='block': {told}", hint=HINT)
+            message = f"a disk belongs to one machine, and there are {num_instances}: interface='file' is shared by all"
+            raise UsageError(f"{where}: interface='block': {message}", hint=HINT)
         raise UsageError(f"{where}: interface='block' is not built yet: 'file' works on one node, too", hint=HINT)
     if interface != FILE:
         raise UsageError(f"{where}: interface={interface!r}: 'file' or 'block'", hint=HINT)
     name, size_gb = words.get("name"), words.get("size_gb")
     if not isinstance(name, str) or not name:
-        raise UsageError(f"{where}: name={name!r}: volumes are used again by their names", hint=HINT)
+        raise UsageError(f"{where}: name={name!r}: write a name, by which it is used again", hint=HINT)
     if isinstance(size_gb, bool) or not isinstance(size_gb, int) or size_gb < 1:
         raise UsageError(f"{where}: size_gb={size_gb!r}: whole gigabytes, from 1", hint=HINT)
     return Volume(path=path, name=name, size_gb=size_gb)
@@ -184,7 +184,7 @@ def link_of(word: str) -> str:
 def refuse_priority(word: str) -> None:
     """Raises UsageError for a priority that does not exist or is not built yet."""
     if word == "low":
-        told = "priority='low' is not built yet: spot machines are `capacity: spot` of a cluster.yaml"
-        raise UsageError(f"{told}; functions run there with cluster=", hint=HINT)
+        message = "priority='low' is not built yet: spot machines are `capacity: spot` of a cluster.yaml"
+        raise UsageError(f"{message}; functions run there with cluster=", hint=HINT)
     if word not in PRIORITIES:
         raise UsageError(f"priority={word!r}: 'med' or 'high'", hint=HINT)

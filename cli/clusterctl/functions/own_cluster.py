@@ -27,7 +27,7 @@ from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_plan import plan_stack, refuse_problems
 from clusterctl.engine.stacks_near import CLUSTER_FILE
 from clusterctl.engine.whereabouts import whereabouts_of_folder
-from clusterctl.functions.cluster_text import AppCluster, by_arguments, cluster_text, link_problem, told_of
+from clusterctl.functions.cluster_text import AppCluster, by_arguments, cluster_text, link_problem, substitutes
 from clusterctl.functions.kept_cluster import folder_of, inventory_file, known_here, text_of
 from clusterctl.functions.needs import HINT, ClusterNeeds
 from clusterctl.home import Home, home_directory
@@ -72,7 +72,7 @@ def brought_up(cluster: AppCluster, needs: ClusterNeeds, *, is_agreed: bool) -> 
         refuse_without_caps(needs)
     folder = stack_folder(cluster, needs)
     output = stderr_output()
-    for line in told_of(needs):
+    for line in substitutes(needs):
         output.note(f"{cluster.name}: {line}")
     if _is_over(cluster, home=home):
         end(cluster)
@@ -107,12 +107,12 @@ def refuse_without_caps(needs: ClusterNeeds) -> None:
     if needs.max_run_time_hours is None and needs.budget_usd is None:
         missing.append("max_run_time_hours= or budget_usd=")
     if missing:
-        told = f"a program can agree to a price only within caps, and {' and '.join(missing)} is missing"
-        raise UsageError(f"{told}; nothing was started", hint=HINT)
+        message = f"a program can agree to a price only within caps, and {' and '.join(missing)} is missing"
+        raise UsageError(f"{message}; nothing was started", hint=HINT)
 
 
 def stderr_output() -> Output:
-    """An output for `up` and `down` that writes to this program's `sys.stderr`, also a notebook's, and drops stdout."""
+    """An output for `up` and `down` that writes to `sys.stderr`, even a notebook's, and drops stdout."""
     is_terminal = sys.stderr.isatty()
     return Output(
         stdout=io.BytesIO(),

@@ -49,8 +49,8 @@ def pickled_call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapp
         cloudpickle.dump((function, tuple(args), dict(kwargs)), content)
     except Exception as e:
         what, why = _unpicklable(function, args, kwargs) or (f"{function.__name__}()", e)
-        told = f"{what} cannot go to the nodes, it cannot be pickled: {type(why).__name__}: {why}"
-        raise UsageError(told, hint="make it within the function, or pass a path") from e
+        message = f"{what} cannot go to the nodes, it cannot be pickled: {type(why).__name__}: {why}"
+        raise UsageError(message, hint="make it within the function, or pass a path") from e
     return content.getvalue()
 
 
@@ -104,8 +104,8 @@ def _copy(chosen: Snapshot, target: Path) -> None:
         try:
             shutil.copy2(chosen.folder / file, target / file, follow_symlinks=False)
         except (PermissionError, FileNotFoundError) as e:
-            told = f"{chosen.folder / file} cannot be read ({e.strerror}), and would go to the nodes"
-            raise UsageError(told, hint="@app.function(workdir=…), or a .gitignore") from e
+            message = f"{chosen.folder / file} cannot be read ({e.strerror}), and would go to the nodes"
+            raise UsageError(message, hint="@app.function(workdir=…), or a .gitignore") from e
 
 
 def own_files(content: bytes, requirements: Sequence[str]) -> dict[str, bytes]:
@@ -148,6 +148,6 @@ def _unpicklable(
     for what, value in parts:
         try:
             cloudpickle.dumps(value)
-        except Exception as e:  # noqa: BLE001 as above
+        except Exception as e:  # noqa: BLE001 pickling runs code of the value
             return what, e
     return None

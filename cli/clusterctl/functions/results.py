@@ -53,8 +53,8 @@ def fetched(
         result = results[node.slot]
         if not result.is_ok:
             why = f"exit {result.exit_code}" if result.failure is None else result.failure.told_under(node.name)
-            told = f"{spec['job']}: Node {node.slot} ({node.name}) did not give its result: {why}"
-            raise ClusterctlError(told, hint="clusterctl status")
+            message = f"{spec['job']}: Node {node.slot} ({node.name}) did not give its result: {why}"
+            raise ClusterctlError(message, hint="clusterctl status")
     return {slot: bytes(content) for slot, content in found.items()}
 
 
@@ -69,8 +69,8 @@ def value_of(content: bytes, where: str) -> Any:
     if words.get("kind") != call.VALUE:
         raise ClusterctlError(f"{where} gave no result: it raised {words.get('type')}")
     if words.get("python") != call.python_version():
-        told = f"{where}: the result is of Python {words.get('python')}, and this is {call.python_version()}"
-        raise UsageError(told, hint="python3 --version")
+        message = f"{where}: the result is of Python {words.get('python')}, and this is {call.python_version()}"
+        raise UsageError(message, hint="python3 --version")
     if words.get("bytes") != len(body):
         raise ClusterctlError(f"{where}: the result has {len(body)} bytes instead of {words.get('bytes')}")
     try:
@@ -92,7 +92,7 @@ def remote_error(content: bytes, where: str, *, node: str, rank: int) -> RemoteE
 
 
 def words_of(content: bytes, where: str) -> tuple[Mapping[str, Any], bytes]:
-    """(the JSON of the first line, the pickle behind it) of a rank's file. Raises ClusterctlError."""
+    """(the JSON of the first line, the pickle after it) of a rank's file. Raises ClusterctlError."""
     if not content:
         raise ClusterctlError(f"{where} left no result: its process ended before the function did")
     line, _, body = content.partition(b"\n")

@@ -74,7 +74,7 @@ class FunctionSettings:
 
 
 class FunctionArguments(TypedDict, total=False):
-    """The arguments of `@app.function`; docs/python.md says more of each."""
+    """The arguments of `@app.function`; docs/python.md says more about each."""
 
     cluster: str | None
     """The name of a cluster that exists; left out: the app's own cluster."""
@@ -159,13 +159,13 @@ def function_settings(given: Arguments, *, is_on_host: bool) -> FunctionSettings
     container = None if is_on_host or is_machine_image(given.image) else given.image
     described = [name for name in OWN if getattr(given, name) is not None and (name != "image" or container is None)]
     if given.cluster is not None and described:
-        told = f"{', '.join(f'{name}=' for name in described)} would describe a cluster of the app's own"
+        message = f"{', '.join(f'{name}=' for name in described)} would describe a cluster of the app's own"
         raise UsageError(
-            f"{told}, and cluster={given.cluster!r} names one that exists: give only one of them", hint=HINT
+            f"{message}, and cluster={given.cluster!r} names one that exists: give only one of them", hint=HINT
         )
     if given.registry_secret is not None and is_machine_image(given.image):
-        told = f"registry_secret={given.registry_secret!r} is for the registry of a container's image"
-        raise UsageError(f"{told}, and image={given.image!r} is none", hint=HINT)
+        message = f"registry_secret={given.registry_secret!r} is for the registry of a container's image"
+        raise UsageError(f"{message}, and image={given.image!r} is none", hint=HINT)
     hours = given.max_run_time_hours
     return FunctionSettings(
         cluster=given.cluster,
@@ -185,18 +185,18 @@ def function_settings(given: Arguments, *, is_on_host: bool) -> FunctionSettings
 
 
 def is_machine_image(image: str | None) -> bool:
-    """Whether it is an image for machines, as it also is if none is named; if not, it is a container's."""
+    """Whether the image is one for machines and not for containers; true if none is named."""
     return image is None or image.startswith("ami-") or image in load_catalog().images
 
 
 def _checked_container(image: str) -> str:
-    """The container's image itself. Raises UsageError for a name with neither colon nor slash: it may be a misspelt
-    machine image."""
+    """The container's image. Raises UsageError for a name that is no image's, or has neither colon nor slash: it may be
+    a misspelt machine image."""
     if IMAGE.fullmatch(image) is None or not (":" in image or "/" in image):
         machines = tuple(load_catalog().images)
         nearest = did_you_mean(image, machines)
-        told = f"neither a machine image ({', '.join(machines)}, ami-…) nor a container's with its tag, as python:3.12"
-        raise UsageError(f"image={image!r}: {told}{nearest}", hint=HINT)
+        why = f"neither a machine image ({', '.join(machines)}, ami-…) nor a container's with its tag, as python:3.12"
+        raise UsageError(f"image={image!r}: {why}{nearest}", hint=HINT)
     return image
 
 
@@ -252,7 +252,7 @@ def _environment(environment: Mapping[str, str]) -> dict[str, str]:
             raise UsageError(f"environment has {name!r}, which is not a valid variable name", hint=HINT)
         if not isinstance(value, str):
             raise UsageError(f"environment[{name!r}] is {value!r}: write it as text", hint=HINT)
-        told = value_problem(name, value)
-        if told is not None:
-            raise UsageError(f"environment[{name!r}]: {told}", hint=HINT)
+        problem = value_problem(name, value)
+        if problem is not None:
+            raise UsageError(f"environment[{name!r}]: {problem}", hint=HINT)
     return dict(environment)

@@ -58,7 +58,7 @@ class Task:
 
     @property
     def status(self) -> str:
-        """`running`, `succeeded`, …: the states of docs/jobs.md, asked from its nodes. Raises NotReached."""
+        """`running`, `succeeded`, …: the states of docs/jobs.md, as its nodes report it. Raises NotReached."""
         return self._state().state
 
     @property
@@ -102,9 +102,9 @@ class Task:
         if result.failure is not None:
             raise NotReached(f"Node {node}: {result.failure.told_under(name)}", hint="clusterctl status")
         if not result.is_ok:
-            said = result.stderr.decode(errors="replace")
-            told = f"{self.name}: Node {node} ({name}): exit {result.exit_code}: {said.strip()[-1000:]}"
-            raise RemoteError(told, node=name, rank=None, type_name=None, traceback=said)
+            stderr = result.stderr.decode(errors="replace")
+            message = f"{self.name}: Node {node} ({name}): exit {result.exit_code}: {stderr.strip()[-1000:]}"
+            raise RemoteError(message, node=name, rank=None, type_name=None, traceback=stderr)
         return result.stdout.decode(errors="replace")
 
     @overload
@@ -133,19 +133,19 @@ class Task:
         return self.wait()
 
     def wait(self) -> str:
-        """Waits until the task has ended, and returns the state in which it did. Ctrl-C only ends the waiting."""
+        """Waits until the task has ended, and returns its final state. Ctrl-C only ends the waiting."""
         return self.watched(_show_nothing).state
 
     def result(self, *, all_ranks: bool = False) -> Any:
         """Waits for the end, and returns what the function returned on rank 0, or a list of all ranks' values by rank.
 
-        The value is unpickled here, so the task's nodes have to be trusted. Raises RemoteError, with the traceback if
-        the function raised, unless the task succeeded; ClusterctlError for a result that was not kept.
+        The value is unpickled here, so the task's nodes have to be trusted. Raises RemoteError unless the task
+        succeeded, with the traceback if the function raised; ClusterctlError for a result that was not kept.
         """
         return self.result_of(self._ended(), all_ranks=all_ranks)
 
     def result_of(self, state: JobState, *, all_ranks: bool) -> Any:
-        """What `result` gives, of a task that has ended as `state` says. Raises as `result` does."""
+        """What `result` returns for a task that has ended in `state`. Raises what `result` raises."""
         if not str(self._spec["command"][0]).startswith(f"{call.FOLDER}/"):
             raise UsageError(f"{self.name} is not the task of a function, so it has no result", hint="clusterctl jobs")
         if state.state != judge.SUCCEEDED:
@@ -165,7 +165,7 @@ class Task:
         ]
 
     def watched(self, show: Shown) -> JobState:
-        """Waits until the task has ended, and returns how it did; `show` gets its output from the start.
+        """Waits until the task has ended, and returns its final state; `show` gets its output from the start.
 
         Ctrl-C cancels the task, goes on showing its output, and is raised once it has ended; a second one is raised at
         once. If no output is shown (`_show_nothing`), Ctrl-C is raised at once and the task goes on.
@@ -234,15 +234,15 @@ class Task:
 
     def _failure(self, state: JobState) -> RemoteError:
         """The exception that the function raised on the rank that failed first; without one, how the task ended."""
-        told = RemoteError(ended_text(state), node=None, rank=None, type_name=None, traceback="")
+        summary = RemoteError(ended_text(state), node=None, rank=None, type_name=None, traceback="")
         failure = (state.outcome or {}).get("failure") or {}
         members = [node for node in self._members() if node.slot == failure.get("slot")]
         if state.state != judge.FAILED or failure.get("rank") is None or not members:
-            return told
+            return summary
         local_rank = int(failure["local_rank"])
         content = fetched(self._nodes, members, self._spec, local_rank=local_rank)[members[0].slot]
         where = self._where(members[0], local_rank)
-        return remote_error(content, where, node=members[0].name, rank=int(failure["rank"])) or told
+        return remote_error(content, where, node=members[0].name, rank=int(failure["rank"])) or summary
 
 
 def get_task(name: str, *, cluster: str | None = None) -> Task:
@@ -270,7 +270,7 @@ def cost_usd(inventory: Inventory, spec: Mapping[str, Any], *, until_s: float) -
 
 
 def secure_own_home() -> None:
-    """Makes clusterctl's home private if others can read it, and warns of that, as every command does."""
+    """Makes clusterctl's home private if others can read it, and warns about it, as every command does."""
     if (changed := secure_home(os.environ)) is not None:
         warnings.warn(changed, stacklevel=3)
 

@@ -183,7 +183,7 @@ def test_what_cannot_travel_or_starts_within_a_job_is_told_and_starts_nothing(cl
     assert "argument 1 of add() cannot go to the nodes, it cannot be pickled" in refused.stderr
     (work / "unguarded.py").write_text(UNGUARDED)
     here = run([sys.executable, "unguarded.py"], env={**cluster.env, "CLUSTERCTL_JOB": "other"}, cwd=work, timeout_s=60)
-    assert "f.remote() was called within the job other" in here.stderr
+    assert "f() was called on nodes within the job other" in here.stderr
     assert jobs(cluster) == before
     done = run_program(cluster, work, "lock.remote()")
     assert "the result, of type lock, cannot be pickled" in done.stderr

@@ -13,7 +13,7 @@ from clusterctl.functions.cluster_text import (
     cluster_text,
     link_problem,
     lustre_gib,
-    told_of,
+    substitutes,
 )
 from clusterctl.functions.kept_cluster import checked_access, is_set
 from clusterctl.functions.needs import ClusterNeeds, fabric_of, merged, mounts_of, volumes_of
@@ -111,7 +111,7 @@ def test_words_for_interconnects_become_efa_and_are_held_against_the_catalog() -
     assert (fabric_of("InfiniBand"), fabric_of("EFA"), fabric_of("Ethernet")) == ("required", "required", "none")
     with pytest.raises(UsageError, match="internode_interconnect='NVLink'"):
         fabric_of("NVLink")
-    told = list(told_of(ClusterNeeds(fabric="required", fabric_word="InfiniBand", priority="med")))
+    told = list(substitutes(ClusterNeeds(fabric="required", fabric_word="InfiniBand", priority="med")))
     assert "AWS has EFA instead of InfiniBand" in told[0]
     assert "priority='med'" in told[1]
     types = load_catalog().types
