@@ -37,14 +37,14 @@ class HostsDown:
 def take_down_hosts(request: HostsDown, output: Output, home: Home) -> None:
     """Asks, keeps the jobs' output, and cleans the hosts.
 
-    Raises SomeNodesFailed if hosts could not be cleaned, which stay known here, and UsageError.
+    Raises SomeNodesFailed if hosts could not be cleaned; they stay known here. Raises UsageError.
     """
     inventory = request.inventory
     with held(inventory.name, home, verb="down"):
         record = read_record(inventory.name, home)
         if record is None:
-            told_lost = f"{inventory.cluster}: what this computer keeps of it is gone; docs/hosts.md says how to clean"
-            raise UsageError(f"{told_lost} the hosts by hand", hint=f"clusterctl forget {inventory.cluster} --yes")
+            message = f"{inventory.cluster}: what this computer keeps of it is gone; docs/hosts.md says how to clean"
+            raise UsageError(f"{message} the hosts by hand", hint=f"clusterctl forget {inventory.cluster} --yes")
         _tell_and_ask(request, output, home)
         for line in keep_all(inventory, home):
             output.note(f"  jobs     {line}")
@@ -63,8 +63,8 @@ def forget_hosts(inventory: Inventory, home: Home, *, is_agreed: bool) -> None:
     Raises UsageError while hosts may be nodes of it, unless a person agreed to that.
     """
     if read_record(inventory.name, home) is not None and not is_agreed:
-        told_nodes = f"{inventory.cluster}: its hosts have the agent and its keys, which only down removes"
-        raise UsageError(f"{told_nodes}; --yes forgets it all the same", hint=down_again(inventory))
+        message = f"{inventory.cluster}: its hosts have the agent and its keys, which only down removes"
+        raise UsageError(f"{message}; --yes forgets it all the same", hint=down_again(inventory))
     forget_record(inventory.name, home)
 
 

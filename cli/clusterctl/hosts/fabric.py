@@ -1,4 +1,4 @@
-"""Reads an InfiniBand subnet from ibnetdiscover's output, and finds the switches that each host hangs on. Pure.
+"""Reads an InfiniBand subnet from ibnetdiscover's output, and finds the switches that each host is linked to. Pure.
 
 The format: rdma-core, infiniband-diags/ibnetdiscover.c (out_switch, out_switch_port, out_ca, out_ca_port) and
 man/ibnetdiscover.8.in.rst, "Topology file format" (2026-11-26).

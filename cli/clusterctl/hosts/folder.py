@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class HostsFolder:
-    """Where it is, and as it was typed."""
+    """Its path, and as a person typed that."""
 
     path: Path
     typed: str
 
     def config(self) -> HostsConfig:
-        """What its file says, every host with its key. Raises ConfigError with all problems."""
+        """Its cluster.yaml, every host with its key. Raises ConfigError with all problems."""
         # Loaded on use: most folders are for AWS.
         load_hosts = importlib.import_module("clusterctl_infra.config.load_hosts").load_hosts
         config: HostsConfig = load_hosts(self.path / CLUSTER_FILE, source=f"{self.typed}/{CLUSTER_FILE}")
@@ -53,8 +53,8 @@ def folder_of(inventory: Inventory) -> HostsFolder:
     """The folder from which a cluster of hosts was made. Raises UsageError if it is gone, or for something else now."""
     found = None if inventory.stack_dir is None else hosts_folder(Path(inventory.stack_dir))
     if found is None:
-        told = f"{inventory.stack_dir} has no {CLUSTER_FILE} with target: hosts any more; put it back"
-        raise UsageError(told, hint=f"clusterctl nodes --cluster {inventory.cluster}")
+        message = f"{inventory.stack_dir} has no {CLUSTER_FILE} with target: hosts any more; put it back"
+        raise UsageError(message, hint=f"clusterctl nodes --cluster {inventory.cluster}")
     return found
 
 
@@ -87,20 +87,20 @@ def recorded_cluster(directory: Path | None, cluster: str | None, home: Home) ->
     if cluster is None and found:
         return found[0]
     if folder is not None and cluster is None:
-        told = f"{folder.typed}: this computer knows of no node among its hosts"
-        raise NothingMatched(told, hint=f"clusterctl up {folder.typed}")
+        message = f"{folder.typed}: this computer knows of no node among its hosts"
+        raise NothingMatched(message, hint=f"clusterctl up {folder.typed}")
     return None
 
 
 def _is_known(cluster: str | None, home: Home) -> bool:
-    """Whether an inventory here has this name, or there is only one if no name is given; if not, the state is asked."""
+    """Whether an inventory here has this name, or is the only one if no name is given; else `down` asks the state."""
     names = home.cluster_names
     wanted = cluster or os.environ.get(VARIABLE)
     return len(names) == 1 if wanted is None else wanted in names or wanted + HOSTS_SUFFIX in names
 
 
 def refuse_flags(*, but: Collection[str]) -> None:
-    """Raises UsageError for flags of the present verb that do not apply to hosts; `but` names those that do."""
+    """Raises UsageError for flags of the current verb that do not apply to hosts; `but` names those that do."""
     context = click.get_current_context()
     given = [
         parameter.opts[0]
@@ -111,5 +111,5 @@ def refuse_flags(*, but: Collection[str]) -> None:
     ]
     if given:
         applies = "does not apply" if len(given) == 1 else "do not apply"
-        told = f"{', '.join(given)}: {applies} to target: hosts, where no machine is made or ended"
-        raise UsageError(told, hint=f"{context.command_path} --help")
+        message = f"{', '.join(given)}: {applies} to target: hosts, where no machine is made or ended"
+        raise UsageError(message, hint=f"{context.command_path} --help")

@@ -40,7 +40,7 @@ say() { printf '%s %s\n' "$1" "$2"; }
 say clock "$(date +%s)"
 say kernel "$(uname -sr)"
 say python "$(/usr/bin/python3 -ISc 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)"
-said=$(sudo -n true 2>&1) && say sudo yes || say sudo "no $(printf %s "$said" | head -n 1)"
+refusal=$(sudo -n true 2>&1) && say sudo yes || say sudo "no $(printf %s "$refusal" | head -n 1)"
 case ":$(sudo -n sh -c 'echo $PATH' 2>/dev/null):" in *:/usr/local/bin:*) say path yes ;; *) say path no ;; esac
 [ -d /run/systemd/system ] && say systemd yes || say systemd no
 say room "$(df -Pk /var/lib 2>/dev/null | awk 'END { print $4 }')"
@@ -130,32 +130,32 @@ class HostLook:
 def parse_look(text: str) -> HostLook:
     """What `COMMAND` printed, parsed. Raises ProbeUnreadable."""
     rows = [line.partition(" ")[::2] for line in text.splitlines() if line.strip()]
-    said: Mapping[str, str] = dict(rows)
-    if said.get("end") != "yes":
+    answers: Mapping[str, str] = dict(rows)
+    if answers.get("end") != "yes":
         raise ProbeUnreadable(f"the look at the host was cut short: {first_words(text)}")
     ports = [value.split() for key, value in rows if key == "ib"]
     infiniband = [words for words in ports if len(words) >= 3 and words[1] == "InfiniBand"]
     try:
         return HostLook(
-            clock_s=_unix_time(said["clock"]),
-            kernel=said.get("kernel", ""),
-            python=_version(said.get("python", "")),
-            sudo_refusal=None if said["sudo"] == "yes" else said["sudo"].removeprefix("no ").strip() or "no sudo",
-            has_local_bin=said["path"] == "yes",
-            has_systemd=said["systemd"] == "yes",
-            room_kib=int(said["room"]) if said.get("room") else None,
-            takes_sshd_files=said["sshd"] == "yes",
-            takes_ssh_files=said["ssh"] == "yes",
+            clock_s=_unix_time(answers["clock"]),
+            kernel=answers.get("kernel", ""),
+            python=_version(answers.get("python", "")),
+            sudo_refusal=None if answers["sudo"] == "yes" else answers["sudo"].removeprefix("no ").strip() or "no sudo",
+            has_local_bin=answers["path"] == "yes",
+            has_systemd=answers["systemd"] == "yes",
+            room_kib=int(answers["room"]) if answers.get("room") else None,
+            takes_sshd_files=answers["sshd"] == "yes",
+            takes_ssh_files=answers["ssh"] == "yes",
             cluster_id=next((value for key, value in rows if key == "cluster" and value), None),
-            has_own_environment=said["environment"] == "theirs",
-            takes_variables=said["variables"] == "yes",
-            home_type=said.get("home", ""),
+            has_own_environment=answers["environment"] == "theirs",
+            takes_variables=answers["variables"] == "yes",
+            home_type=answers.get("home", ""),
             addresses=tuple(value for key, value in rows if key == "address"),
-            gpus=None if said["gpus"] == "none" else int(said["gpus"]),
+            gpus=None if answers["gpus"] == "none" else int(answers["gpus"]),
             active_infiniband=tuple(words[0] for words in infiniband if words[2] == "ACTIVE"),
             infiniband=tuple(words[0] for words in infiniband),
             adapters=tuple(sorted({words[3].lower() for words in infiniband if len(words) == 4})),
-            has_ibnetdiscover=said.get("ibnetdiscover") == "yes",
+            has_ibnetdiscover=answers.get("ibnetdiscover") == "yes",
             lacking_clients=tuple(sorted({value for key, value in rows if key == "lacks"})),
             places={path: state for key, value in rows if key == "place" for state, _, path in [value.partition(" ")]},
         )
@@ -164,7 +164,7 @@ def parse_look(text: str) -> HostLook:
 
 
 def _unix_time(text: str) -> int:
-    """Raises ValueError, also for a number that no clock holds."""
+    """The text as Unix time. Raises ValueError, also for a number that no clock holds."""
     seconds = int(text)
     if abs(seconds) > LATEST_CLOCK_S:
         raise ValueError(f"a time that no clock shows: {first_words(text)}")
@@ -190,7 +190,7 @@ def hindrances(
     `began_s`, `ended_s`: the Unix times, by this computer's clock, between which the host was looked at.
     """
     return [
-        *_without_our_needs(look),
+        *_unmet_needs(look),
         *_taken(look, cluster_id),
         *_wrong_clock(look.clock_s, began_s, ended_s),
         *_not_as_declared(look, config, slot),
@@ -204,7 +204,7 @@ def look_command(config: HostsConfig) -> str:
     return f"exec {shlex.join(['sh', '-c', COMMAND, 'look', *storage])}"
 
 
-def _without_our_needs(look: HostLook) -> list[str]:
+def _unmet_needs(look: HostLook) -> list[str]:
     found = []
     least = ".".join(map(str, LEAST_PYTHON))
     if look.python is None:
@@ -240,7 +240,7 @@ def _taken(look: HostLook, cluster_id: str) -> list[str]:
 
 
 def _wrong_clock(clock_s: int, began_s: float, ended_s: float) -> list[str]:
-    # Hosts are looked at in parallel: all that is known of when one answered is that it was between these two times.
+    # Hosts are looked at in parallel, so each answered at an unknown moment between these two times.
     wrong_by = clock_s - min(max(clock_s, began_s), ended_s)
     if abs(wrong_by) <= MOST_CLOCK_S:
         return []
@@ -253,7 +253,7 @@ def _not_as_declared(look: HostLook, config: HostsConfig, slot: int) -> list[str
     address = config.private_ips[slot]
     if look.addresses and address not in look.addresses:
         has = ", ".join(each for each in look.addresses if not each.startswith(("127.", "::1", "fe80:"))) or "none"
-        found.append(f"no interface has the address {address}, it has {has}: write private_ip")
+        found.append(f"no interface has the address {address}, the host has {has}: write private_ip")
     if config.gpus_per_node and look.gpus is None:
         helps = "link it into /usr/local/bin, or install the driver"
         found.append(f"there is no nvidia-smi in the PATH of commands over SSH, and cluster.yaml has GPUs: {helps}")

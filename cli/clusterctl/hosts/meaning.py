@@ -122,7 +122,7 @@ def install_request(config: HostsConfig, record: HostsRecord, slot: int) -> byte
             HostPeer(address=host.private_ip, host_key=host.host_key, port=host.private_port) for host in record.hosts
         ),
     )
-    told = {
+    request = {
         "cluster_id": record.cluster_id,
         "user": config.ssh.user,
         "addresses": [host.private_ip for host in record.hosts],
@@ -131,7 +131,7 @@ def install_request(config: HostsConfig, record: HostsRecord, slot: int) -> byte
         "mounts": {mount.path: _mount_key(mount) for mount in plan.mounts},
         "files": host_files(plan, trust),
     }
-    return json.dumps(told).encode()
+    return json.dumps(request).encode()
 
 
 def with_membership(config: HostsConfig, record: HostsRecord) -> HostsRecord:

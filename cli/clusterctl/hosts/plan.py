@@ -49,22 +49,22 @@ def plan_lines(inventory: Inventory) -> list[str]:
 
 
 def work_lines(config: HostsConfig) -> list[str]:
-    """What is mounted, installed and run on each host, and what of that `down` leaves; then the warnings. Pure."""
+    """What is mounted, installed and run on each host, and what of it `down` leaves; then the warnings. Pure."""
     facts = [("mounts", f"{row.mount}: {row.kind} of {row.behind.source}{_read_only(row)}") for row in config.storage]
     if config.packages:
         facts.append(("packages", f"{', '.join(config.packages)}; down leaves them installed"))
     if config.scripts:
         names = ", ".join(script.run for script in config.scripts)
         facts.append(("scripts", f"{names}, as root; down undoes nothing that they did"))
-    facts += [("warning", told) for told in warnings(config)]
+    facts += [("warning", text) for text in warnings(config)]
     return [f"  {name:<8} {value}" for name, value in facts]
 
 
 def warnings(config: HostsConfig) -> list[str]:
     """What a person may not expect of the configuration. Pure."""
     names = names_kept_from_ssh(config.env)
-    told = "env: commands over SSH go without"
-    return [f"{told} {', '.join(names)}, which change what is run; login shells and jobs have them"] if names else []
+    message = "env: commands over SSH go without"
+    return [f"{message} {', '.join(names)}, which change what is run; login shells and jobs have them"] if names else []
 
 
 def advice_lines(inventory: Inventory, now: datetime) -> list[str]:
@@ -73,7 +73,7 @@ def advice_lines(inventory: Inventory, now: datetime) -> list[str]:
 
 
 def hosts_plan_json(config: HostsConfig, inventory: Inventory) -> dict[str, object]:
-    """What `clusterctl plan --json` prints of hosts."""
+    """What `clusterctl plan --json` prints for hosts."""
     return {
         "target": "hosts",
         "cluster": inventory.cluster,

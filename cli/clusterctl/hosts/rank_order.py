@@ -31,7 +31,7 @@ FABRIC_S = 120.0
 MOST_TRIES = 3
 """How many hosts are asked, since the first may have a broken adapter; if all fail, the order stays as it is."""
 PACKAGE = "infiniband-diags"
-"""It has this name on Debian and Ubuntu and on Red Hat's systems (packages.debian.org, rdma-core.spec; 2026-11-26)."""
+"""Its name on Debian, on Ubuntu and on Red Hat's systems (packages.debian.org, rdma-core.spec; 2026-11-26)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +52,8 @@ def refuse_host_reorder(config: HostsConfig, folder: HostsFolder, *, is_asked: b
     """Raises UsageError for --reorder-ranks if cluster.yaml does not say `ranks: topology`."""
     if is_asked and config.ranks != "topology":
         source = f"{folder.typed}/cluster.yaml"
-        told = f"--reorder-ranks: a rank is its slot's number here; write ranks: topology in {source} for another order"
-        raise UsageError(told, hint=edit(source))
+        why = f"--reorder-ranks: a rank is its slot's number here; write ranks: topology in {source} for another order"
+        raise UsageError(why, hint=edit(source))
 
 
 def ordered_hosts(
@@ -124,8 +124,8 @@ def no_subnet(result: NodeResult) -> str:
         return result.failure.told_under(result.name)
     if result.is_ok:
         return f"it prints more than the {count(len(result.stdout), 'byte')} that are read"
-    said = result.stderr.decode(errors="replace").strip().splitlines()
-    return first_words(said[-1]) if said else f"it ended with {result.exit_code}"
+    errors = result.stderr.decode(errors="replace").strip().splitlines()
+    return first_words(errors[-1]) if errors else f"it ended with {result.exit_code}"
 
 
 def discovery_line(look: HostLook) -> str:
@@ -135,4 +135,4 @@ def discovery_line(look: HostLook) -> str:
     """
     device, _, port = (look.active_infiniband or look.infiniband)[0].partition(":")
     discover = shlex.join(["sudo", "-n", "ibnetdiscover", "-C", device, "-P", port])
-    return f"said=$({discover}) || exit; printf '%s\\n' \"$said\" | sed 's/[[:space:]]*#.*//'"
+    return f"subnet=$({discover}) || exit; printf '%s\\n' \"$subnet\" | sed 's/[[:space:]]*#.*//'"

@@ -1,4 +1,4 @@
-"""Looks at hosts, makes them nodes, and takes that back, on all of them in parallel.
+"""Looks at hosts, makes them nodes, and undoes that, on all of them in parallel.
 
 All of it goes over SSH, and each host has to have the host key that was declared.
 """
@@ -79,8 +79,8 @@ def _looked(result: NodeResult) -> HostLook | str:
     try:
         return LOOK.parse(result.stdout.decode(errors="replace"))
     except ProbeUnreadable as e:
-        said = result.stderr.decode(errors="replace").strip().splitlines()
-        return f"{e}{f' ({said[-1]})' if said else ''}"
+        errors = result.stderr.decode(errors="replace").strip().splitlines()
+        return f"{e}{f' ({errors[-1]})' if errors else ''}"
 
 
 def _refusal(result: NodeResult) -> str | None:
@@ -90,5 +90,5 @@ def _refusal(result: NodeResult) -> str | None:
         answer = parsed_object(result.stdout)
         return None if answer.flag("ok") else answer.text("error")
     except NotAsExpected:
-        said = (result.stderr or result.stdout).decode(errors="replace").strip().splitlines()
-        return said[-1] if said else f"the program ended with {result.exit_code} and said nothing"
+        lines = (result.stderr or result.stdout).decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else f"the program ended with {result.exit_code} and said nothing"

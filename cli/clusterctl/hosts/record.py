@@ -58,7 +58,7 @@ class HostsRecord:
     name: str
     cluster_id: str
     seed: str
-    """64 hex digits; from it the nodes' key and the barrier's secret derive."""
+    """64 hex digits; the nodes' key and the barrier's secret derive from it."""
     started_at: str
     generation: int
     """The generation of the membership that nodes were told last; 0 before the first."""
@@ -123,7 +123,7 @@ def wanted_record(config: HostsConfig, before: HostsRecord) -> HostsRecord:
 
 
 def new_slots(before: HostsRecord | None, after: HostsRecord) -> tuple[int, ...]:
-    """The slots whose hosts were no nodes before. A host is known by its host key, so it may get a new address."""
+    """The slots whose hosts were not nodes before. A host is known by its host key, so it may get a new address."""
     known = set() if before is None else {host.host_key for host in before.hosts}
     return tuple(slot for slot, host in enumerate(after.hosts) if host.host_key not in known)
 
@@ -170,7 +170,7 @@ def forget_record(name: str, home: Home) -> None:
     cluster = name + HOSTS_SUFFIX
     for path in (home.inventory_file(cluster), home.keys_dir / cluster / "known_hosts", _file(name, home)):
         path.unlink(missing_ok=True)
-    with contextlib.suppress(OSError):  # something else lies in it
+    with contextlib.suppress(OSError):  # another file is in it
         (home.keys_dir / cluster).rmdir()
 
 
@@ -186,8 +186,8 @@ def held(name: str, home: Home, *, verb: str) -> Iterator[None]:
         try:
             try_lock(lock.fileno())
         except BlockingIOError as e:
-            told = f"another clusterctl changes {name}{HOSTS_SUFFIX} now; {verb} was not begun"
-            raise UsageError(told, hint=f"clusterctl status --cluster {name}{HOSTS_SUFFIX}") from e
+            message = f"another clusterctl changes {name}{HOSTS_SUFFIX} now; {verb} was not begun"
+            raise UsageError(message, hint=f"clusterctl status --cluster {name}{HOSTS_SUFFIX}") from e
         yield
 
 

@@ -105,8 +105,8 @@ def _refuse_other_folder(folder: HostsFolder, name: str, home: Home) -> None:
     if known is None or known.stack_dir in (None, str(folder.path)):
         return
     if hosts_folder(Path(known.stack_dir)) is not None:
-        told_other = f"{known.cluster} is the cluster of {known.stack_dir}, whose hosts would leave it"
-        raise UsageError(f"{told_other}: choose another name", hint=f"clusterctl nodes --cluster {known.cluster}")
+        message = f"{known.cluster} is the cluster of {known.stack_dir}, whose hosts would leave it"
+        raise UsageError(f"{message}: choose another name", hint=f"clusterctl nodes --cluster {known.cluster}")
 
 
 def _fit_hosts(config: HostsConfig, record: HostsRecord, inventory: Inventory, keys: LoginKeys) -> dict[int, HostLook]:
@@ -145,8 +145,8 @@ def _refuse_lost_jobs(
     inventory = hosts_inventory(config, before, folder=request.folder.path)
     jobs = jobs_running_on(inventory, [node for node in inventory.nodes if node.slot in changed], home)
     if jobs:
-        told_jobs = f"{count(len(jobs), 'job')} would be lost, nothing was changed: {told(jobs)}"
-        raise UsageError(told_jobs, hint=f"{up_again(inventory)} --force")
+        message = f"{count(len(jobs), 'job')} would be lost, nothing was changed: {told(jobs)}"
+        raise UsageError(message, hint=f"{up_again(inventory)} --force")
 
 
 def _agree(request: HostsUp, before: HostsRecord | None, record: HostsRecord, output: Output) -> None:
@@ -167,7 +167,7 @@ def _agree(request: HostsUp, before: HostsRecord | None, record: HostsRecord, ou
 
 
 def _keep(record: HostsRecord, inventory: Inventory, home: Home) -> None:
-    """Writes record and inventory; before any host is changed, so that a half-made cluster can be reached and ended."""
+    """Writes record and inventory: first before any host changes, so that a half-made cluster can be ended."""
     write_record(record, home)
     keep_inventory(inventory, home)
 
@@ -214,7 +214,7 @@ def _install(
 ) -> None:
     """Installs the agent and its files on all hosts. Raises HostsUnfit if that fails on one of them.
 
-    Then it is removed again from all hosts that were no nodes before.
+    Then it is removed again from all hosts that were not nodes before.
     """
     write_record(record, home)
     inventory = hosts_inventory(config, record, folder=request.folder.path)
@@ -294,11 +294,11 @@ def patience_of_hosts(config: HostsConfig, *, timeout_s: float | None) -> Patien
 
 
 def _teller(output: Output) -> Callable[[NodeWatch], None]:
-    said: set[tuple[str, str]] = set()
+    shown: set[tuple[str, str]] = set()
 
     def tell(watch: NodeWatch) -> None:
-        if watch.phase in ("ready", "failed") and (watch.name, watch.phase) not in said:
-            said.add((watch.name, watch.phase))
+        if watch.phase in ("ready", "failed") and (watch.name, watch.phase) not in shown:
+            shown.add((watch.name, watch.phase))
             output.note(f" {watch.name:<11} {watch.phase}")
 
     return tell

@@ -161,7 +161,7 @@ def test_hosts_that_are_not_in_the_subnet_or_without_a_switch_stay_in_their_orde
 
 
 def test_the_subnet_is_discovered_by_the_port_that_carries_data() -> None:
-    assert discovery_line(LOOK).startswith("said=$(sudo -n ibnetdiscover -C mlx5_0 -P 1) || exit; ")
+    assert discovery_line(LOOK).startswith("subnet=$(sudo -n ibnetdiscover -C mlx5_0 -P 1) || exit; ")
 
 
 @pytest.mark.parametrize(

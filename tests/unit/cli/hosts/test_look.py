@@ -65,7 +65,7 @@ def test_a_sound_host_has_no_hindrance() -> None:
         ("environment free", "environment theirs", "the user has a ~/.ssh/environment"),
         ("environment free", "cluster ffffffffffff\nenvironment free", "a node of another cluster (id ffffffffffff)"),
         (f"clock {NOW_S}", f"clock {NOW_S - 90}", "its clock is 90 s behind this computer's"),
-        ("address 10.1.0.5", "address 10.9.9.9", "no interface has the address 10.1.0.5, it has 10.9.9.9"),
+        ("address 10.1.0.5", "address 10.9.9.9", "no interface has the address 10.1.0.5, the host has 10.9.9.9"),
         ("gpus 8", "gpus none", "there is no nvidia-smi in the PATH of commands over SSH"),
         ("gpus 8", "gpus 7", "nvidia-smi -L lists 7 GPUs, cluster.yaml says 8"),
     ],
