@@ -25,7 +25,7 @@ from clusterctl.logs.show import log_head, log_json
 from clusterctl.logs.stream import LogLine, NodeStream
 from clusterctl.probes.ask import read_script
 from clusterctl.probes.bandwidth import bandwidth_json, bandwidth_lines, judged_links, measured_links
-from clusterctl.probes.finding import told
+from clusterctl.probes.finding import sentences_of
 from clusterctl.probes.network import network_findings, parse_network
 from clusterctl.probes.perftest import Link, Pair, parse_bandwidth, parse_pair
 from clusterctl.probes.probe import ProbeUnreadable
@@ -189,7 +189,7 @@ def _look(data: bytes) -> bool:
 def _network(data: bytes) -> bool:
     reading = parse_network(data.decode(errors="replace"))
     found = network_findings(reading, {0: "train-0", 1: "train-1"}, unheard=())
-    told(found)
+    sentences_of(found)
     return len(found) == 4
 
 

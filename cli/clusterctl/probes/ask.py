@@ -29,7 +29,7 @@ def ask_nodes(
     connect_timeout_s: float,
     timeout_s: float,
 ) -> tuple[NodeAnswer, ...]:
-    """One answer per node, in the nodes' order; a node that is silent is a failure in it."""
+    """One answer per node, in the nodes' order; a silent node's answer has a failure."""
     ended_at_s: dict[int, float] = {}
 
     def note_end(result: NodeResult) -> None:
@@ -48,8 +48,8 @@ def ask_nodes(
 
 
 def _answer(node: InventoryNode, result: NodeResult, ended_at_s: float, probes: Sequence[Probe[Any]]) -> NodeAnswer:
-    is_known = bool(result.stdout)  # what came before the node was lost still counts
-    readings = readings_of(read_script(result.stdout.decode(errors="replace"), probes)) if is_known else Readings()
+    has_output = bool(result.stdout)  # what came before the node was lost still counts
+    readings = readings_of(read_script(result.stdout.decode(errors="replace"), probes)) if has_output else Readings()
     return NodeAnswer(
         node=node,
         readings=readings,
@@ -62,7 +62,7 @@ def _answer(node: InventoryNode, result: NodeResult, ended_at_s: float, probes: 
 BEGIN, END = "@@probe", "@@end"
 TIMED_OUT = "124"  # coreutils timeout(1)
 MOST_ROWS = 20_000
-"""The most rows of one reading: counters of 32 EFA devices are some hundreds."""
+"""The most rows of one reading: a check of 1024 nodes may have four for each."""
 KILL_AFTER_S = 2
 
 _FUNCTION = f"""probe() {{
@@ -75,15 +75,15 @@ _SECTION = re.compile(rf"^{BEGIN} (\S+)\n(.*?)(?:^{END} (\d+)$|(?=^{BEGIN} )|\Z)
 
 
 def probe_script(probes: Sequence[Probe[Any]]) -> str:
-    """One line for any login shell: each probe in turn, with its own time limit, so that one that hangs costs only
-    itself.
+    """One line for any login shell: each probe in turn, with its own time limit, so that one that hangs does not
+    cost the others.
     """
     calls = [f"probe {probe.name} {probe.limit_s} {shlex.quote(probe.command)}" for probe in probes]
     return "exec sh -c " + shlex.quote(_FUNCTION + "\n".join(calls) + "\n")
 
 
 def read_script(stdout: str, probes: Sequence[Probe[Any]]) -> Mapping[str, Any]:
-    """Each probe's reading by its name; ProbeTrouble where it gave none or none that can be read."""
+    """Each probe's reading by its name; ProbeTrouble where there is none, or none that can be read."""
     sections = {match[1]: (match[2], match[3]) for match in _SECTION.finditer(stdout)}
     return {probe.name: _reading(probe, sections.get(probe.name)) for probe in probes}
 

@@ -37,13 +37,13 @@ from clusterctl.text.table import render_table
 LEAST_OF_MEDIAN = 0.95
 """Sound links of one rate differ by a percent or two."""
 LEAST_OF_RATE = 0.9
-"""Less than Azure's node health checks want of their own machines, 380 of 400 Gb/s (azurehpc-health-checks,
+"""Less than Azure's node health checks require of its own machines, 380 of 400 Gb/s (azurehpc-health-checks,
 nd96isr_h100_v5: check_ib_bw_gdr 380)."""
 MOST_ROWS = 60
 """The most rows of the table; if there are more links, only the slow and the failed ones are shown."""
 HEADER = ("from", "to", "link", "Gb/s", "median", "rate", "")
 AROUND_S = 15.0
-"""What a round may take beside its measurements: Python's start, and the connection between the two nodes."""
+"""What a round may take besides its measurements: Python's start, and the connection between the two nodes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +92,7 @@ class Bandwidth:
     """None: as many as it takes for every pair."""
 
     def carry_out(self, output: Output, *, as_json: bool) -> int:
-        """0 when all is well, 4 when a pair is slow, fails or cannot be measured."""
+        """The exit code: 0 when all is well, 4 when a pair is slow, fails or cannot be measured."""
         ports, unable = self._ports()
         rounds = rounds_of(tuple(ports))[: self.rounds]
         links = {pair: links_between(ports[pair.sender], ports[pair.receiver]) for pairs in rounds for pair in pairs}
@@ -165,7 +165,7 @@ def active_ports(reading: InfinibandReading) -> tuple[InfinibandPort, ...]:
 def measured_links(
     pair: Pair, links: Sequence[Link], answers: tuple[PairAnswer | str, PairAnswer | str]
 ) -> list[Measured]:
-    """A row for each link of the pair; `answers`: of sender and receiver, a text where a node gave none. Pure."""
+    """A row for each link of the pair; `answers`: sender's and receiver's, or why there is none. Pure."""
     sender, receiver = answers
     figures = {} if isinstance(sender, str) else {row.index: row for row in sender.links}
     troubles = [each if isinstance(each, str) else each.trouble for each in (sender, receiver)]
@@ -185,7 +185,7 @@ def measured_links(
 
 
 def judged_links(measured: Sequence[Measured]) -> tuple[JudgedLink, ...]:
-    """Each link beside the median of those of its rate. Pure."""
+    """Each link with the median of all links of its rate. Pure."""
     figures: dict[float, list[float]] = {}
     for each in measured:
         if each.gbps is not None:
@@ -266,11 +266,11 @@ def _answers(pair: Pair, results: Mapping[int, NodeResult]) -> tuple[PairAnswer 
 
 
 def _answer(result: NodeResult) -> PairAnswer | str:
-    """What the node said, or why it said nothing."""
+    """The node's answer, or why there is none."""
     if result.failure is not None:
         return result.failure.told_under(result.name)
     try:
         return parse_pair(result.stdout.decode(errors="replace"))
     except ProbeUnreadable as e:
-        said = result.stderr.decode(errors="replace").strip().splitlines()
-        return said[-1] if said else str(e)
+        errors = result.stderr.decode(errors="replace").strip().splitlines()
+        return errors[-1] if errors else str(e)

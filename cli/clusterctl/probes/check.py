@@ -14,7 +14,7 @@ from clusterctl.output import Output
 from clusterctl.probes.ask import probe_script, read_script
 from clusterctl.probes.clock import CLOCK
 from clusterctl.probes.disk import DISK
-from clusterctl.probes.finding import Finding, told
+from clusterctl.probes.finding import Finding, sentences_of
 from clusterctl.probes.gpu import GPU
 from clusterctl.probes.network import MOST_NODES, NAME, PORTS, NetworkReading, network_findings, network_probe
 from clusterctl.probes.probe import ProbeTrouble
@@ -30,7 +30,7 @@ from clusterctl.text.node_set import fold_numbers
 from clusterctl.text.quantities import count
 
 IDLE_GPU_MIB = 512.0
-"""From here on, a GPU's memory counts as in use: the driver and an idle node's services take less."""
+"""Above this, a GPU's memory counts as in use: the driver and an idle node's services take less."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ class Check:
     """How long nodes try to reach each other."""
 
     def carry_out(self, output: Output, *, as_json: bool) -> int:
-        """0 when all is well, 4 when something is not. Raises UsageError for too many nodes."""
+        """The exit code: 0 when all is well, 4 when something is not. Raises UsageError for too many nodes."""
         if len(self.nodes) > MOST_NODES:
             raise UsageError(
                 f"{len(self.nodes)} nodes: at most {MOST_NODES} are checked at once",
@@ -133,16 +133,16 @@ class Check:
 def without_network(
     found: Mapping[str, object],
 ) -> tuple[NetworkReading | ProbeTrouble | None, dict[str, object]]:
-    """What the network probe gave, and what the other probes gave, whose troubles are told as those of a sweep."""
+    """(the network probe's result, those of the other probes, whose troubles are reported as in a sweep)."""
     heard = found.get(NAME)
     others = {name: value for name, value in found.items() if name != NAME}
     return heard if isinstance(heard, NetworkReading | ProbeTrouble) else None, others
 
 
 def unchecked_network(trouble: ProbeTrouble | None) -> Finding:
-    """Of a node that answered, but whose network probe gave no reading; `trouble`: why, where it said so."""
+    """The finding about a node that answered without a reading of the network; `trouble`: why, if known."""
     why = None if trouble is None else trouble.message
-    return Finding(level="fault", kind="the network was not checked there", detail=why)
+    return Finding(level="fault", kind="its network was not checked", detail=why)
 
 
 def memory_findings(readings: Readings) -> list[Finding]:
@@ -155,12 +155,12 @@ def memory_findings(readings: Readings) -> list[Finding]:
 
 
 def check_lines(inventory: Inventory, checked: Sequence[CheckedNode]) -> list[str]:
-    """A line for each node with something to tell, and one for all."""
+    """A line for each node with something to report, and one for all."""
     lines = []
     for node in checked:
         failure = node.answer.failure
         sentences = [] if failure is None else [told_in_a_row(failure, inventory, node.answer.node)]
-        sentences += told(node.findings)
+        sentences += sentences_of(node.findings)
         if sentences:
             lines.append(f"{node.answer.node.name}: {'; '.join(sentences)}")
     wrong = sum(node.is_wrong for node in checked)

@@ -1,4 +1,4 @@
-"""A node's clock: what it shows, and what its own time service says of it."""
+"""A node's clock: what it shows, and what its own time service says about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clocks that are off, as exactly as the time that a node takes to answer allows. Pure."""
+"""Clocks that are off: how exactly that is known depends on how fast a node answers. Pure."""
 
 from __future__ import annotations
 

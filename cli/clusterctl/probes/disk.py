@@ -43,7 +43,7 @@ def parse_df(text: str) -> tuple[FileSystem, ...]:
 DISK = Probe(
     name="disk",
     meaning="how full file systems are",
-    # A dead network mount hangs df, and only this probe. Some file systems refuse to be counted; the rest stands.
+    # A dead network mount hangs df, but no other probe. df fails for some file systems; its other rows count.
     command="df -P -k -x tmpfs -x devtmpfs -x squashfs -x efivarfs 2>/dev/null; df -P -k / 2>/dev/null",
     limit_s=8,
     parse=parse_df,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from clusterctl.probes.probe import Probe, ProbeUnreadable, first_words
 
-# Devices by their driver: on some instance types other RDMA devices stand beside them (p6-b200: 8 of 10, 2026-05).
+# Devices by their driver: some instance types have other RDMA devices, too (p6-b200: 8 of 10, 2026-05).
 COMMAND = """
 for device in /sys/class/infiniband/*; do
   [ "$(basename "$(readlink "$device/device/driver" 2>/dev/null)")" = efa ] || continue

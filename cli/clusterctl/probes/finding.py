@@ -9,7 +9,7 @@ from typing import Literal
 from clusterctl.text.node_set import fold_numbers
 
 Level = Literal["fault", "remark"]
-"""A fault ends the sweep with exit code 4; a remark is only told."""
+"""A fault ends the sweep with exit code 4; a remark is only shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,8 +26,8 @@ class Finding:
     """A command that helps."""
 
 
-def told(findings: Sequence[Finding]) -> list[str]:
-    """`gpu 5: thermal slowdown (83 °C; median 61 °C)`: faults first, the same kind on several GPUs in one."""
+def sentences_of(findings: Sequence[Finding]) -> list[str]:
+    """`gpu 5: thermal slowdown (83 °C; median 61 °C)`: faults first, one kind on several GPUs in one sentence."""
     groups: dict[tuple[str, bool], list[Finding]] = {}
     for finding in sorted(findings, key=lambda finding: finding.level != "fault"):
         groups.setdefault((finding.kind, finding.gpu is not None), []).append(finding)

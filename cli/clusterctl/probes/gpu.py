@@ -1,4 +1,4 @@
-"""The GPUs of a node, as `nvidia-smi -q -x` tells them."""
+"""The GPUs of a node, as `nvidia-smi -q -x` reports them."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ class GpuReading:
 def parse_gpus(text: str) -> GpuReading:
     """The GPUs in nvidia-smi's XML, whole or one by one. Raises ProbeUnreadable when nothing in it is known."""
     is_simulated = SIMULATED in text
-    for said in DRIVER_BROKEN:
-        if said in text and ONE_GPU not in text:
+    for message in DRIVER_BROKEN:
+        if message in text and ONE_GPU not in text:
             return GpuReading(trouble=first_words(text).partition(". ")[0], is_simulated=is_simulated)
     if NO_PROGRAM in text:
         return GpuReading(trouble="no nvidia-smi: no NVIDIA driver is installed")
@@ -96,19 +96,19 @@ def _read(block: Element, index: int) -> Gpu | LostGpu:
 def _one_by_one(text: str) -> list[Gpu | LostGpu]:
     found: list[Gpu | LostGpu] = []
     for index, part in enumerate(re.split(rf"^{ONE_GPU} ", text, flags=re.MULTILINE)[1:]):
-        name, _, said = part.partition("\n")
-        blocks = gpu_blocks(said)
+        name, _, answer = part.partition("\n")
+        blocks = gpu_blocks(answer)
         if blocks:
             found.append(_read(blocks[0], index))
-        elif any(words in said for words in LOST):
-            found.append(LostGpu(index=index, bus_id=bus_key(said) or bus_key(name), message=_why_lost(said)))
+        elif any(words in answer for words in LOST):
+            found.append(LostGpu(index=index, bus_id=bus_key(answer) or bus_key(name), message=_why_lost(answer)))
     return found
 
 
-def _why_lost(said: str) -> str:
-    """`Unknown Error`: what nvidia-smi says behind the GPU's address."""
-    match = re.search(r"[0-9a-f]{2}\.[0-9a-f]: *([^.(\n]+)", said, re.IGNORECASE)
-    return first_words(said) if match is None else match[1].strip()
+def _why_lost(answer: str) -> str:
+    """`Unknown Error`: what nvidia-smi says after the GPU's address."""
+    match = re.search(r"[0-9a-f]{2}\.[0-9a-f]: *([^.(\n]+)", answer, re.IGNORECASE)
+    return first_words(answer) if match is None else match[1].strip()
 
 
 GPU = Probe(

@@ -1,4 +1,4 @@
-"""What is wrong with a node's GPUs, by themselves and beside the cluster's other GPUs. Pure."""
+"""What is wrong with a node's GPUs, alone and compared with the cluster's other GPUs. Pure."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ HOTTER_THAN_MEDIAN_C = 12.0
 LIKE_LOAD_PERCENT = 20.0
 """Temperatures are compared between GPUs whose utilization is no further apart: work makes each of them hotter."""
 BUSY_PERCENT = 50.0
-"""From this median on the cluster counts as working, and a GPU that works far less stands out."""
+"""From this median utilization on, the cluster counts as working, and a GPU that works far less stands out."""
 LOW_SHARE = 0.5
 SLOW_CLOCK_SHARE = 0.85
-FABRIC_ANSWERED, FABRIC_TOOK_IT, FABRIC_WELL = "Completed", "Success", "Healthy"
+FABRIC_ANSWERED, FABRIC_ACCEPTED, FABRIC_HEALTHY = "Completed", "Success", "Healthy"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,11 +53,11 @@ class Usual:
     medians: Medians
     temperature_c_at: Mapping[float | None, float | None]
     """Utilization in percent → the median temperature of the GPUs at a similar load; the key None, for a GPU that does
-    not tell its utilization, has the median of all."""
+    not report its utilization, has the median of all."""
 
 
 def usual_of(gpus: Sequence[Gpu]) -> Usual:
-    """The usual values of the GPUs that are given: all those of the cluster that answered."""
+    """The usual values of these GPUs, which are all of the cluster that answered."""
     loads = dict.fromkeys(gpu.utilization_percent for gpu in gpus)
     at = {load: _median(gpu.temperature_c for gpu in gpus if _is_like(gpu, load)) for load in loads}
     return Usual(medians=medians(gpus), temperature_c_at=at)
@@ -110,7 +110,7 @@ def _broken(gpu: Gpu, *, replace: str, reset: str) -> Iterator[Finding]:
         kind = "a memory row needs a reset to be remapped"
         yield Finding(level="fault", kind=kind, gpu=gpu.index, next=reset)
     if gpu.is_repair_pending:
-        yield Finding(level="fault", kind="a repair waits, which takes a reset", gpu=gpu.index, next=reset)
+        yield Finding(level="fault", kind="a repair waits for a reset", gpu=gpu.index, next=reset)
     if gpu.is_unrepairable:
         yield Finding(level="fault", kind="memory that cannot be repaired", gpu=gpu.index, next=replace)
     if gpu.ecc_uncorrected:
@@ -120,11 +120,11 @@ def _broken(gpu: Gpu, *, replace: str, reset: str) -> Iterator[Finding]:
         yield Finding(level="fault", kind="the driver asks for a recovery", detail=gpu.recovery_action, gpu=gpu.index)
     if gpu.fabric_state not in (None, FABRIC_ANSWERED):
         yield Finding(level="fault", kind="the NVSwitch fabric is not up", detail=gpu.fabric_state, gpu=gpu.index)
-    elif gpu.fabric_status not in (None, FABRIC_TOOK_IT):
+    elif gpu.fabric_status not in (None, FABRIC_ACCEPTED):
         kind = "the NVSwitch fabric did not accept the GPU"
         yield Finding(level="fault", kind=kind, detail=gpu.fabric_status, gpu=gpu.index)
-    elif gpu.fabric_health not in (None, FABRIC_WELL):
-        yield Finding(level="fault", kind="the NVSwitch fabric is not well", detail=gpu.fabric_health, gpu=gpu.index)
+    elif gpu.fabric_health not in (None, FABRIC_HEALTHY):
+        yield Finding(level="fault", kind="the NVSwitch fabric is not healthy", detail=gpu.fabric_health, gpu=gpu.index)
     if gpu.is_ecc_on is False:
         yield Finding(level="remark", kind="ECC is off", gpu=gpu.index)
     if gpu.mig_devices is not None:
@@ -138,11 +138,11 @@ def _slowed(gpu: Gpu, usual: Usual) -> Iterator[Finding]:
 
 
 def _unusual(gpu: Gpu, usual: Usual) -> Iterator[Finding]:
-    overall, beside_c = usual.medians, usual.temperature_c_at.get(gpu.utilization_percent)
+    overall, usual_c = usual.medians, usual.temperature_c_at.get(gpu.utilization_percent)
     temperature, use, clock = gpu.temperature_c, gpu.utilization_percent, gpu.sm_mhz
     is_slowed_by_heat = any("thermal" in reason for reason in gpu.slowdowns)
     if temperature is not None and not is_slowed_by_heat:
-        is_apart = beside_c is not None and temperature > beside_c + HOTTER_THAN_MEDIAN_C
+        is_apart = usual_c is not None and temperature > usual_c + HOTTER_THAN_MEDIAN_C
         if temperature >= HOT_C or is_apart:
             yield Finding(level="remark", kind="hot", detail=_celsius(gpu, usual), gpu=gpu.index)
     if overall.utilization_percent is None or overall.utilization_percent < BUSY_PERCENT:
@@ -165,8 +165,8 @@ def _celsius(gpu: Gpu, usual: Usual) -> str | None:
     if gpu.temperature_c is None:
         return None
     seen = f"{gpu.temperature_c:.0f} °C"
-    beside_c = usual.temperature_c_at.get(gpu.utilization_percent)
-    return seen if beside_c is None else f"{seen}; median {beside_c:.0f} °C"
+    usual_c = usual.temperature_c_at.get(gpu.utilization_percent)
+    return seen if usual_c is None else f"{seen}; median {usual_c:.0f} °C"
 
 
 def _clock(gpu: Gpu) -> str | None:

@@ -39,7 +39,7 @@ _UNKNOWN = _LOST | frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class Gpu:
-    """A GPU that answers; None stands for what it does not tell."""
+    """A GPU that answers; None: it does not report the value."""
 
     index: int
     bus_id: str | None
@@ -74,7 +74,7 @@ class Gpu:
     """Whether it was taken in: `Success`, or an error. It means nothing until `fabric_state` is `Completed`
     (nvmlGpuFabricInfo_t in nvml.h, 2026-11)."""
     fabric_health: str | None = None
-    """`Healthy`, or what the fabric has become since (by r580, where the fabric tells)."""
+    """`Healthy`, or what the fabric has become since (by r580, where the fabric reports it)."""
     mig_devices: int | None = None
     """None when MIG is off."""
     processes: int = 0
@@ -168,7 +168,7 @@ def _first(gpu: Element, *paths: str) -> float | None:
 
 
 def _memory(gpu: Element) -> tuple[float | None, float | None]:
-    """Memory used and in all, in MiB; with MIG, if the GPU does not tell what is used, its MIG devices do."""
+    """Memory used and in all, in MiB; with MIG, if the GPU does not report what is used, its MIG devices do."""
     used, total = _number(gpu, "fb_memory_usage/used"), _number(gpu, "fb_memory_usage/total")
     parts = [_number(device, "fb_memory_usage/used") for device in gpu.findall("mig_devices/mig_device")]
     if used is None and parts:

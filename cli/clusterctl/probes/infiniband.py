@@ -31,7 +31,7 @@ class InfinibandPort:
     """One port whose link layer is InfiniBand."""
 
     name: str
-    """`mlx5_0:1`, as NCCL_IB_HCA has it."""
+    """`mlx5_0:1`, as NCCL_IB_HCA writes it."""
     state: str
     """`ACTIVE`, `DOWN`, `INIT` (no subnet manager has seen it), `ARMED`."""
     physical: str
@@ -55,7 +55,7 @@ class InfinibandReading:
 
     ports: tuple[InfinibandPort, ...]
     has_peermem: bool
-    """The module nvidia_peermem is loaded: adapters read and write the memory of GPUs."""
+    """Whether nvidia_peermem is loaded, by which adapters read and write the memory of GPUs."""
     gpus: int
     """How many GPUs are bound to NVIDIA's driver."""
 

@@ -1,4 +1,4 @@
-"""What is wrong with a node's InfiniBand, beside what most nodes of the cluster have. Pure."""
+"""What is wrong with a node's InfiniBand, compared with most nodes of the cluster. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class UsualInfiniband:
 
     ports: int
     active: int
-    """How many of them carry data: adapters with a second port that nobody ever cabled are usual."""
+    """How many of them carry data: adapters with a second port that nobody ever cabled are common."""
     rate_gbps: float
     partitions: tuple[str, ...]
 
@@ -87,6 +87,6 @@ def _partitions(reading: InfinibandReading) -> tuple[str, ...]:
     return tuple(sorted({key for port in reading.ports if port.state == "ACTIVE" for key in port.partitions}))
 
 
-def _most(values: Sequence[T], without: T) -> T:
+def _most(values: Sequence[T], default: T) -> T:
     numbers = Counter(values)
-    return max(numbers, key=lambda value: (numbers[value], value)) if values else without
+    return max(numbers, key=lambda value: (numbers[value], value)) if values else default

@@ -30,7 +30,7 @@ _KILLED = re.compile(r"Out of memory: Killed process (\d+) \(([^)]*)\)")
 
 @dataclass(frozen=True, kw_only=True)
 class XidEvent:
-    """A GPU's error number (or an NVSwitch's, `is_switch`), with how often it came."""
+    """A GPU's error number (or an NVSwitch's, `is_switch`), and how many times it was logged."""
 
     code: int
     bus_id: str | None
@@ -41,7 +41,7 @@ class XidEvent:
 
     @property
     def program(self) -> str | None:
-        """The name of the process that had the GPU, where the driver tells it."""
+        """The name of the process that had the GPU, where the driver logs it."""
         match = _PROGRAM.search(self.message)
         return None if match is None else match[1]
 
@@ -74,8 +74,8 @@ def parse_kernel_log(text: str) -> KernelReading:
             killed[match[1]] = match[2]
     return KernelReading(
         xids=tuple(
-            XidEvent(code=code, bus_id=bus, count=len(told), message=told[-1], is_switch=is_switch)
-            for (is_switch, code, bus), told in events.items()
+            XidEvent(code=code, bus_id=bus, count=len(messages), message=messages[-1], is_switch=is_switch)
+            for (is_switch, code, bus), messages in events.items()
         ),
         killed=tuple(killed.values()),
         is_readable=UNREADABLE not in text,

@@ -24,7 +24,7 @@ MOST_NODES = 1024
 MOST_BYTES = 4 * 1024 * 1024
 MOST_ROWS = MOST_NODES * len(PORTS)
 AFTER_S = 5
-"""What a node may take beside the time for its connections: Python's start, and the last tries."""
+"""What a node may take besides the time for its connections: Python's start, and the last tries."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class Unreached:
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkReading:
-    """What one node says of the others."""
+    """What one node reports about the others."""
 
     slot: int
     trouble: str
@@ -94,13 +94,13 @@ def network_findings(reading: NetworkReading, nodes: Mapping[int, str], *, unhea
     for row in reading.unreached:
         if row.slot in nodes and row.slot not in unheard:
             ports.setdefault((row.slot, row.why), []).append(row.port)
-    for (slot, why), of in ports.items():
-        which = "any port" if set(of) == set(PORTS) else f"port {fold_numbers(of)}"
+    for (slot, why), unreached in ports.items():
+        which = "any port" if set(unreached) == set(PORTS) else f"port {fold_numbers(unreached)}"
         found.append(Finding(level="fault", kind=f"does not reach {nodes[slot]}", detail=f"{which}: {why}"))
     for name, means in reading.names:
-        found.append(Finding(level="fault", kind=f"{name} is not its address there", detail=means))
+        found.append(Finding(level="fault", kind=f"{name} does not resolve to its address", detail=means))
     if not reading.are_names_known:
-        found.append(Finding(level="fault", kind="names of nodes got no answer"))
+        found.append(Finding(level="fault", kind="looking up the nodes' names got no answer"))
     if reading.busy:
         detail = fold_numbers(reading.busy)
         found.append(Finding(level="remark", kind="ports that another program has", detail=detail))

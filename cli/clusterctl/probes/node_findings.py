@@ -1,4 +1,4 @@
-"""What is wrong with a node beside its GPUs' own numbers: AWS, kernel, fabric, disk, load. Pure."""
+"""What is wrong with a node apart from its GPUs' own numbers: AWS, kernel, fabric, disk, load. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LITTLE_MEMORY_SHARE = 0.05
 
 
 def node_findings(readings: Readings, *, cluster: str, slot: int, efa_devices: int) -> list[Finding]:
-    """All findings about a node beside its GPUs' own numbers; `efa_devices`: how many most nodes have."""
+    """All findings about a node apart from its GPUs' own numbers; `efa_devices`: how many most nodes have."""
     return [
         *_spot(readings),
         *_from_kernel(readings, cluster, slot),
@@ -30,11 +30,11 @@ def node_findings(readings: Readings, *, cluster: str, slot: int, efa_devices: i
 
 
 def _spot(readings: Readings) -> Iterator[Finding]:
-    told = readings.spot
-    if told is not None and told.notice is not None:
-        is_taken = told.notice == "interruption"
+    spot = readings.spot
+    if spot is not None and spot.notice is not None:
+        is_taken = spot.notice == "interruption"
         kind = "AWS takes it back" if is_taken else "AWS may take it back soon"
-        detail = f"spot; at {told.time}" if is_taken else f"spot; it said so at {told.time}"
+        detail = f"spot; at {spot.time}" if is_taken else f"spot; it said so at {spot.time}"
         yield Finding(level="remark", kind=kind, detail=detail)
 
 

@@ -1,4 +1,4 @@
-"""NVLinks that are up and down, as `nvidia-smi nvlink -s` tells them."""
+"""NVLinks that are up and down, as `nvidia-smi nvlink -s` reports them."""
 
 from __future__ import annotations
 

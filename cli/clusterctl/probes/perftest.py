@@ -16,7 +16,7 @@ from clusterctl.probes.infiniband import InfinibandPort
 from clusterctl.probes.probe import Probe, ProbeUnreadable, first_words
 
 PACKAGE = "perftest"
-"""It has this name on Debian and Ubuntu, and on Red Hat's systems (linux-rdma/perftest: debian/control, perftest.spec;
+"""Its name on Debian, on Ubuntu and on Red Hat's systems (linux-rdma/perftest: debian/control, perftest.spec;
 2026-11-26)."""
 CONTROL_PORT = 18514
 """The port over which the two nodes of a pair talk. The links' own ports follow it: 18515 is perftest's usual one
@@ -45,7 +45,7 @@ class Link:
 
 @dataclass(frozen=True, kw_only=True)
 class LinkAnswer:
-    """What ib_write_bw said of one link."""
+    """What ib_write_bw reported about one link."""
 
     index: int
     gbps: float | None
@@ -55,7 +55,7 @@ class LinkAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class PairAnswer:
-    """What one node said of its pair."""
+    """What one node reported about its pair."""
 
     trouble: str
     links: tuple[LinkAnswer, ...]
@@ -78,7 +78,7 @@ def rounds_of(slots: Sequence[int]) -> tuple[tuple[Pair, ...], ...]:
 
 
 def _pair(slots: Sequence[int], first: int, second: int) -> Pair:
-    """The pair of two places, each of which sends to the half of the others that follow it in a circle."""
+    """The pair at two places; each place sends to the half of the others that follows it in the circle."""
     twice_apart = 2 * ((second - first) % len(slots))
     is_first_sender = twice_apart < len(slots) or (twice_apart == len(slots) and first < second)
     sender, receiver = (first, second) if is_first_sender else (second, first)

@@ -1,4 +1,4 @@
-"""All that one node said to its probes."""
+"""All that one node answered to its probes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Readings:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeAnswer:
-    """A node, what it said, and when: Unix time on this computer."""
+    """A node, what it answered, and when: Unix time on this computer."""
 
     node: InventoryNode
     readings: Readings
@@ -52,7 +52,7 @@ class NodeAnswer:
 
 
 def readings_of(by_probe: Mapping[str, Any]) -> Readings:
-    """What each probe gave, its reading in the field of its name, its ProbeTrouble in `troubles`."""
+    """The probes' results: each reading in the field of its probe's name, each ProbeTrouble in `troubles`."""
     known = {each.name for each in fields(Readings)}
     good = {name: value for name, value in by_probe.items() if not isinstance(value, ProbeTrouble) and name in known}
     return Readings(

@@ -49,7 +49,7 @@ class SweepReport:
 
 
 def judged(inventory: Inventory, answers: Sequence[NodeAnswer]) -> SweepReport:
-    """The report that the answers allow."""
+    """The report on the nodes that were asked, in the order of their answers."""
     readings = [answer.readings for answer in answers]
     usual = usual_of([gpu for each in readings if each.gpu is not None for gpu in each.gpu.gpus])
     versions = usual_versions(readings)

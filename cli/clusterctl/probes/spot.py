@@ -1,4 +1,4 @@
-"""Whether AWS wants a spot machine back, as the node has marked itself."""
+"""Whether AWS wants a spot machine back, as the node's status file says."""
 
 from __future__ import annotations
 

@@ -46,14 +46,14 @@ class Sweep:
 
 
 def sweep_once(sweep: Sweep, output: Output, *, as_json: bool) -> int:
-    """0 when all is well, 4 when a node has a fault or was not reached."""
+    """The exit code: 0 when all is well, 4 when a node has a fault or was not reached."""
     report = swept(sweep)
     if as_json:
         output.json(sweep_json(report))
     else:
         output.data(_text(sweep, report))
-    if (told := summary(report)) is not None:
-        output.note(told)
+    if (line := summary(report)) is not None:
+        output.note(line)
     next_line = look_at((node.answer.failure for node in report.nodes), sweep.inventory)
     if next_line is not None and not as_json:
         output.note(next_line)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from clusterctl.probes.finding import Finding, Level
 from clusterctl.probes.readings import Readings
 
-Of = Callable[[Readings], str | None]
+VersionOf = Callable[[Readings], str | None]
+"""Gives the version from a node's readings; None if they do not have it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,11 +18,11 @@ class Versioned:
     """A version that should be the same on all nodes."""
 
     name: str
-    of: Of
+    of: VersionOf
     level: Level
 
 
-def _installed(field: str) -> Of:
+def _installed(field: str) -> VersionOf:
     return lambda readings: None if readings.versions is None else getattr(readings.versions, field)
 
 
@@ -35,23 +36,23 @@ VERSIONED = (
 
 
 def usual_versions(readings: Sequence[Readings]) -> Mapping[str, str]:
-    """Name → what most nodes have; what no node tells is left out."""
+    """Name → what most nodes have; what no node reports is left out."""
     usual = {}
-    for thing in VERSIONED:
-        counted = Counter(version for each in readings if (version := thing.of(each)) is not None)
+    for versioned in VERSIONED:
+        counted = Counter(version for each in readings if (version := versioned.of(each)) is not None)
         if counted:
-            usual[thing.name] = counted.most_common(1)[0][0]
+            usual[versioned.name] = counted.most_common(1)[0][0]
     return usual
 
 
 def version_findings(readings: Readings, usual: Mapping[str, str]) -> list[Finding]:
     """Versions in which this node differs from most, and a driver that was upgraded but not loaded."""
     found = []
-    for thing in VERSIONED:
-        own, others = thing.of(readings), usual.get(thing.name)
+    for versioned in VERSIONED:
+        own, others = versioned.of(readings), usual.get(versioned.name)
         if own is not None and others is not None and own != others:
             detail = f"{own}; most nodes have {others}"
-            found.append(Finding(level=thing.level, kind=f"another {thing.name}", detail=detail))
+            found.append(Finding(level=versioned.level, kind=f"another {versioned.name}", detail=detail))
     loaded = None if readings.versions is None else readings.versions.module
     library = None if readings.gpu is None else readings.gpu.driver_version
     if loaded is not None and library is not None and loaded != library:

@@ -36,7 +36,7 @@ class VersionsReading:
 
 
 def parse_versions(text: str) -> VersionsReading:
-    """One `name value` line each. Raises ProbeUnreadable without a kernel."""
+    """Reads the lines, each `name value`. Raises ProbeUnreadable without a kernel."""
     kernel = _found(r"^kernel (\S+)", text)
     if kernel is None:
         raise ProbeUnreadable(f"versions: {first_words(text)}")

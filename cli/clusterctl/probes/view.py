@@ -1,4 +1,4 @@
-"""The table of `clusterctl sweep`."""
+"""The table of `clusterctl sweep`, and its JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any  # readings of every shape
 
 from clusterctl_infra.outputs import Inventory
 
-from clusterctl.probes.finding import Finding, told
+from clusterctl.probes.finding import Finding, sentences_of
 from clusterctl.probes.gpu_xml import Gpu
 from clusterctl.probes.readings import Readings
 from clusterctl.probes.report import NodeReport, SweepReport
@@ -20,7 +20,7 @@ from clusterctl.text.table import render_table
 
 NONE = "–"
 MIB_PER_GIB = 1024
-MOST_TOLD = 3
+MOST_SENTENCES = 3
 OWN_CLOCK_WORTH_TELLING_S = 0.5
 
 
@@ -42,7 +42,7 @@ def sweep_text(report: SweepReport, *, probes: Collection[str], is_chosen: bool)
     columns = [
         column
         for column in COLUMNS
-        if column.probe in probes and (column.is_usual if has_gpus and not is_chosen else _is_fit(column, has_gpus))
+        if column.probe in probes and (column.is_usual if has_gpus and not is_chosen else _suits(column, has_gpus))
     ]
     rows = [
         [node.answer.node.name, *(column.cell(node.answer.readings) for column in columns), verdict(node, inventory)]
@@ -55,12 +55,12 @@ def sweep_text(report: SweepReport, *, probes: Collection[str], is_chosen: bool)
 def verdict(node: NodeReport, inventory: Inventory) -> str:
     """`ok`, or what is wrong: faults first, the rest counted."""
     failure = node.answer.failure
-    unheard = [] if failure is None else [told_in_a_row(failure, inventory, node.answer.node)]
-    sentences = unheard + told(node.findings)
+    failures = [] if failure is None else [told_in_a_row(failure, inventory, node.answer.node)]
+    sentences = failures + sentences_of(node.findings)
     if not sentences:
         return "ok"
-    rest = len(sentences) - MOST_TOLD
-    return "; ".join(sentences[:MOST_TOLD]) + (f"; and {rest} more (--json)" if rest > 0 else "")
+    rest = len(sentences) - MOST_SENTENCES
+    return "; ".join(sentences[:MOST_SENTENCES]) + (f"; and {rest} more (--json)" if rest > 0 else "")
 
 
 def summary(report: SweepReport) -> str | None:
@@ -70,7 +70,7 @@ def summary(report: SweepReport) -> str | None:
     return f"{len(report.wrong)} of {len(report.nodes)} nodes have a fault"
 
 
-def _is_fit(column: Column, has_gpus: bool) -> bool:
+def _suits(column: Column, has_gpus: bool) -> bool:
     return has_gpus or (column.probe not in ("gpu", "nvlink") and column.header != "xid")
 
 

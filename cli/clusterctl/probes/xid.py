@@ -11,7 +11,7 @@ from typing import Literal
 
 Remedy = Literal["replace", "reset", "program", "restart", "none"]
 """`replace`: the machine; `reset`: that GPU; `program`: the job's own fault; `restart`: the program, which the GPU's
-error hit; `none`: only to know."""
+error hit; `none`: for information only."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from clusterctl.probes.finding import told
+from clusterctl.probes.finding import sentences_of
 from clusterctl.probes.network import PORTS, network_findings, parse_network
 from clusterctl.probes.probe import ProbeUnreadable
 
@@ -22,7 +22,7 @@ NAMES = {0: "train-0", 1: "train-1", 2: "train-2"}
 
 
 def findings(*, unheard: tuple[int, ...] = (), **said: Any) -> list[str]:
-    return told(network_findings(parse_network(json.dumps({**SAID, **said})), NAMES, unheard=unheard))
+    return sentences_of(network_findings(parse_network(json.dumps({**SAID, **said})), NAMES, unheard=unheard))
 
 
 def row(slot: int, port: int) -> dict[str, Any]:
@@ -44,9 +44,9 @@ def test_a_pair_that_fails_is_a_fault_with_its_ports() -> None:
 
 def test_names_addresses_and_other_programs_are_told() -> None:
     assert findings(names=[{"name": "train-1", "means": "127.0.1.1"}]) == [
-        "train-1 is not its address there (127.0.1.1)"
+        "train-1 does not resolve to its address (127.0.1.1)"
     ]
-    assert findings(are_names_known=False) == ["names of nodes got no answer"]
+    assert findings(are_names_known=False) == ["looking up the nodes' names got no answer"]
     assert findings(trouble="10.0.8.0: no") == ["no port can be opened (10.0.8.0: no)"]
     busy = parse_network(json.dumps({**SAID, "busy": [{"port": 29500}]}))
     assert [each.level for each in network_findings(busy, NAMES, unheard=())] == ["remark"]

@@ -125,7 +125,7 @@ NEWER_MODULE = VersionsReading(kernel="6.8", module="570.1", cuda=None, nccl=Non
         ),
         (
             with_gpu(2, is_repair_pending=True),
-            "gpu 2: a repair waits, which takes a reset: clusterctl ssh --cluster train --node 3",
+            "gpu 2: a repair waits for a reset: clusterctl ssh --cluster train --node 3",
             True,
         ),
         (
@@ -145,7 +145,7 @@ NEWER_MODULE = VersionsReading(kernel="6.8", module="570.1", cuda=None, nccl=Non
             "gpu 2: the NVSwitch fabric did not accept the GPU (Unknown Error 5)",
             True,
         ),
-        (with_gpu(2, fabric_health="Unhealthy"), "gpu 2: the NVSwitch fabric is not well (Unhealthy)", True),
+        (with_gpu(2, fabric_health="Unhealthy"), "gpu 2: the NVSwitch fabric is not healthy (Unhealthy)", True),
         (with_gpu(2, fabric_status="Success", fabric_health="Healthy"), "ok", False),
         (with_gpu(2, is_ecc_on=False), "gpu 2: ECC is off", False),
         (with_gpu(2, mig_devices=7), "gpu 2: MIG is on (7 instances)", False),
