@@ -1,4 +1,4 @@
-"""The agent's modules as they travel in user-data, and the name of their code."""
+"""The agent's modules as they travel in user-data, and the id of their code."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def later_sources() -> Mapping[str, str]:
 def _sources() -> Mapping[str, str]:
     """File name → text of each module of the agent, sorted by name.
 
-    Shortening takes 0.15 s, half of what a `clusterctl plan` may take: the texts are kept from run to run.
+    Shortening takes 0.15 s, half of what a `clusterctl plan` may take, so the texts are kept from run to run.
     """
     package = files("clusterctl_bootstrap")
     modules = sorted((entry for entry in (package / "node").iterdir() if entry.name.endswith(".py")), key=_name)
@@ -53,7 +53,7 @@ def _sources() -> Mapping[str, str]:
 
 
 def agent_version(sources: Mapping[str, str]) -> str:
-    """Twelve hex digits that name the agent's code."""
+    """Twelve hex digits that identify the agent's code."""
     return hashlib.sha256("\0".join([*sources, *sources.values()]).encode()).hexdigest()[:12]
 
 

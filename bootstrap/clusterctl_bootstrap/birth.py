@@ -60,5 +60,5 @@ def _script_row(script: ScriptPlan) -> tuple[str, ...]:
 
 
 def script_hash(content: str) -> str:
-    """The hash that the node compares with that of the script which came."""
+    """The hash that the node compares with that of the script that arrives."""
     return hashlib.sha256(content.encode()).hexdigest()[:HASH_DIGITS]

@@ -68,5 +68,5 @@ def _node_files(node: NodePlan, agent: str) -> list[dict[str, str]]:
 
 
 def _printable(key: str) -> str:
-    """A key without what its comment may hold beyond ASCII: cloud-init misreads such bytes in a MIME part."""
+    """The key without non-ASCII and control characters in its comment: cloud-init misreads them in a MIME part."""
     return "".join(character for character in key if character.isascii() and character.isprintable())

@@ -3,7 +3,7 @@
 Where the dialects were looked up, all in 2026-11:
 torch: pytorch 2.13, torch/distributed/run.py (what torchrun takes) and torch.distributed `env://`.
 Flow: the guide for multi-node instances (FLOW_NODE_RANK, FLOW_NUM_NODES, FLOW_MAIN_IP).
-Saturn: saturncloud.io, user guide "Multi-Node Multi-GPU Parallel Training", whence the form of its names.
+Saturn: saturncloud.io, user guide "Multi-Node Multi-GPU Parallel Training", also for the form of its names.
 SkyPilot: docs "Environment Variables", sky/skylet/constants.py; NODE_IPS has one address to a line.
 dstack: docs "Environment variables", runner/internal/executor/executor.go; NODES_IPS is joined by newlines.
 TensorFlow: TFConfigClusterResolver (v2.21); 2222 is the port of Kubeflow's TFJob.
@@ -22,7 +22,7 @@ OTHERS = {
     "TensorFlow": "TensorFlow",
     "JAX": "JAX",
 }
-"""Systems whose names for the same facts scripts know."""
+"""Other systems: scripts written for one know the same facts by its names."""
 MEANINGS = {
     "MASTER_ADDR": "private address of slot 0, where the ranks meet",
     "MASTER_PORT": "the port they meet on",
@@ -130,5 +130,5 @@ def fault_of_own(name: str, value: str) -> str | None:
 
 
 def _is_no_character(code: int) -> bool:
-    """A file with one of these is refused as a whole (systemd 252, basic/utf8.c, `unichar_is_valid`)."""
+    """Whether systemd refuses a whole file for this code point (systemd 252, basic/utf8.c, `unichar_is_valid`)."""
     return 0xD800 <= code <= 0xDFFF or 0xFDD0 <= code <= 0xFDEF or code & 0xFFFE == 0xFFFE

@@ -1,7 +1,7 @@
 """What a host is given over SSH: the agent, its birth certificate, the cluster's keys, a unit and settings of SSH.
 
 A host is an existing machine, which is somebody else's. There is no cloud-init: `clusterctl up` writes these files, and
-`clusterctl down` removes them. All of them are new files; nothing that is there is changed by them.
+`clusterctl down` removes them. All of them are new files; no file of the host is changed.
 """
 
 from __future__ import annotations
@@ -90,9 +90,9 @@ def host_files(node: NodePlan, trust: HostTrust) -> tuple[Mapping[str, str], ...
         _file(BIRTH, birth_json(node, agent=agent_version(agent_sources())) + "\n"),
         _file(NODE_KEY, trust.node_private_key, "0600"),
         _file(BARRIER_SECRET, f"{trust.barrier_secret}\n", "0600"),
-        _file(f"/etc/ssh/clusterctl/keys-{node.host_user}", _let_in(trust)),
+        _file(f"/etc/ssh/clusterctl/keys-{node.host_user}", _authorized_key(trust)),
         _file(KNOWN_HOSTS, _known_hosts(node.cluster, trust.peers)),
-        _file(SSH_SETTINGS, _client(node, trust.peers)),
+        _file(SSH_SETTINGS, _client_settings(node, trust.peers)),
         _file(f"/etc/systemd/system/{UNIT_NAME}", UNIT),
         *(_file(f"{SCRIPTS_FOLDER}/{script.name}", script.content, "0700") for script in node.scripts),
     )
@@ -124,7 +124,7 @@ def names_kept_from_ssh(env: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(sorted(name for name in env if CHANGES_PROGRAMS.fullmatch(name)))
 
 
-def _let_in(trust: HostTrust) -> str:
+def _authorized_key(trust: HostTrust) -> str:
     addresses = ",".join(peer.address for peer in trust.peers)
     return f'from="{addresses}" {trust.node_public_key}\n'
 
@@ -141,11 +141,11 @@ def _known_as(host: str, port: int) -> str:
     return host if port == SSH_PORT else f"[{host}]:{port}"
 
 
-def _client(node: NodePlan, peers: Sequence[HostPeer]) -> str:
+def _client_settings(node: NodePlan, peers: Sequence[HostPeer]) -> str:
     """The ssh settings by which the login user reaches the other hosts: by name or address, with declared keys only.
 
-    They hold for that user alone: the file is the whole machine's, and its other users have accounts of their own on
-    the hosts.
+    They hold for that user alone: the file is for the whole machine, and its other users have their own accounts on the
+    hosts.
     """
     names = ",".join(f"{node.cluster}-{slot},{peer.address}" for slot, peer in enumerate(peers))
     ports: dict[int, list[str]] = {}

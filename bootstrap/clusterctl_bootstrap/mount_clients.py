@@ -11,8 +11,8 @@ NAME = "mount-clients"
 """The name of the script, of the moment at which it runs, and of its log on a node."""
 LIMIT_S = 180
 LOCK_S = 50
-"""How long apt waits for its lock in each of the agent's three tries, between which it pauses for 15 s in all: so the
-last line is apt's, which names who holds the lock, and not that LIMIT_S is over."""
+"""How long apt waits for its lock in each of the agent's three tries. With 15 s of pauses this is less than LIMIT_S, so
+the last line of the log is apt's, which names the lock's holder."""
 
 
 def mount_clients(parts: Iterable[str]) -> ScriptPlan:

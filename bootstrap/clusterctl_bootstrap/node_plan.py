@@ -28,7 +28,7 @@ class MountPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class ScriptPlan:
-    """A program of a person's that a node runs as root."""
+    """A person's program that a node runs as root."""
 
     name: str
     """The name of its file and its log."""

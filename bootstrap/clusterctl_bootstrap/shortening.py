@@ -1,7 +1,7 @@
 """A Python module as it travels in user-data: the same behaviour, without what only readers of the source need.
 
 The text is cut, not written anew from the syntax tree: `ast.unparse` differs from one Python to the next, and the same
-agent must be the same bytes on everybody's computer. The agent's only texts of several lines are docstrings.
+agent must be the same bytes on everybody's computer. Texts of several lines other than docstrings stay as they are.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _docstrings(tree: ast.Module) -> Iterator[Cut]:
             for statement in owner.body:
                 if _is_text(statement):
                     is_all = len(owner.body) == 1 and not isinstance(owner, ast.Module)
-                    yield _of(statement, instead="pass" if is_all else "")
+                    yield _cut_of(statement, instead="pass" if is_all else "")
 
 
 def _promised_methods(tree: ast.Module) -> Iterator[Cut]:
@@ -65,7 +65,7 @@ def _promised_methods(tree: ast.Module) -> Iterator[Cut]:
             promised = [each for each in owner.body if _is_promise(each)]
             rest = [each for each in owner.body if each not in promised and not _is_text(each)]
             for number, method in enumerate(promised):
-                yield _of(method, instead="pass" if number == 0 and not rest else "")
+                yield _cut_of(method, instead="pass" if number == 0 and not rest else "")
 
 
 def _is_promise(statement: ast.stmt) -> bool:
@@ -101,7 +101,7 @@ def _without_unused_typing(source: str) -> str:
     for statement in tree.body:
         if isinstance(statement, ast.ImportFrom) and statement.module == "typing":
             names = [alias.name for alias in statement.names if alias.name in used]
-            cuts.append(_of(statement, instead=f"from typing import {', '.join(names)}" if names else ""))
+            cuts.append(_cut_of(statement, instead=f"from typing import {', '.join(names)}" if names else ""))
     return _cut(source, cuts)
 
 
@@ -153,7 +153,7 @@ def _short_names(taken: set[str]) -> Iterator[str]:
 
 
 def _tight(source: str) -> str:
-    """The source with each statement on one line, one blank per level of indentation, and none that no word needs."""
+    """The source with each statement on one line, one blank per level of indentation, and others only between words."""
     lines, words, level = [], [""], 0
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.NEWLINE:
@@ -188,7 +188,7 @@ def _cut(source: str, cuts: list[Cut]) -> str:
     return b"\n".join([*lines, b""]).decode()
 
 
-def _of(node: ast.stmt, *, instead: str) -> Cut:
+def _cut_of(node: ast.stmt, *, instead: str) -> Cut:
     return Cut(start=(node.lineno, node.col_offset), end=_end(node), instead=instead)
 
 

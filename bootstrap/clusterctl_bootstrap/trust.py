@@ -43,7 +43,7 @@ def trust_files(node: NodePlan, access: NodeAccess) -> list[dict[str, str]]:
 
 
 def address_pattern(slot_cidr: str) -> str:
-    """The range as OpenSSH's patterns can say it: by its whole octets, `10.0.*` for 10.0.8.0/21.
+    """The range as OpenSSH's patterns can express it: by its whole octets, `10.0.*` for 10.0.8.0/21.
 
     Wider than the range does no harm: the authority vouches for the address that a certificate names, no other.
     """

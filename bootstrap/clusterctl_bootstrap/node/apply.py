@@ -57,7 +57,7 @@ def refusal(offered: Any, birth: Dict[str, Any], present: Optional[Dict[str, Any
         return "cluster_id: %s was offered, this is a node of %s" % (offered["cluster_id"], birth["cluster_id"])
     if offered["nodes"] <= birth["slot"]:
         return "nodes: %d was offered, this is slot %d" % (offered["nodes"], birth["slot"])
-    is_ours = present is not None and present["cluster_id"] == birth["cluster_id"]  # not left in the image by another
+    is_ours = present is not None and present["cluster_id"] == birth["cluster_id"]  # not another cluster's in the image
     have = present if present is not None and is_ours and present["generation"] > birth["generation"] else birth
     for key in ("run", "generation"):
         if offered[key] < have.get(key, 0):
@@ -134,10 +134,9 @@ def write_ssh_names(root: Path, facts: Mapping[str, Any]) -> None:
 
 
 def ssh_names(facts: Mapping[str, Any]) -> str:
-    """Settings for ssh: the node that a name with a rank in it stands for proves itself by its own name, which has the
-    slot.
+    """Settings for ssh: under a name with a rank, a node's host key is checked by its own name, which has the slot.
 
-    Host certificates were made before anybody knew the ranks. Empty where each rank is its slot.
+    Host certificates are made before the ranks are known. Empty where each rank is its slot.
     """
     cluster, slots = facts["cluster"], slots_by_rank(facts)
     return "".join(

@@ -1,10 +1,10 @@
 """The start barrier: every slot waits at slot 0 until all are there, then all go on together.
 
-Slot 0's own process listens while it waits, and the others come again until their time is over: so slot 0 may be
-killed and begin anew, and no service has to run. Both sides send JSON lines. The host sends a challenge; the guest says
-who it is, with a proof that it knows the cluster's secret. All that the host says after that carries a proof for this
-guest alone: that it is refused, or who is missing, which the guest answers, and at last `go`. A side that proves
-nothing is not believed.
+Slot 0's own process listens while it waits, and the others connect again until their time is over: so slot 0 may be
+killed and begin anew, and no service has to run. Both sides send JSON lines. Slot 0 sends a challenge; the other slot,
+its guest, says who it is, with a proof that it knows the cluster's secret. All that slot 0 says after that carries a
+proof for this guest alone: that it is refused, or who is missing, which the guest answers, and at last `go`. A side
+that proves nothing is not believed.
 """
 
 import hmac
@@ -31,7 +31,7 @@ PORTS = 8000
 """Below what Linux gives to outgoing connections; a port for each name, so that several barriers may wait at a time."""
 BEAT_S = 2.0
 NODES_A_SECOND = 100
-"""How many nodes a second a busy slot 0 can surely tell who is missing; with more than 200 it tells each less often."""
+"""How many nodes a busy slot 0 surely can tell each second who is missing; more than 200 are told less often."""
 BEATS = 3
 """A side that says nothing for this many beats counts as gone although its connection stands: it is frozen or off."""
 RETRY_S = 0.3
@@ -71,8 +71,8 @@ class Wait:
         self.why: Dict[str, str] = {}  # missing slot → why it was refused
         self.trouble = ""
         self.beat_s = max(BEAT_S, facts["nodes"] / NODES_A_SECOND)
-        self.said = time.monotonic()
-        self.until = self.said + timeout_s
+        self.said_s = time.monotonic()
+        self.until = self.said_s + timeout_s
         self.lock = threading.Lock()
         self.is_over = False
 
@@ -91,9 +91,9 @@ class Wait:
     def _look_at_the_clock(self) -> None:
         """Says from time to time which nodes are missing, as far as it is known here. Raises NotMet at the end."""
         now = time.monotonic()
-        if now < min(self.until, self.said + SAY_S):
+        if now < min(self.until, self.said_s + SAY_S):
             return
-        self.said = now
+        self.said_s = now
         cluster = self.facts["cluster"]
         names = [cluster + "-0" + self.trouble] * bool(self.trouble)
         names += ["%s-%d%s" % (cluster, slot, self.why.get(str(slot), "")) for slot in sorted(self.missing)]
@@ -106,10 +106,10 @@ class Wait:
         try:
             door = Door(self.place, self.facts["nodes"], self._receive)
         except OSError as e:
-            told = "slot 0 waits here already, or another program has port %d: %s: ss -ltnp"
-            raise NotMet(REFUSED, told % (self.place[1], e)) from e
+            reason = "slot 0 waits here already, or another program has port %d: %s: ss -ltnp"
+            raise NotMet(REFUSED, reason % (self.place[1], e)) from e
         self.gate, opener = os.pipe()
-        # The door is shut before anybody goes: whoever comes for the next round finds the next host.
+        # The door is shut before anybody goes: a guest that comes for the next round finds the next slot 0 there.
         with door:
             self.door = door
             while self.missing:
@@ -121,7 +121,7 @@ class Wait:
             time.sleep(POLL_S)
 
     def _receive(self, connection: socket.socket) -> None:
-        """One guest, from its knock until it leaves."""
+        """Serves one guest, from its connection until it leaves."""
         try:
             self._serve(connection, Lines(connection))
         except TROUBLES:
@@ -146,7 +146,7 @@ class Wait:
         if reason or not self._admit(slot):
             return say(refused=reason or "slot %s waits already" % slot)
         try:
-            pause_s = 0.5  # who comes with the last needs no list of the others
+            pause_s = 0.5  # a guest that comes with the last ones needs no list
             while not self._is_open(connection, pause_s):
                 say(missing=self.missing, why=self.why)
                 lines.hear(patience_s, SHORT_BYTES)
@@ -183,7 +183,7 @@ class Wait:
             lines = Lines(connection)
             words = {word: self.facts[word] for word in ("name", "nodes", "generation", "slot")}
             words["nonce"] = secrets.token_hex()
-            # In a list, so that no host can choose a challenge whose proof would be one of its own.
+            # In a list, so that no false slot 0 can choose a challenge whose proof it could then use.
             proof = self._proof([lines.hear(patience_s, SHORT_BYTES)], words)
             lines.tell([words, proof], patience_s)
             said = self._believed(lines.hear(patience_s), words)
@@ -205,9 +205,9 @@ class Wait:
         if "missing" in said:
             missing, why = said["missing"], said.get("why")
             if not isinstance(missing, list) or not all(is_whole(slot, 0, HIGHEST) for slot in missing):
-                raise ValueError("slot 0 says who is missing in no list of slots")
+                raise ValueError("slot 0 sent no list of missing slots")
             if not isinstance(why, dict):
-                raise ValueError("slot 0 says why in no table of slots")
+                raise ValueError("slot 0 sent no table of reasons")
             return {"missing": missing, "why": {slot: printable(reason) for slot, reason in why.items()}}
         return said
 
@@ -228,7 +228,7 @@ def is_same(proof: str, told: Any) -> bool:
 
 
 def is_guest(words: Any) -> bool:
-    """Whether these are the words with which a guest comes."""
+    """Whether these are a guest's first words: each is there, and none is too long."""
     return (
         isinstance(words, dict)
         and is_text(words.get("name"), LONGEST_NAME)

@@ -64,17 +64,17 @@ def close(outside: Outside, slots: str) -> str:
 
     `slots` are the addresses of the cluster.
     """
-    code, said = outside.run(["nft", RULES % {"port": PORT, "slots": slots}])
+    code, output = outside.run(["nft", RULES % {"port": PORT, "slots": slots}])
     if code == 0:
         return ""
-    reason = "port %d is open to every user of this node: nft: %s" % (PORT, said[-200:])
+    reason = "port %d is open to every user of this node: nft: %s" % (PORT, output[-200:])
     for table, chain, match in older_rules(slots):
         rule = [chain, "-p", "udp", "--dport", str(PORT), *match, "-j", "DROP"]
         command = ["iptables", "-w", "5", "-t", table]
         if outside.run([*command, "-C", *rule])[0] != 0:
-            code, said = outside.run([*command, "-I", *rule])
+            code, output = outside.run([*command, "-I", *rule])
             if code != 0:
-                return "%s; iptables: %s" % (reason, said[-200:])
+                return "%s; iptables: %s" % (reason, output[-200:])
     return ""
 
 

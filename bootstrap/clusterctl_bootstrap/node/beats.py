@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, Optional, Tuple
 from clusterctl_bootstrap.node.received import is_text, is_whole, parsed
 
 BEATS = 8192
-"""How many are read at one look at most."""
+"""The most that are read at one look."""
 LONGEST_BYTES = 512
 """The longest beat that is accepted; a real one has about 200."""
 LONGEST_WORD = 64
@@ -50,7 +50,7 @@ def opened(secret: bytes, data: bytes) -> Optional[Dict[str, Any]]:
 
 
 def _is_beat(words: Dict[str, Any]) -> bool:
-    """Whether each word is there as a beat or an answer has it."""
+    """Whether each word of a beat, or of an answer, is there and valid."""
     texts = (words.get("id"), words.get("own"), words.get("theirs"))
     is_answer = "alone" in words
     return (
@@ -61,7 +61,7 @@ def _is_beat(words: Dict[str, Any]) -> bool:
 
 
 def _proof(secret: bytes, words: Dict[str, Any]) -> str:
-    """The proof of these words, behind a first word that no proof of the start barrier covers."""
+    """The proof of these words, after a first word that no proof of the start barrier covers."""
     return hmac.new(secret, json.dumps(["beat", words], sort_keys=True).encode(), "sha256").hexdigest()
 
 

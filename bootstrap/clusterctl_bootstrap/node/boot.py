@@ -97,8 +97,8 @@ def _login(root: Path, outside: Outside) -> None:
 
 
 def _failed(root: Path, phase: str, error: Exception, state: str = "failed") -> int:
-    is_told = isinstance(error, (PhaseFailed, guard.GuardFailed, facts_file.FactsError))
-    message = str(error) if is_told else "%s: %s" % (type(error).__name__, error)
+    is_for_people = isinstance(error, (PhaseFailed, guard.GuardFailed, facts_file.FactsError))
+    message = str(error) if is_for_people else "%s: %s" % (type(error).__name__, error)
     log(root, "%s failed: %s" % (phase, message))
     lines = (root / "var/log/clusterctl.log").read_text(encoding="utf-8", errors="replace").splitlines()
     status.enter(root, state, {"phase": phase, "message": message, "log": lines[-LOG_LINES:]})

@@ -50,8 +50,8 @@ def checks(root: Path, outside: Outside, wanted: int) -> List[Dict[str, str]]:
         wait(outside, APPEAR_TIMEOUT_S, lambda: "" if nccl.efa_count(root) >= wanted else "fewer", 1)
     rows = [_interfaces(nccl.efa_count(root), wanted, "ok")]
     for name, command in COMMANDS.items():
-        code, said = outside.run(["sh", "-c", command])
-        rows.append(_row(name, VERDICTS.get(code, "failed"), (said.splitlines() or ["exit %d" % code])[-1]))
+        code, output = outside.run(["sh", "-c", command])
+        rows.append(_row(name, VERDICTS.get(code, "failed"), (output.splitlines() or ["exit %d" % code])[-1]))
     return rows
 
 

@@ -23,7 +23,7 @@ class Variable(NamedTuple):
     value: str
     dialect: str
     is_instead: bool = False
-    """Whether it is a person's own in the place of one of ours."""
+    """Whether it is a person's and replaces one of ours."""
 
 
 def variables(facts: Mapping[str, Any], computed: Sequence[Variable] = ()) -> List[Variable]:

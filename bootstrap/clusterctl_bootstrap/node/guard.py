@@ -23,7 +23,7 @@ def is_host(root: Path) -> bool:
 
 
 def check(root: Path, outside: Outside) -> None:
-    """Sees that both guards are in place: puts them up if the boothook did not come to it. Raises GuardFailed."""
+    """Checks that both guards are in place, and puts them up if the boothook did not. Raises GuardFailed."""
     if not applies(root) or is_host(root):
         return
     if not (_is_armed(outside) and _rule(root)):
@@ -36,9 +36,9 @@ def arm(root: Path, outside: Outside) -> None:
     """Runs the guard script: timers for the deadline that holds now. Raises GuardFailed."""
     for place in ("run/clusterctl/guard", "var/lib/clusterctl/guard"):
         if (root / place).exists():
-            code, said = outside.run(["/bin/sh", str(root / place)])
+            code, output = outside.run(["/bin/sh", str(root / place)])
             if code != 0 or not _is_armed(outside):
-                raise GuardFailed("the deadline was not armed (exit %d): %s" % (code, said[-300:]))
+                raise GuardFailed("the deadline was not armed (exit %d): %s" % (code, output[-300:]))
             return
     raise GuardFailed("the deadline was not armed: there is no /run/clusterctl/guard, the boothook has not run")
 

@@ -14,8 +14,8 @@ TIMEOUT_S = 1800
 FOLDER = "var/lib/clusterctl/scripts"
 LOG_LINES = 8
 RUN = 'mkdir -p "${0%/*}"; exec >>"$0" 2>&1; set -a; HOME=/root; . /etc/clusterctl/env; exec timeout -k 9 "$@"'
-# That an index is not reached matters only for a package that is not there. After a reset while dpkg worked, no package
-# can be installed before dpkg has finished that.
+# An index out of reach matters only if a package is not there yet. After a reset while dpkg worked, no package can be
+# installed before dpkg has finished its work.
 INSTALL = (
     'export DEBIAN_FRONTEND=noninteractive; a="apt-get -qyo DPkg::Lock::Timeout=${LOCK_S:-300}"; '
     "command -v apt-get || a=; "
@@ -74,10 +74,10 @@ def _run(root: Path, outside: Outside, name: str, argv: List[str], is_once: bool
         return
     place = root / "var/log/clusterctl" / (name + ".log")
     began = outside.monotonic()
-    code, said = outside.run(["sh", "-c", RUN, str(place), str(TIMEOUT_S), *argv], TIMEOUT_S + 30)
+    code, output = outside.run(["sh", "-c", RUN, str(place), str(TIMEOUT_S), *argv], TIMEOUT_S + 30)
     ended = "%s: exit %d after %d s" % (name, code, outside.monotonic() - began)
     if code:
-        lines = (place.read_text(errors="replace") if place.exists() else said).splitlines()[-LOG_LINES:]
+        lines = (place.read_text(errors="replace") if place.exists() else output).splitlines()[-LOG_LINES:]
         for line in lines:
             log(root, "%s: %s" % (name, line))
         raise PhaseFailed("%s: %s" % (ended, "%s: %s" % (place, lines[-1]) if lines else "it said nothing"))

@@ -42,8 +42,8 @@ def interface_of(own: str, outside: Outside) -> str:
     A line is `2: ens32    inet 10.1.0.5/24 brd 10.1.0.255 scope global ens32 …`. If hosts are reached through routers,
     the address may be the loopback's second one, and told `lo`, NCCL and gloo would take its first.
     """
-    code, said = outside.run(["ip", "-o", "addr", "show", "to", own])
-    found = [name for name in CARRIES.findall(said) if code == 0 and name != "lo"]
+    code, output = outside.run(["ip", "-o", "addr", "show", "to", own])
+    found = [name for name in CARRIES.findall(output) if code == 0 and name != "lo"]
     return found[0] if found else ""
 
 

@@ -31,7 +31,7 @@ LOOKS = 20
 STALE = 3
 """A report that is older than this many intervals and the slack does not count."""
 SLACK_S = 45.0
-"""What two calls of nvidia-smi take that answer at the last moment; at most the rule's own time is granted."""
+"""How long two calls of nvidia-smi may take; never more than the rule's own time."""
 WARN_S = 300.0
 DOWN_S = 20
 """How long machines that have nothing to save usually take until they are off."""
@@ -143,8 +143,8 @@ class IdleWatch:
         now = datetime.now(timezone.utc).replace(microsecond=0)
         since = None if found.keeps else (now - timedelta(seconds=found.idle_s)).isoformat()
         keeps = found.keeps[:KEPT_SIGNS]
-        told = {"at": now.isoformat(), "limit_s": self.limit_s, "since": since, "keeps": keeps, "ends": self.is_ending}
-        status.note(self.root, idle=told)
+        idle = {"at": now.isoformat(), "limit_s": self.limit_s, "since": since, "keeps": keeps, "ends": self.is_ending}
+        status.note(self.root, idle=idle)
 
 
 def interval_s(limit_s: float) -> float:
@@ -159,5 +159,5 @@ def warn_s(limit_s: float) -> float:
 
 def warning(cluster: str, idle_s: float, left_s: float) -> str:
     """What people read on their terminals; whoever reads it is logged in, and that alone keeps the cluster."""
-    told = "%s has been idle for %s and ends in %s: a login, a job or work on any node keeps it"
-    return told % (cluster, in_words(idle_s), in_words(left_s))
+    text = "%s has been idle for %s and ends in %s: a login, a job or work on any node keeps it"
+    return text % (cluster, in_words(idle_s), in_words(left_s))

@@ -37,7 +37,7 @@ class Reading(NamedTuple):
 
 
 def signs_of_life(before: Optional[Reading], now: Reading) -> List[str]:
-    """What speaks against this node being idle, each for a person; empty when all signals say that it is."""
+    """The signs that this node is not idle, in words for people; empty when all signals say that it is."""
     signs = list(now.unreadable)
     if now.phase not in ("ready", "failed"):
         signs.append("still boots (%s)" % now.phase)
@@ -57,7 +57,7 @@ def _rates(before: Reading, now: Reading) -> List[str]:
     """Signs in what was done since the reading before."""
     seconds = now.at_s - before.at_s
     cores = (now.cpu_s - before.cpu_s) / seconds
-    # It is less than before if a process ended that nobody waited for: what that had used counts as use, too.
+    # The sum falls if a process ended that nobody waited for: what it had used counts as use, too.
     signs = ["%.1f processor cores in use" % abs(cores)] if abs(cores) >= CORES else []
     counted = [("writes", before.disk_bytes, now.disk_bytes), ("network:", before.network_bytes, now.network_bytes)]
     for what, earlier, later in counted:

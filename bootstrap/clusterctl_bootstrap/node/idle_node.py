@@ -23,7 +23,7 @@ from clusterctl_bootstrap.node.person_hook import FOLDER, PRE_TERMINATE
 WANTED = "run/clusterctl/idle-end"
 """Holds why this machine is to end, once all nodes have agreed; the watch over its end sees to it."""
 LEAST_S = 1.0
-"""The least time between two looks: over less, what was counted makes no rate."""
+"""The least time between two looks: a shorter one gives no meaningful rate."""
 
 
 class Node:
@@ -87,5 +87,5 @@ def _heard(interval_s: float) -> Optional[List[str]]:
     """What slot 0 said within the time; None when it hung up."""
     if not select.select([sys.stdin], [], [], interval_s)[0]:
         return []
-    said = os.read(sys.stdin.fileno(), 4096)
-    return said.decode("utf-8", "replace").splitlines() if said else None
+    data = os.read(sys.stdin.fileno(), 4096)
+    return data.decode("utf-8", "replace").splitlines() if data else None

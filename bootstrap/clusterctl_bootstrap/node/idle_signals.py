@@ -72,7 +72,7 @@ def _changed(root: Path) -> str:
 
 
 def _gpu_percents(gpus: int, outside: Outside) -> Tuple[int, ...]:
-    """The use of each GPU; if GPUs are divided (MIG), the driver gives no number, so that it cannot be read."""
+    """The use of each GPU. If GPUs are divided (MIG), the driver gives no number, so the signal is unreadable."""
     found = tuple(int(line) for line in _nvidia_smi("--query-gpu=utilization.gpu", outside))
     if len(found) != gpus:
         raise Unreadable("%d GPUs of %d" % (len(found), gpus))
@@ -84,10 +84,10 @@ def _gpu_processes(outside: Outside) -> int:
 
 
 def _nvidia_smi(query: str, outside: Outside) -> List[str]:
-    code, said = outside.run(["nvidia-smi", query, "--format=csv,noheader,nounits"], NVIDIA_SMI_S)
+    code, output = outside.run(["nvidia-smi", query, "--format=csv,noheader,nounits"], NVIDIA_SMI_S)
     if code:
-        raise Unreadable("nvidia-smi: exit %d: %s" % (code, said[-80:]))
-    return [line.strip() for line in said.splitlines() if line.strip()]
+        raise Unreadable("nvidia-smi: exit %d: %s" % (code, output[-80:]))
+    return [line.strip() for line in output.splitlines() if line.strip()]
 
 
 def _ssh_sessions(root: Path, own: Tuple[str, int]) -> int:

@@ -48,8 +48,8 @@ def run(arguments: List[str], root: Path, outside: Outside) -> Optional[int]:
     if asked:
         return int(_loaded("barrier").barrier(root, *asked))
     if len(arguments) > 1 and arguments[0] == "barrier" and not BARRIER.match("barrier " + arguments[1]):
-        told = "no name for a barrier: letters, digits, . _ and -, at most 64, the first one no -"
-        print("clusterctl-node: %r is %s" % (arguments[1], told), file=sys.stderr)
+        reason = "no name for a barrier: letters, digits, . _ and -, at most 64, the first one no -"
+        print("clusterctl-node: %r is %s" % (arguments[1], reason), file=sys.stderr)
     if arguments[:1] == ["idle-report"] and len(arguments) > 3:
         every_s, address, port = arguments[1:4]
         return int(_loaded("idle_node").report(root, float(every_s), (address, int(port)), outside))
@@ -78,7 +78,7 @@ def asked_barrier(words: str) -> Optional[Tuple[str, int]]:
 
 
 def attend(root: Path, outside: Outside) -> None:
-    """What a boot does beside its phases: starts the watches, and has ssh go by the same ranks as /etc/hosts.
+    """What a boot does besides its phases: starts the watches, and has ssh go by the same ranks as /etc/hosts.
 
     The last push may have been cut off before it wrote ssh's settings, and an image may have those of another cluster.
     """

@@ -128,16 +128,16 @@ def _mountinfo(root: Path) -> str:
 
 
 def _start(root: Path, outside: Outside, unit: str) -> str:
-    code, said = outside.run(["systemctl", "start", unit], START_TIMEOUT_S)
+    code, output = outside.run(["systemctl", "start", unit], START_TIMEOUT_S)
     if code:
-        said = "%s: %s" % (unit, outside.run(["journalctl", "-qo", "cat", "-n4", "-u", unit])[1] or said)
-        log(root, said)
-    return said if code else ""
+        output = "%s: %s" % (unit, outside.run(["journalctl", "-qo", "cat", "-n4", "-u", unit])[1] or output)
+        log(root, output)
+    return output if code else ""
 
 
 def _unread(outside: Outside, note: str, nonce: str, writer: str, write: List[str]) -> str:
     """Why the note is not there, empty if it is; the command `write`, if any, is run before."""
-    code, said = outside.run(write) if write else (0, "")
+    code, output = outside.run(write) if write else (0, "")
     if not code:
-        said = outside.run(["cat", note])[1]
-    return "" if said.startswith(nonce + " ") else "%s has not written %s: %s" % (writer, note, said[-200:])
+        output = outside.run(["cat", note])[1]
+    return "" if output.startswith(nonce + " ") else "%s has not written %s: %s" % (writer, note, output[-200:])

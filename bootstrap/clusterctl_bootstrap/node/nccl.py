@@ -28,7 +28,7 @@ def computed(root: Path, facts: Mapping[str, Any]) -> List[Variable]:
 
 
 def sockets(interface: str) -> Dict[str, str]:
-    """The variables that name an interface: NCCL takes names as prefixes unless `=` stands before them, the others know
+    """The variables that name an interface: NCCL takes names as prefixes unless `=` precedes them, the others know
     only exact names.
     """
     return {"NCCL_SOCKET_IFNAME": "=" + interface, "GLOO_SOCKET_IFNAME": interface, "TP_SOCKET_IFNAME": interface}

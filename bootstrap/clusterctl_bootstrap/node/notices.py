@@ -36,25 +36,25 @@ class Notices:
 
     def end(self, now_s: float) -> Optional[End]:
         """The end that AWS brings; None where it told of none. `now_s`: the uptime."""
-        told = self.told_by_aws()
-        if not told.ends or now_s - told.ends_s > OVER_S:
+        notices = self.told_by_aws()
+        if not notices.ends or now_s - notices.ends_s > OVER_S:
             return None
-        return End(told.ends_s, told.ends_s - now_s, WHY % time_of_day(told.ends), AWS)
+        return End(notices.ends_s, notices.ends_s - now_s, WHY % time_of_day(notices.ends), AWS)
 
     def look(self, name: str) -> None:
         """Acts on new notices for the node of that name; the watch itself warns before an end."""
-        told = self.told_by_aws()
-        if told != self.done:
-            if told.rebalance and not self.done.rebalance:
-                words = (name, time_of_day(told.rebalance))
+        notices = self.told_by_aws()
+        if notices != self.done:
+            if notices.rebalance and not self.done.rebalance:
+                words = (name, time_of_day(notices.rebalance))
                 tell(self.root, "AWS may take %s back soon (it said so at %s): save what is to be kept" % words)
-                more = {"CLUSTERCTL_NOTICE": "rebalance", "CLUSTERCTL_NOTICE_TIME": told.rebalance}
+                more = {"CLUSTERCTL_NOTICE": "rebalance", "CLUSTERCTL_NOTICE_TIME": notices.rebalance}
                 self.hook.start(REBALANCE_S, **more)
-            self.done = told
+            self.done = notices
             with contextlib.suppress(OSError):
-                write_atomically(self.root / FILE, json.dumps(told._asdict()))
+                write_atomically(self.root / FILE, json.dumps(notices._asdict()))
         self.hook.is_running()
-        self._mark(mark(told))
+        self._mark(mark(notices))
 
     def _mark(self, wanted: Optional[Dict[str, Any]]) -> None:
         """Notes the mark where it is missing: a boot that begins forgets all notes. Raises FactsError and OSError."""
@@ -73,7 +73,7 @@ def mark(told: SpotNotices) -> Optional[Dict[str, Any]]:
 
 
 def remembered(root: Path) -> SpotNotices:
-    """What the watch before this one had heard in this boot."""
+    """What the previous watch of this boot had heard."""
     try:
         notices = SpotNotices(**read_json(root / FILE))
     except (FactsError, TypeError):

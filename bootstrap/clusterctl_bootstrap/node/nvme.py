@@ -36,8 +36,8 @@ def volume(outside: Outside, level: str) -> Volume:
         found = choice(json.loads(outside.run(["lsblk", "-Jlpo", "NAME,FSTYPE,MOUNTPOINT", *disks])[1])["blockdevices"])
         if found:
             return found
-        code, said = outside.run(["sh", "-ec", FORMAT, "sh", *disks], FORMAT_TIMEOUT_S)
-    raise PhaseFailed("nvme: exit %d: %s" % (code, said[-300:]))
+        code, output = outside.run(["sh", "-ec", FORMAT, "sh", *disks], FORMAT_TIMEOUT_S)
+    raise PhaseFailed("nvme: exit %d: %s" % (code, output[-300:]))
 
 
 def choice(rows: List[Dict[str, Any]]) -> Optional[Volume]:

@@ -26,7 +26,7 @@ class Hook(Protocol):
 
 
 class PersonHook:
-    """One program of a person's, by its name; it runs beside all else."""
+    """One of a person's programs, by its name; nothing waits for it."""
 
     def __init__(self, root: Path, name: str, start_process: Any = subprocess.Popen) -> None:
         self.root = root

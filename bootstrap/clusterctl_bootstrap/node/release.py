@@ -38,7 +38,7 @@ def start_ending(
     `why` (one word) and `since` name the execution: so others know why it began, and a second try is harmless. It ends
     nothing for `wait_s` and, with `if_slot_0_is_gone`, nothing after that while slot 0 has a machine.
     """
-    told, only = "", " if slot 0's machine is gone by then" if if_slot_0_is_gone else ""
+    outcome, only = "", " if slot 0's machine is gone by then" if if_slot_0_is_gone else ""
     given = dict({WAIT_KEY: wait_s}, **({IF_GONE_KEY: True} if if_slot_0_is_gone else {}))
     for attempt in range(ATTEMPTS):
         if attempt:
@@ -47,8 +47,8 @@ def start_ending(
             name = since.strftime(why + STAMP)
             return "AWS ends what is left in %d s%s: %s" % (wait_s, only, _start(root, known, name, given))
         except Exception as e:  # noqa: BLE001  # whatever it was, this node ends
-            told = "AWS was not told, so a reservation bills until the deadline: %s: %s" % (type(e).__name__, e)
-    return told
+            outcome = "AWS was not told, so a reservation bills until the deadline: %s: %s" % (type(e).__name__, e)
+    return outcome
 
 
 def _start(root: Path, known: Dict[str, Any], name: str, given: Dict[str, Any]) -> str:
@@ -93,8 +93,8 @@ def signed_headers(
         key = hmac.new(key, part.encode(), "sha256").digest()
     signature = hmac.new(key, text.encode(), "sha256").hexdigest()
     by = "%s/%s" % (credentials["AccessKeyId"], "/".join(scope))
-    told = "AWS4-HMAC-SHA256 Credential=%s, SignedHeaders=%s, Signature=%s" % (by, names, signature)
-    return dict(known, Authorization=told)
+    authorization = "AWS4-HMAC-SHA256 Credential=%s, SignedHeaders=%s, Signature=%s" % (by, names, signature)
+    return dict(known, Authorization=authorization)
 
 
 def _canonical(headers: Dict[str, str]) -> Tuple[str, str]:

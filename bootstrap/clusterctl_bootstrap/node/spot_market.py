@@ -1,4 +1,4 @@
-"""What AWS tells a spot machine of its end, read from the metadata service in a thread of its own.
+"""What AWS tells a spot machine about its end, read from the metadata service in a thread of its own.
 
 On a machine that is not spot, AWS is asked only once. If the metadata service cannot be reached, nothing is known, and
 nothing changes.
@@ -35,7 +35,7 @@ class SpotNotices(NamedTuple):
     ends_s: float = 0.0
     """When it takes this machine back, by the machine's uptime."""
     rebalance: str = ""
-    """Since when it recommends to leave this machine."""
+    """Since when it recommends leaving this machine."""
     at: str = ""
     """When this node heard of the newest of both."""
 

@@ -25,7 +25,7 @@ Waits until all nodes of the cluster wait at the barrier NAME.
 It says every ten seconds who is missing. NAME: letters, digits, . _ and -,
 at most 64, the first one no -; it may be used again.
 
-  --timeout 90s|10m|1h   how long to wait, ten minutes unless told
+  --timeout 90s|10m|1h   how long to wait (default: 10m)
 
 Exit code: 0 all met, 1 not all came in time, 2 wrong usage,
 3 this process may not take part.""",

@@ -57,7 +57,7 @@ def watch(root: Path, outside: Outside) -> int:
 
 
 class Watch:
-    """Warns before the present end; what was told is kept in a file, so that a new start tells nothing twice."""
+    """Warns before the next end; what was told is kept in a file, so that a new start tells nothing twice."""
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class Watch:
 
 
 def remembered_warnings(root: Path) -> Dict[str, Any]:
-    """What the watch before this one had told in this boot."""
+    """What the previous watch of this boot had told."""
     empty = untold(0)
     try:
         told = read_json(root / WARNED)

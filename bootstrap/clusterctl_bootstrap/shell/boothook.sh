@@ -9,7 +9,7 @@ cat >$run/guard <<'CLUSTERCTL_GUARD'
 @GUARD@
 CLUSTERCTL_GUARD
 
-# The agent begins as soon as cloud-init has written it, beside cloud-init's later stages.
+# The agent begins as soon as cloud-init has written it, in parallel with cloud-init's later stages.
 node=clusterctl-node.service
 cat >/run/systemd/system/$node <<'END'
 [Unit]

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The two guards of this machine: its end at the deadline, and the metadata service for root only.
 # Run by the boothook at every boot, when a deadline is pushed, and by the wall-clock timer. Safe at any time.
-# It needs only sh and systemd; anything else that it uses may be missing, and is given up within seconds.
+# It needs only sh and systemd; anything else that it uses may be missing, and gets a few seconds at most.
 CLUSTER_ID=@CLUSTER_ID@
 GENERATION=@GENERATION@
 DEADLINE=@DEADLINE@
@@ -51,7 +51,7 @@ cat >"$run/last-stage" <<'CLUSTERCTL_LAST_STAGE'
 CLUSTERCTL_LAST_STAGE
 
 unit() { { printf '[Unit]\nDescription=clusterctl: %s\nDefaultDependencies=no\n' "$2" && cat; } >"$units/clusterctl-$1"; }
-# Without this a process that ignores SIGTERM would hold the end for 90 s.
+# Without this a process that ignores SIGTERM would delay the end by 90 s.
 printf '[Manager]\nDefaultTimeoutStopSec=2s\n' >"$root/run/systemd/system.conf.d/clusterctl.conf"
 unit deadline.service 'the deadline has passed' <<'END'
 [Service]

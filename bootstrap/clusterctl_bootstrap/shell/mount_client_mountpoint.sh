@@ -1,5 +1,5 @@
-# The last word of VALIDSIG is the fingerprint of the primary key (GnuPG, doc/DETAILS). The pattern begins with the
-# line, because other lines end with a name that the key's maker chose.
+# The last word of VALIDSIG is the fingerprint of the primary key (GnuPG, doc/DETAILS). The pattern is tied
+# to the line's start, because other lines end with a name that the key's maker chose.
 [ -e /sbin/mount.mount-s3 ] || {
 cd "$(mktemp -d)" && chmod 755 . && export GNUPGHOME="$PWD" || exit
 f=mount-s3-@VERSION@-@ARCHITECTURE@.deb
