@@ -113,9 +113,9 @@ def check(mountinfo: str, path: str, kind: str, seen_as: str, source: str) -> No
 
     The stand-ins of a rehearsal show themselves as `fuse.simulated-…`, which nothing on AWS does.
     """
-    found, of = mounted(mountinfo).get(path, ("nothing", "nowhere"))
-    if found not in (kind, seen_as, "fuse.simulated-" + kind) or not of.rstrip("/").endswith(source):
-        raise PhaseFailed("%s: %s of %s is mounted there, not %s of %s" % (path, found, of, seen_as, source))
+    found, found_source = mounted(mountinfo).get(path, ("nothing", "nowhere"))
+    if found not in (kind, seen_as, "fuse.simulated-" + kind) or not found_source.rstrip("/").endswith(source):
+        raise PhaseFailed("%s: %s of %s is mounted there, not %s of %s" % (path, found, found_source, seen_as, source))
 
 
 def _mounts(root: Path) -> List[Dict[str, Any]]:

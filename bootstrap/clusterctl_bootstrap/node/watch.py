@@ -104,7 +104,7 @@ class Watch:
         if abs(end.at - self.told["at"]) > SAME_END_S:
             if self.told["stage"] and not due:
                 self._tell("%s goes on: it ends in %s" % (self.name, warning.in_words(end.left_s)))
-            self.told = self._untold(end, due)
+            self.told = self._record(end, due)
         if due > self.told["stage"]:
             words = (self.name, warning.in_words(end.left_s), end.why)
             self._tell("%s ends in %s (%s): save what is to be kept" % words)
@@ -140,15 +140,15 @@ class Watch:
             ends.append(End(self.early[0], self.early[0] - now, self.early[1], WATCH))
         return min((end for end in ends if end), key=lambda end: end.left_s, default=None)
 
-    def _untold(self, end: End, due: int) -> Dict[str, Any]:
-        """The record of another end, of which nothing was told yet.
+    def _record(self, end: End, due: int) -> Dict[str, Any]:
+        """The record for another end, for which no warning was given yet.
 
         Those who save already are not told again when AWS's end takes the place of another end or the other way round.
         """
-        told = untold(end.at, end.by)
+        started = record(end.at, end.by)
         if AWS in (end.by, self.told.get("by")) and due == self.told["stage"] == len(warning.STAGES_S):
-            told.update(hook=self.told["hook"], signalled=self.told["signalled"])
-        return told
+            started.update(hook=self.told["hook"], signalled=self.told["signalled"])
+        return started
 
     def _tell(self, text: str) -> None:
         warning.tell(self.root, text)
@@ -156,14 +156,14 @@ class Watch:
 
 def remembered_warnings(root: Path) -> Dict[str, Any]:
     """What the previous watch of this boot had told."""
-    empty = untold(0)
+    empty = record(0)
     try:
-        told = read_json(root / WARNED)
+        found = read_json(root / WARNED)
     except FactsError:
         return empty
-    return told if told.keys() == empty.keys() else empty
+    return found if found.keys() == empty.keys() else empty
 
 
-def untold(at: float, by: str = GUARD) -> Dict[str, Any]:
-    """The record of an end at `at` of which nothing was told yet."""
+def record(at: float, by: str = GUARD) -> Dict[str, Any]:
+    """The record of warnings of an end at `at`: none was given yet."""
     return {"at": at, "by": by, "stage": 0, "hook": False, "signalled": []}

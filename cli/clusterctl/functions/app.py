@@ -44,7 +44,7 @@ YES, REHEARSE = "CLUSTERCTL_YES", "CLUSTERCTL_REHEARSE"
 
 
 class App:
-    """Functions that belong together, and the cluster of their own that they run on unless they name another one."""
+    """Functions that belong together, and their own cluster, on which they run unless they name another one."""
 
     def __init__(
         self,
