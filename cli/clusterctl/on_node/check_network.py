@@ -1,4 +1,4 @@
-"""Prints one JSON line: which of the cluster's nodes this one reaches by TCP, and by which names.
+"""Prints one JSON line: which nodes this one does not reach by TCP, and which names it resolves wrongly.
 
 Python 3.9, standard library only; sent to the node as it stands. All nodes run it at the same time: each listens on
 every port, and connects to every port of every other node, until all have done so or the time is over.
@@ -18,8 +18,8 @@ from typing import Any
 
 GREETING = b"clusterctl-check\n"
 MOST_BYTES = 65536
-"""The most that is read from a port of a neighbour; another program may listen there, and say anything."""
-ATTEMPT_S, AGAIN_S, GREETING_S = 2.0, 0.05, 1.0
+"""The most that is read from another node's port: any program may listen there, and send anything."""
+ATTEMPT_S, RETRY_S, GREETING_S = 2.0, 0.05, 1.0
 MOST_THREADS = 256
 BACKLOG = 1024
 OTHER = "other"
@@ -27,7 +27,7 @@ MOST_TEXT = 200
 
 
 class Listener:
-    """Listens on every port of this node that is free, and says the greeting to whoever comes."""
+    """Listens on every port of this node that is free, and greets whoever connects."""
 
     def __init__(self, address: str, ports: list[int]) -> None:
         self.busy: list[int] = []
@@ -58,7 +58,7 @@ class Listener:
                     visitor.settimeout(GREETING_S)
                     visitor.sendall(GREETING)
             except OSError:
-                continue  # one that went away at once
+                continue  # the visitor left at once
             self.visits.add((address, port))
 
 
@@ -92,27 +92,27 @@ def reach(own: str, address: str, port: int, until_s: float) -> str:
             why = (e.strerror or str(e)).lower()
         if time.monotonic() > until_s:
             return why
-        time.sleep(AGAIN_S)
+        time.sleep(RETRY_S)
 
 
 def greeting(sock: socket.socket) -> bytes:
-    """What the other side says up to a newline; what has come, if it stops before that or says too much."""
-    said = b""
+    """What the other side sends up to a newline, or until it stops or has sent too much."""
+    received = b""
     until_s = time.monotonic() + GREETING_S
     try:
-        while b"\n" not in said and len(said) < MOST_BYTES:
+        while b"\n" not in received and len(received) < MOST_BYTES:
             sock.settimeout(max(0.01, until_s - time.monotonic()))
             chunk = sock.recv(4096)
             if not chunk:
                 break
-            said += chunk
+            received += chunk
     except OSError:
-        pass  # it was reached, and says nothing
-    return said
+        pass  # it was reached, and sends nothing more
+    return received
 
 
 def wrong_names(nodes: list[Any], found: dict[str, str]) -> None:
-    """Puts each name that does not mean its node's address into `found`: name → what it means here."""
+    """Puts each name that resolves to another address than its node's into `found`: name → addresses or error."""
     for _, name, address in nodes:
         try:
             means = {str(row[4][0]) for row in socket.getaddrinfo(name, None, family_of(address))}
@@ -128,33 +128,33 @@ def check(slot: int, nodes: list[Any], ports: list[int], limit_s: float) -> dict
     until_s = time.monotonic() + limit_s
     own = next(address for each, _, address in nodes if each == slot)
     names: dict[str, str] = {}
-    asking = threading.Thread(target=wrong_names, args=(nodes, names), daemon=True)
-    asking.start()
+    resolving = threading.Thread(target=wrong_names, args=(nodes, names), daemon=True)
+    resolving.start()
     listener = Listener(own, ports)
-    behind = [node for node in nodes if node[0] > slot] + [node for node in nodes if node[0] < slot]
-    targets = [] if listener.trouble else [(node, port) for node in behind for port in ports]
+    others = [node for node in nodes if node[0] > slot] + [node for node in nodes if node[0] < slot]
+    targets = [] if listener.trouble else [(node, port) for node in others for port in ports]
     with ThreadPoolExecutor(max(1, min(MOST_THREADS, len(targets)))) as pool:
-        told = list(pool.map(lambda target: reach(own, target[0][2], target[1], until_s), targets))
-    expected = {(address, port) for _, _, address in behind for port in listener.ports()}
+        reasons = list(pool.map(lambda target: reach(own, target[0][2], target[1], until_s), targets))
+    expected = {(address, port) for _, _, address in others for port in listener.ports()}
     while not expected <= listener.visits and time.monotonic() < until_s:
-        time.sleep(AGAIN_S)
-    asking.join(max(0.0, until_s - time.monotonic()))
+        time.sleep(RETRY_S)
+    resolving.join(max(0.0, until_s - time.monotonic()))
     return {
         "slot": slot,
         "trouble": listener.trouble,
         "busy": [{"port": port} for port in listener.busy],
         "names": [{"name": name, "means": means[:MOST_TEXT]} for name, means in sorted(dict(names).items())],
-        "are_names_known": not asking.is_alive(),
+        "are_names_known": not resolving.is_alive(),
         "unreached": [
             {"slot": node[0], "port": port, "why": why[:MOST_TEXT]}
-            for (node, port), why in zip(targets, told)
+            for (node, port), why in zip(targets, reasons)
             if why not in ("", OTHER)
         ],
     }
 
 
 def own_slot() -> int:
-    """The slot that the node has in its own file."""
+    """This node's slot. Raises OSError, LookupError."""
     with open("/etc/clusterctl/env") as file:
         for line in file:
             name, _, value = line.strip().partition("=")

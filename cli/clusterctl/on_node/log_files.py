@@ -41,13 +41,13 @@ class LogFile:
     def lines(self, is_last: bool) -> Iterator[Row]:
         """(place, changed at, line) for each whole line since the last call; with `is_last` an unfinished one too.
 
-        A progress bar is one line, however often it is drawn anew; while it grows, it is given every `BAR_BYTES`.
+        A progress bar is one line, however often it is redrawn; while it grows, it is given every `BAR_BYTES`.
         """
         if self._file is None:
             try:
                 self._begin()
             except FileNotFoundError:
-                self._tail = 0  # all that it has once it comes is new
+                self._tail = 0  # all that it has once it appears is new
                 return
             except OSError:
                 return
@@ -58,7 +58,7 @@ class LogFile:
                 yield from self._split(b"\n")
             try:
                 self._open(self._path, 0)
-            except OSError:  # gone again, or not to be read yet: the next call tries anew
+            except OSError:  # gone again, or not readable yet: the next call tries again
                 return
             yield from self._read_on()
         if is_last and self._rest:
@@ -67,7 +67,7 @@ class LogFile:
             yield from self._drawn()
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file."""
         if self._file is not None:
             self._file.close()
 
@@ -84,7 +84,7 @@ class LogFile:
         self._tail = 0
 
     def _begin(self) -> None:
-        """Opens the file where its history begins."""
+        """Opens the file at its last `tail` lines, or at its last MiB if they are longer."""
         size = os.stat(self._path).st_size
         start = max(0, size - HISTORY_BYTES)
         self._open(self._path, start)
@@ -131,7 +131,7 @@ class LogFile:
             yield "%d:%d" % (self._inode, self._offset), changed_s, line.decode(errors="replace")
 
     def _drawn(self) -> Iterator[Row]:
-        """The unfinished progress bar without what may be drawn only in part."""
+        """The unfinished progress bar without its last redraw, which may be incomplete."""
         assert self._file is not None
         line = self._cut(begin_of_last_drawn(self._rest))
         if line:
@@ -139,13 +139,13 @@ class LogFile:
             yield "%d:%d" % (self._inode, self._offset), changed_s, line.decode(errors="replace")
 
     def _cut(self, length: int) -> bytes:
-        """Takes so many bytes off the unfinished line's beginning."""
+        """Takes this many bytes off the unfinished line's beginning, and returns them."""
         line, self._rest = self._rest[:length], self._rest[length:]
         self._offset += length
         return line
 
     def _is_replaced(self) -> bool:
-        """Another file has the name now, or this one was emptied."""
+        """Whether another file has the name now, or this one was truncated."""
         try:
             now = os.stat(self._path)
         except OSError:
@@ -154,7 +154,7 @@ class LogFile:
 
 
 def begin_of_last(read: bytes, lines: int) -> int | None:
-    """Where the last so many lines begin, of which the last may be unfinished; None where there are not so many."""
+    """Where the last `lines` lines begin, of which the last may be unfinished; None if there are fewer."""
     begin = len(read) - read.endswith(b"\n")
     for _ in range(lines):
         begin = read.rfind(b"\n", 0, begin)
@@ -164,7 +164,7 @@ def begin_of_last(read: bytes, lines: int) -> int | None:
 
 
 def begin_of_last_drawn(line: bytes) -> int:
-    """Where what was drawn last over a line's beginning begins, with its carriage return; 0 where nothing was.
+    """Where a line's last redraw begins, at its carriage return; 0 if the line was never redrawn.
 
     A carriage return at the end does not count: a newline may follow, or nothing.
     """
@@ -172,10 +172,10 @@ def begin_of_last_drawn(line: bytes) -> int:
 
 
 class FoundFiles:
-    """What the words of one source mean on this node: files, by path."""
+    """The files that the patterns of one source match on this node, by path."""
 
-    def __init__(self, words: list[str], places: dict[str, str], tail: int, root: str = "/") -> None:
-        self._words, self._places, self._tail = words, places, tail
+    def __init__(self, patterns: list[str], places: dict[str, str], tail: int, root: str = "/") -> None:
+        self._patterns, self._places, self._tail = patterns, places, tail
         environment = lines_of(os.path.join(root, "etc/clusterctl/env.list"))
         self._variables = dict(line.split("=", 1) for line in environment if "=" in line)
         self._shared = shared_mounts(root)
@@ -184,10 +184,10 @@ class FoundFiles:
         self.readable = False
 
     def look(self) -> list[str]:
-        """Opens the files that exist now; returns those that are missing or cannot be read."""
+        """Adds the files that match now; returns why some are missing or cannot be read."""
         troubles = []
-        for word in self._words:
-            paths, trouble = expanded(word, self._variables)
+        for pattern in self._patterns:
+            paths, trouble = expanded(pattern, self._variables)
             troubles += [trouble] if trouble else []
             for path in paths:
                 absence = absence_of_file(path)
@@ -205,12 +205,12 @@ class FoundFiles:
         return any(whole.startswith(mount.rstrip("/") + "/") for mount in self._shared)
 
 
-def expanded(word: str, variables: dict[str, str]) -> tuple[list[str], str]:
-    """The paths that a word means on this node, and why it means none or not all."""
-    for name in [plain or braced for plain, braced in VARIABLE.findall(word)]:
+def expanded(pattern: str, variables: dict[str, str]) -> tuple[list[str], str]:
+    """The paths that a pattern matches on this node, and why it gives none or not all."""
+    for name in [plain or braced for plain, braced in VARIABLE.findall(pattern)]:
         if name not in variables:
-            return [], "%s: there is no $%s in this node's environment" % (word, name)
-    path = VARIABLE.sub(lambda match: variables[match[1] or match[2]], word)
+            return [], "%s: there is no $%s in this node's environment" % (pattern, name)
+    path = VARIABLE.sub(lambda match: variables[match[1] or match[2]], pattern)
     if not glob.has_magic(path) or os.path.exists(path):
         return [path], ""
     dated = [(changed_s, match) for match in glob.glob(path) for changed_s in changes_of(match)]
@@ -221,7 +221,7 @@ def expanded(word: str, variables: dict[str, str]) -> tuple[list[str], str]:
 
 
 def changes_of(path: str) -> list[float]:
-    """When the file was changed; empty where it is no file, or has gone meanwhile."""
+    """When the file was changed; empty if it is no file, or has gone meanwhile."""
     try:
         return [os.path.getmtime(path)] if os.path.isfile(path) else []
     except OSError:
@@ -229,7 +229,7 @@ def changes_of(path: str) -> list[float]:
 
 
 def lines_of(path: str) -> list[str]:
-    """The lines of a small file; none where it is not there, or not ours to read."""
+    """The lines of a small file; none if it is missing or unreadable."""
     if not os.access(path, os.R_OK):
         return []
     with open(path, encoding="utf-8", errors="replace") as file:
@@ -246,7 +246,7 @@ def shared_mounts(root: str) -> list[str]:
 
 
 def absence_of_file(path: str) -> str:
-    """Why nothing can be read of it now; else empty."""
+    """Why the file cannot be read now; empty if it can."""
     if os.path.isdir(path) or os.access(path, os.R_OK):
         return "is a folder" if os.path.isdir(path) else ""
     return "cannot be read" if os.path.exists(path) else "is not there"

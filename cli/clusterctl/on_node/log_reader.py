@@ -2,14 +2,14 @@
 
 Python 3.9, standard library only. Nothing of it is kept on the node.
 
-argv[1] is a JSON object: `sources` (name → {"files": […]} or {"journal": […]}), `follow`, `since_s`, `tail` (only so
+argv[1] is a JSON object: `sources` (name → {"files": […]} or {"journal": […]}), `follow`, `since_s`, `tail` (only this
 many last lines), `grep`, `places` (source → place of the last line that arrived; of files: path → place),
-`patience_s` (a source that gives nothing for this long is told of, and not waited for).
+`patience_s` (a source that gives nothing for this long is reported, and unless followed no longer waited for).
 
 Prints `{"now": unix}` first, then `[source, place, time, is exact, text, file, shared]`: `shared` where other nodes may
-have the file, too. The time is the journal's own; for files that of the reading while following, and while history is
-read the file's last change, which is not exact. An empty object now and then finds out whether anybody still reads.
-`{"source": …, "trouble": …}` is for the person; `missing`: there is nothing of it here; `over`: nor will there be.
+have the file, too. The time is the journal's own; a file's line has the time of its reading or, if it is history, that
+of the file's last change, which is not exact. An empty object now and then finds out whether anybody still reads.
+`{"source": …, "trouble": …}` is for the person; `missing`: nothing of the source is here; `over`: nor will it be.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class Reader:
                 thread.join(BEAT_S)
                 threads = {name: thread for name, thread in threads.items() if thread.is_alive()}
                 for stuck in self._stuck():
-                    told = "%s gave nothing for %g s; does its file system hang?" % (stuck, self._asked["patience_s"])
-                    self._tell(stuck, told, is_missing=True)
+                    why = "%s gave nothing for %g s; does its file system hang?" % (stuck, self._asked["patience_s"])
+                    self._tell(stuck, why, is_missing=True)
                     if not self._asked["follow"]:
                         threads.pop(stuck, None)
                 if self._asked["follow"]:
@@ -109,7 +109,7 @@ class Reader:
             return
         except FileNotFoundError as e:
             self._tell(name, "there is no %s here" % e.filename, is_missing=True, is_over=True)
-        except Exception as e:  # noqa: BLE001 one source's end must not be the others'; the person is told
+        except Exception as e:  # noqa: BLE001 a source that fails must not end the others; the person is told
             self._tell(name, "%s: %s" % (type(e).__name__, e), is_missing=True)
         finally:
             self._moved_at.pop(name, None)
@@ -147,16 +147,16 @@ class Reader:
         if is_followed:
             self._moved_at.pop(name, None)  # a journal may be silent for days
         while True:
-            code, said, count = self._journal_to_its_end(name, options)
-            if is_followed and (count or not said):
-                time.sleep(BEAT_S)  # somebody has killed it: it goes on where it was
+            code, error, count = self._journal_to_its_end(name, options)
+            if is_followed and (count or not error):
+                time.sleep(BEAT_S)  # somebody has killed it: go on after the last line
                 continue
-            if (code and said) or (absence and not count):
-                self._tell(name, said if code and said else absence, is_missing=True, is_over=bool(code and said))
+            if (code and error) or (absence and not count):
+                self._tell(name, error if code and error else absence, is_missing=True, is_over=bool(code and error))
             return
 
     def _journal_to_its_end(self, name: str, options: list[str]) -> tuple[int, str, int]:
-        """Reads what journalctl gives; returns its exit code, its last words, and how many lines it had."""
+        """Reads journalctl's output; returns its exit code, the last line on stderr, and the number of entries."""
         count = 0
         argv = self._journal_argv(name, options)
         child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -175,9 +175,9 @@ class Reader:
             self._moved(name)
             if self._asked["follow"]:
                 self._printer.flush()
-        said = child.stderr.read().decode(errors="replace").strip()
+        error = child.stderr.read().decode(errors="replace").strip()
         self._children.remove(child)
-        return child.wait(), said.splitlines()[-1] if said else "", count
+        return child.wait(), error.splitlines()[-1] if error else "", count
 
     def _tell(self, name: str, trouble: str, is_missing: bool = False, is_over: bool = False) -> None:
         self._printer.put({"source": name, "trouble": trouble, "missing": is_missing, "over": is_over})
@@ -194,8 +194,8 @@ class Reader:
 
 
 def absence_in_journal(options: list[str], root: str = "/") -> tuple[str, bool]:
-    """Why the journal may have nothing, else empty; and whether it never will: no journal, a container without a kernel
-    log. A unit may still come."""
+    """Why the journal may have nothing, else empty; and whether it never will: where no journal is kept, and for the
+    kernel log of a container. A unit may still be made."""
     journals = ("run/systemd/journal/socket", "run/log/journal/*/*.journal", "var/log/journal/*/*.journal")
     if not any(glob.glob(os.path.join(root, pattern)) for pattern in journals):
         return "no journal is kept on this machine", True

@@ -19,22 +19,22 @@ BYTES, WRITES = 1048576, 5000
 """Sent over one link: 5 GB, a tenth of a second at 400 Gb/s, and 4 s at 10 Gb/s."""
 PROGRAM = ["ib_write_bw", "--report_gbits", "-F", "-s", str(BYTES), "-n", str(WRITES)]
 """-F: a processor that changes its frequency is no reason to fail (perftest(1))."""
-AGAIN_S = 0.05
-"""Between two checks whether the other side is there."""
+POLL_S = 0.05
+"""Between two looks whether the other side is there."""
 CLOSING_S = 2.0
-"""How long a program whose other end is done may take to end."""
+"""How long a program may take to end once its other end has."""
 MOST_TEXT = 4000
-"""Bytes of what a program said, or of a line from the other node."""
+"""Bytes of a program's output, or of a line from the other node."""
 TIMED_OUT = 124
-"""As timeout(1) has it."""
+"""The exit code of timeout(1)."""
 ENDED = "ended"
-"""What the receiver says of its program that ended with 0."""
+"""What the receiver sends when its program exited with 0."""
 LISTENS = "0A"
 """The state in /proc/net/tcp (Linux, include/net/tcp_states.h: TCP_LISTEN = 10)."""
 
 
 def send(pair: dict[str, Any], port: int, limit_s: float, rows: list[dict[str, Any]]) -> None:
-    """Adds to `rows` what ib_write_bw said of each link, by its place in the pair's list. Raises OSError."""
+    """Adds to `rows` what ib_write_bw printed for each link, by its place in the pair's list. Raises OSError."""
     with connected(pair["address"], port, limit_s) as wire:
         for index, (device, _) in enumerate(pair["links"]):
             say(wire, str(index))
@@ -45,7 +45,7 @@ def send(pair: dict[str, Any], port: int, limit_s: float, rows: list[dict[str, A
             code, text = run([*argv_of(device, port + 1 + index, pair["address"]), pair["address"]], limit_s)
             say(wire, "done")
             theirs = read_line(wire, limit_s + CLOSING_S)
-            why = "" if code == 0 else told(code, text) + ("; there: " + theirs if theirs not in ("", ENDED) else "")
+            why = "" if code == 0 else reason(code, text) + ("; there: " + theirs if theirs not in ("", ENDED) else "")
             rows.append({"link": index, "text": text[-MOST_TEXT:], "why": why})
 
 
@@ -72,9 +72,9 @@ def receive(pair: dict[str, Any], port: int, limit_s: float) -> str:
 
 
 def argv_of(link: str, port: int, address: str) -> list[str]:
-    """The program for `mlx5_0:1`, as both ends start it.
+    """The argv for the link `mlx5_0:1`; the sender adds the receiver's address.
 
-    The ends find each other by IPv4 without the flag: linux-rdma/perftest, src/perftest_parameters.c (read 2026-11).
+    Without --ipv6-addr the ends meet by IPv4: linux-rdma/perftest, src/perftest_parameters.c (read 2026-11).
     """
     device, _, number = link.partition(":")
     family = ["--ipv6-addr"] if ":" in address else []
@@ -82,7 +82,7 @@ def argv_of(link: str, port: int, address: str) -> list[str]:
 
 
 def run(argv: list[str], limit_s: float) -> tuple[int, str]:
-    """Exit code and all that it said; TIMED_OUT if it was not done in time."""
+    """Exit code and output; the code is TIMED_OUT if it took too long."""
     try:
         done = subprocess.run(
             argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=limit_s
@@ -94,7 +94,7 @@ def run(argv: list[str], limit_s: float) -> tuple[int, str]:
 
 @contextlib.contextmanager
 def served(argv: list[str]) -> Iterator[Any]:
-    """The receiver's program, which has ended when this is left."""
+    """The receiver's program, which is killed when the block ends."""
     pipe = subprocess.PIPE
     with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=subprocess.STDOUT) as process:
         try:
@@ -111,7 +111,7 @@ def ready(process: Any, port: int, limit_s: float) -> str:
             return "ready"
         if time.monotonic() > until_s:
             return "ib_write_bw does not listen there"
-        time.sleep(AGAIN_S)
+        time.sleep(POLL_S)
     return last_words(process) or "ib_write_bw ended there with %d" % process.returncode
 
 
@@ -127,16 +127,16 @@ def listens(port: int) -> bool:
 
 
 def last_words(process: Any) -> str:
-    """What the receiver's program said at its end, which it is brought to; ENDED if it went well."""
+    """Waits for the receiver's program, or kills it; why it failed, ENDED if it did not."""
     try:
         process.wait(CLOSING_S)
     except subprocess.TimeoutExpired:
         process.kill()
     code = process.wait()
-    return told(code, process.stdout.read().decode(errors="replace")) if code else ENDED
+    return reason(code, process.stdout.read().decode(errors="replace")) if code else ENDED
 
 
-def told(code: int, text: str) -> str:
+def reason(code: int, text: str) -> str:
     """The last line with a letter in it; else the exit code."""
     if code == TIMED_OUT:
         return "no result in time"
@@ -145,15 +145,15 @@ def told(code: int, text: str) -> str:
 
 
 def connected(address: str, port: int, limit_s: float) -> socket.socket:
-    """Raises OSError where the receiver is not there in time."""
+    """A connection to the receiver. Raises OSError if it does not listen in time."""
     until_s = time.monotonic() + limit_s
     while True:
         try:
-            return socket.create_connection((address, port), max(AGAIN_S, until_s - time.monotonic()))
+            return socket.create_connection((address, port), max(POLL_S, until_s - time.monotonic()))
         except OSError:
             if time.monotonic() > until_s:
                 raise
-        time.sleep(AGAIN_S)
+        time.sleep(POLL_S)
 
 
 def say(wire: socket.socket, word: str) -> None:
@@ -161,15 +161,15 @@ def say(wire: socket.socket, word: str) -> None:
 
 
 def read_line(wire: socket.socket, limit_s: float) -> str:
-    """A line from the other node; empty if that has gone."""
+    """A line from the other node; empty if it closed the connection."""
     wire.settimeout(limit_s)
-    said = b""
-    while not said.endswith(b"\n") and len(said) < MOST_TEXT:
+    received = b""
+    while not received.endswith(b"\n") and len(received) < MOST_TEXT:
         chunk = wire.recv(1)
         if not chunk:
             break
-        said += chunk
-    return said.decode(errors="replace").strip()
+        received += chunk
+    return received.decode(errors="replace").strip()
 
 
 def main(slot: int, round_: dict[str, Any]) -> dict[str, Any]:

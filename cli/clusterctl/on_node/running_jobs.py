@@ -1,4 +1,4 @@
-"""Which jobs run on a node, as lines of a shell command that also asks for something else. Needs no rights there."""
+"""A shell command that lists a node's running jobs, to append to another command. It needs no root."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ MOST = 100
 
 
 def running_jobs(text: str) -> tuple[str, ...]:
-    """The names in what the line printed."""
+    """The names in what `LINE` printed, sorted."""
     found = (PRINTED.fullmatch(line) for line in text.splitlines())
     return tuple(sorted({match[1] for match in found if match is not None}))[:MOST]
 
 
 def other_lines(text: str) -> str:
-    """What else was printed, without the lines about jobs."""
+    """The other output, without the lines about jobs."""
     return "\n".join(line for line in text.splitlines() if PRINTED.fullmatch(line) is None)

@@ -1,7 +1,7 @@
-"""Prints one JSON line per interval with what a node does: sent to the node as it stands, and run there.
+"""Prints one JSON line per interval with a node's load: sent to the node as it stands, and run there.
 
-Python 3.9, standard library only. It ends with its reader: writing to a closed pipe is its signal. One nvidia-smi runs
-as long as it does, since starting one costs a tenth of a second of a core.
+Python 3.9, standard library only. It ends when writing fails because its reader has gone. One nvidia-smi runs as long
+as it does, since starting one costs a tenth of a second of a core.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ FIELDS = (
     "count,index,utilization.gpu,memory.used,memory.total,power.draw,power.limit,temperature.gpu,clocks.sm,"
     "clocks_throttle_reasons.active"
 )
-AGAIN_S = 5.0
+RETRY_S = 5.0
 
 
 class Gpus:
-    """The newest whole answer of a long-lived nvidia-smi; a thread of its own reads it."""
+    """The newest complete answer of a long-lived nvidia-smi; a thread of its own reads it."""
 
     def __init__(self, interval_s: float) -> None:
         self.rows: list[list[str]] = []
@@ -45,7 +45,7 @@ class Gpus:
                 self.error = "no nvidia-smi"
                 return
             self.rows = []
-            time.sleep(AGAIN_S)
+            time.sleep(RETRY_S)
 
     def _read(self) -> None:
         child = subprocess.Popen(
@@ -83,7 +83,7 @@ def main(interval_s: float) -> None:
 
 
 def network_bytes() -> tuple[int, int]:
-    """Received and sent since boot by all real interfaces and EFA devices."""
+    """Bytes received and sent since boot by all real interfaces and EFA devices."""
     received = sent = 0
     with open("/proc/net/dev") as file:
         for line in file:

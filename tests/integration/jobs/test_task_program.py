@@ -78,7 +78,7 @@ def test_outputs_are_kept_beside_what_is_no_file_and_has_a_name_that_is_no_text(
     child = started(folder, ["sh", "-c", "echo 1 >$0/made", str(folder / "out")])
     said = child.communicate(timeout=30)[0]
     assert (child.returncode, len(complete_versions(folder / "bucket"))) == (0, 1)
-    assert "left out, for they are no files: pipe-\\udcff" in said
+    assert "left out, as they are not files: pipe-\\udcff" in said
 
 
 def test_a_cancelled_command_and_what_it_started_hear_of_it_and_outputs_are_kept(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Calls the function of a job in one rank, and keeps what it gives, or raises, for whoever started the job."""
+"""Calls the function of a job in one rank, and keeps what it returns or raises for whoever started the job."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ Dumps = Callable[[Any], bytes]
 
 def main(folder: Path) -> int:
     """The rank's exit code: 0, or 1 where the function raised."""
-    import cloudpickle  # noqa: PLC0415 sent along, and found beside the program alone
+    import cloudpickle  # noqa: PLC0415 sent with the program, and found only beside it
 
     sys.path.insert(1, os.getcwd())
     target = result_path(os.environ)
     with (folder / CALL).open("rb") as stream:
         words = json.loads(stream.readline())
         if words["python"] != python_version():
-            told = "pickled by Python %s, and this node has %s" % (words["python"], python_version())
-            print("clusterctl: %s: %s" % (words["function"], told), file=sys.stderr)
-            _keep(target, {"kind": RAISED, "type": "PythonDiffers", "message": told, "text": told}, b"")
+            why = "pickled by Python %s, and this node has %s" % (words["python"], python_version())
+            print("clusterctl: %s: %s" % (words["function"], why), file=sys.stderr)
+            _keep(target, {"kind": RAISED, "type": "PythonDiffers", "message": why, "text": why}, b"")
             return 1
         try:
             function, args, kwargs = pickle.load(stream)
@@ -75,7 +75,7 @@ def kept(value: Any, dumps: Dumps, most_bytes: int = MOST_RESULT_BYTES) -> tuple
 
 
 def raised(error: BaseException, text: str) -> dict[str, Any]:
-    """What is written of an exception, whose traceback is `text`: only text, and only the end of a long one."""
+    """What to keep of an exception, whose traceback is `text`: only text, and only the end of a long one."""
     try:
         message = str(error)
     except Exception:  # noqa: BLE001 a person's own __str__

@@ -1,6 +1,6 @@
 """What `clusterctl` is within the job of a function: functions run where they are, and nothing is brought up.
 
-It stands for the package where a node unpickles a function, or imports a module that has some.
+It takes the package's place where a node unpickles a function, or imports a module that has some.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Function:
         self._function = function
 
     def local(self, *args: Any, **kwargs: Any) -> Any:
-        """What the function gives, in this process."""
+        """What the function returns, in this process."""
         return self._function(*args, **kwargs)
 
     def remote(self, *args: Any, **kwargs: Any) -> Any:

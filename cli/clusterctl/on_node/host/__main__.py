@@ -1,8 +1,8 @@
-"""Makes an existing machine a node, or takes back all that this wrote: `install` or `remove`, told by JSON on stdin.
+"""Makes an existing machine a node (`install`), or takes back what that wrote (`remove`); the request is JSON on stdin.
 
 Root runs it on the host, by its own Python (3.9 or newer) and the standard library. It replaces no file of the owner's:
-what it writes is new, or its own from before. In /etc/hosts it takes back what the agent wrote. Both verbs may be cut
-short and done again. The answer is one line of JSON.
+what it writes is new, or its own from before. In /etc/hosts it takes back what the agent wrote. Both verbs may be
+interrupted and repeated. The answer is one line of JSON.
 """
 
 import contextlib
@@ -48,19 +48,19 @@ CONTAINERS_S = 30
 """A job's processes have 10 s to end, and its containers are removed after that."""
 
 
-def main(verb: str, told: Dict[str, Any]) -> Dict[str, Any]:
+def main(verb: str, request: Dict[str, Any]) -> Dict[str, Any]:
     """The answer: `ok`, whether anything `changed`, or the `error`."""
-    os.umask(0o022)  # root's own may keep others from the folders that are made
+    os.umask(0o022)  # root's own might keep others out of the folders made here
     try:
         with alone(LOCK, LOCK_S):
-            return {"ok": True, "changed": install(told) if verb == "install" else remove(told)}
+            return {"ok": True, "changed": install(request) if verb == "install" else remove(request)}
     except (Refused, OSError, KeyError, subprocess.SubprocessError) as e:
         return {"ok": False, "error": str(e) if isinstance(e, Refused) else "%s: %s" % (type(e).__name__, e)}
 
 
 @contextlib.contextmanager
 def alone(place: str, wait_s: float) -> Iterator[None]:
-    """Nobody else installs or removes meanwhile, not even for another cluster; the lock is deleted. Raises Refused."""
+    """Holds the lock, so that nobody else installs or removes, for any cluster; then deletes it. Raises Refused."""
     until = time.monotonic() + wait_s
     while True:
         descriptor = os.open(place, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, stat.S_IRUSR | stat.S_IWUSR)
@@ -77,7 +77,7 @@ def alone(place: str, wait_s: float) -> Iterator[None]:
 
 
 def locked(descriptor: int, place: str) -> bool:
-    """Whether the lock is this process's; the file may have been deleted between its opening and now."""
+    """Whether the lock is this process's; the file may have been deleted since it was opened."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return os.path.samestat(os.fstat(descriptor), os.stat(place))
@@ -85,43 +85,43 @@ def locked(descriptor: int, place: str) -> bool:
         return False
 
 
-def install(told: Dict[str, Any]) -> bool:
-    """Writes the files that are not there as they should be; True when one was written. Raises Refused."""
-    refuse_another(told["cluster_id"])
+def install(request: Dict[str, Any]) -> bool:
+    """Writes the files that are missing or differ; True when one was written. Raises Refused."""
+    refuse_another(request["cluster_id"])
     found = receipt()
     known, users = set(found.get("files", ())), users_in(found)
-    files = [*told["files"], {"path": SSHD, "content": sshd_text(told)}]
+    files = [*request["files"], {"path": SSHD, "content": sshd_text(request)}]
     paths = [each["path"] for each in files]
     new = [path for path in paths if path not in known]
-    theirs = [path for path in (*new, *of_users({told["user"]} - users)) if os.path.lexists(path)]
+    theirs = [path for path in (*new, *of_users({request["user"]} - users)) if os.path.lexists(path)]
     if theirs:
         raise Refused("%s is there already and is not clusterctl's: move it away" % ", ".join(theirs))
-    wanted, had = told["mounts"], found.get("mounts", {})
+    wanted, had = request["mounts"], found.get("mounts", {})
     coming = sorted(set(wanted) - set(had))
     mounts.refuse_taken(coming)
     folders = sorted({*found.get("folders", ()), *mounts.missing_folders(coming)})
-    write_receipt(told["cluster_id"], users | {told["user"]}, known.union(paths), {**wanted, **had}, folders)
+    write_receipt(request["cluster_id"], users | {request["user"]}, known.union(paths), {**wanted, **had}, folders)
     for path in sorted(path for path, what in had.items() if wanted.get(path) != what):
         mounts.unmount(path)
     needed = mounts.on_the_way(folders, wanted)
     mounts.remove_folders(set(folders) - set(needed))
     forget_done(files, Path(STATE))
     written = [each["path"] for each in files if written_anew(each)]
-    for path in (*known.difference(paths), *of_users(users - {told["user"]})):
+    for path in (*known.difference(paths), *of_users(users - {request["user"]})):
         Path(path).unlink(missing_ok=True)
-    write_receipt(told["cluster_id"], {told["user"]}, paths, wanted, needed)
+    write_receipt(request["cluster_id"], {request["user"]}, paths, wanted, needed)
     if SSHD in written or not has_reloaded_sshd():
-        reload_sshd(told)
+        reload_sshd(request)
     if written or run("systemctl", "is-active", "--quiet", NODE_UNIT).returncode:
         for argv in (["daemon-reload"], ["enable", "--quiet", NODE_UNIT], ["restart", NODE_UNIT]):
             must("systemctl", *argv)
     return bool(written)
 
 
-def remove(told: Dict[str, Any]) -> bool:
+def remove(request: Dict[str, Any]) -> bool:
     """Takes back what `install`, the agent and jobs wrote; False when nothing of this cluster is there."""
     found = receipt()
-    if found.get("cluster_id") != told["cluster_id"]:
+    if found.get("cluster_id") != request["cluster_id"]:
         return False
     stop_units()
     for path in sorted(found.get("mounts", ())):
@@ -145,7 +145,7 @@ def remove(told: Dict[str, Any]) -> bool:
 
 
 def users_in(found: Dict[str, Any]) -> Set[str]:
-    """The login users that the receipt tells of: more than one while a change of `ssh.user` goes on."""
+    """The login users that the receipt names: more than one while a change of `ssh.user` goes on."""
     return set(found.get("users", ()))
 
 
@@ -159,11 +159,11 @@ def of_users(names: Iterable[str]) -> List[str]:
 
 
 def forget_done(files: Iterable[Dict[str, str]], state: Path) -> None:
-    """Makes what a person changed run again: scripts whose text is another, and packages if their list is.
+    """Has scripts run again whose text has changed, and packages installed again if their list has.
 
     The scripts, and the marks that they have run, lie where the agent has them (node/hooks.py).
     """
-    changed = {each["path"]: each["content"] for each in files if not is_as_told(each)}
+    changed = {each["path"]: each["content"] for each in files if not is_up_to_date(each)}
     names = [Path(path).name for path in changed if Path(path).parent == state / "scripts"]
     birth = str(state / Path(BIRTH).name)
     if birth in changed and read(birth).get("packages") != json.loads(changed[birth]).get("packages"):
@@ -182,18 +182,18 @@ def write_receipt(
 
 
 def delete_state(folder: Path, delete: Callable[[Path], None]) -> None:
-    """Deletes the folder, and last in it what tells whose node this is: cut short, the next `remove` goes on."""
+    """Deletes the folder; last, what says whose node this is, so that an interrupted `remove` can be repeated."""
     last = [Path(BIRTH).name, Path(RECEIPT).name]
     for path in sorted(folder.iterdir()):
         if path.name not in last:
             delete(path)
-    told = (folder / last[-1]).read_bytes()
+    kept = (folder / last[-1]).read_bytes()
     for name in last:
         (folder / name).unlink(missing_ok=True)
     try:
         folder.rmdir()
     except OSError:  # somebody wrote there just now
-        (folder / last[-1]).write_bytes(told)
+        (folder / last[-1]).write_bytes(kept)
         raise
 
 
@@ -214,12 +214,12 @@ def refuse_another(cluster_id: str) -> None:
 
 
 def receipt() -> Dict[str, Any]:
-    """What was written before; empty for nothing."""
+    """The receipt; empty if there is none."""
     return read(RECEIPT)
 
 
 def read(path: str) -> Dict[str, Any]:
-    """The object in a file; empty without one. Raises Refused for a file that holds none."""
+    """The object in a file; empty if there is no file. Raises Refused for a file without one."""
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -232,21 +232,21 @@ def read(path: str) -> Dict[str, Any]:
 
 
 def written_anew(each: Dict[str, str]) -> bool:
-    """Writes a file unless it is there as it should be; True when it was written."""
-    if is_as_told(each):
+    """Writes a file if it is missing or differs; True when it was written."""
+    if is_up_to_date(each):
         return False
     write(each["path"], each["content"], int(each.get("permissions", "0644"), 8))
     return True
 
 
-def is_as_told(each: Dict[str, str]) -> bool:
+def is_up_to_date(each: Dict[str, str]) -> bool:
     """Whether the file is there with this content."""
     path = Path(each["path"])
     return path.is_file() and path.read_bytes() == each["content"].encode()
 
 
 def write(path: str, content: str, mode: int) -> None:
-    """Writes a file, which appears whole, and makes the folders above it."""
+    """Writes a file, which appears complete, and makes the folders above it."""
     place, fresh = Path(path), Path(path + ".clusterctl-new")
     place.parent.mkdir(parents=True, exist_ok=True)
     fresh.unlink(missing_ok=True)
@@ -257,34 +257,34 @@ def write(path: str, content: str, mode: int) -> None:
     os.replace(str(fresh), path)
 
 
-def sshd_text(told: Dict[str, Any]) -> str:
-    """The settings of sshd that nodes need, beside those that hold now, as sshd tells them without this very file.
+def sshd_text(request: Dict[str, Any]) -> str:
+    """The text of our file of settings for sshd, made from the settings that sshd has without that file.
 
-    sshd takes the first value that it finds of a setting. So the files of keys that hold now are named again, for the
-    login user alone, and only when it comes from one of the nodes; the Match block ends with the file (sshd_config(5)).
+    sshd takes the first value that it finds of a setting. So the files of keys that it reads now are named again, for
+    the login user alone, when it comes from one of the nodes; the Match block ends with the file (sshd_config(5)).
     """
-    argv = [sshd(), "-T", "-C", connection(told)]
+    argv = [sshd(), "-T", "-C", connection(request)]
     if os.path.exists(SSHD):  # hidden for this one process
         hide = 'mount --bind /dev/null "$0" && exec "$@"'
         argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", hide, SSHD, *argv]
-    return sshd_lines(must(*argv), told)
+    return sshd_lines(must(*argv), request)
 
 
-def connection(told: Dict[str, Any]) -> str:
-    """A login from a node, as `sshd -T -C` wants it described: with all that a Match block may ask for."""
-    addresses = [told["addresses"][0]] * 3
-    return "user=%s,host=%s,addr=%s,laddr=%s,lport=%d,rdomain=" % (told["user"], *addresses, told["port"])
+def connection(request: Dict[str, Any]) -> str:
+    """A login from a node, as `sshd -T -C` wants it: with all that a Match block can test."""
+    addresses = [request["addresses"][0]] * 3
+    return "user=%s,host=%s,addr=%s,laddr=%s,lport=%d,rdomain=" % (request["user"], *addresses, request["port"])
 
 
-def sshd_lines(said: str, told: Dict[str, Any]) -> str:
-    """The file's text; `said`: what `sshd -T` prints without it. Pure."""
-    rows = [line.partition(" ")[::2] for line in said.splitlines()]
+def sshd_lines(settings: str, request: Dict[str, Any]) -> str:
+    """The file's text; `settings`: what `sshd -T` prints without it. Pure."""
+    rows = [line.partition(" ")[::2] for line in settings.splitlines()]
     files = [word for key, value in rows if key == "authorizedkeysfile" for word in value.split() if word != "none"]
     taken = [value for key, value in rows if key == "permituserenvironment" and value != "no"]
     lines = [
-        # Not allowed within a Match block. An sshd that takes all variables already goes on with that.
-        *(["PermitUserEnvironment " + ",".join([*taken, *told["environment"]])] if "yes" not in taken else []),
-        "Match User %s Address %s" % (told["user"], ",".join(told["addresses"])),
+        # Not allowed within a Match block. An sshd that takes all variables already keeps doing so.
+        *(["PermitUserEnvironment " + ",".join([*taken, *request["environment"]])] if "yes" not in taken else []),
+        "Match User %s Address %s" % (request["user"], ",".join(request["addresses"])),
         "    AuthorizedKeysFile " + " ".join([*files, KEYS]),
     ]
     return "".join(line + "\n" for line in lines)
@@ -299,14 +299,14 @@ def sshd() -> str:
 
 
 def has_reloaded_sshd() -> bool:
-    """Whether the settings that are on the disk hold: a run that was cut short may not have come to it."""
+    """Whether sshd has read the settings on the disk: an interrupted run may have ended before that."""
     return Path("/run/clusterctl-sshd").exists()
 
 
-def reload_sshd(told: Optional[Dict[str, Any]] = None) -> None:
-    """Has the SSH server read its settings anew; connections stay. Raises Refused where it would not take them.
+def reload_sshd(request: Optional[Dict[str, Any]] = None) -> None:
+    """Has the SSH server read its settings again; connections stay. Raises Refused if it would not take them.
 
-    `told`: what a node was told, so that our settings have to hold; None after they were taken back.
+    `request`: that of `install`, after which our settings must be in force; None after they were removed.
     """
     marker = Path("/run/clusterctl-sshd")
     marker.unlink(missing_ok=True)
@@ -314,7 +314,7 @@ def reload_sshd(told: Optional[Dict[str, Any]] = None) -> None:
     if tested.returncode:
         Path(SSHD).unlink(missing_ok=True)
         raise Refused("sshd does not take the settings, which are taken back: %s" % tested.stdout.strip()[-300:])
-    if told is not None and KEYS not in must(sshd(), "-T", "-C", connection(told)):
+    if request is not None and KEYS not in must(sshd(), "-T", "-C", connection(request)):
         Path(SSHD).unlink(missing_ok=True)
         raise Refused("sshd finds an AuthorizedKeysFile before that of %s: move it behind the Include" % SSHD)
     if run("systemctl", "reload", "ssh.service").returncode:
@@ -344,7 +344,7 @@ def stop_units() -> None:
 
 
 def running_units() -> List[str]:
-    """The units of the agent and of jobs that run or are about to: all that systemctl lists but failed ones."""
+    """The units of the agent and of jobs that run or are about to: all that systemctl lists except failed ones."""
     rows = [
         line.split() for line in run("systemctl", "list-units", "--plain", "--no-legend", *UNITS).stdout.splitlines()
     ]
@@ -352,7 +352,7 @@ def running_units() -> List[str]:
 
 
 def without_names(hosts: Path) -> None:
-    """Takes the block of the cluster's names out of /etc/hosts, and puts the owner's lines back that were put aside."""
+    """Takes the block of the cluster's names out of /etc/hosts, and restores the owner's lines that were put aside."""
     lines = hosts.read_text(encoding="utf-8", errors="surrogateescape").split("\n")
     begin = lines.index(HOSTS_BEGIN) if HOSTS_BEGIN in lines else len(lines)
     end = lines.index(HOSTS_END, begin) if HOSTS_END in lines[begin:] else begin

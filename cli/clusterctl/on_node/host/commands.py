@@ -18,7 +18,7 @@ def must(*argv: str) -> str:
 
 
 def run(*argv: str) -> "subprocess.CompletedProcess[str]":
-    """How a command ended, and what it said."""
+    """The command's exit code and output, if it ends in time."""
     return subprocess.run(
         argv,
         stdin=subprocess.DEVNULL,

@@ -21,8 +21,8 @@ def refuse_taken(paths: Iterable[str]) -> None:
     """
     for path in paths:
         if os.path.realpath(path) != path:
-            told = "%s: a symbolic link makes that %s, and systemd mounts at no link: write that path"
-            raise Refused(told % (path, os.path.realpath(path)))
+            why = "%s: by a symbolic link this is %s, and systemd does not mount at links: write that path"
+            raise Refused(why % (path, os.path.realpath(path)))
         if path in mounted_paths():
             raise Refused("%s: something is mounted there already: findmnt %s" % (path, path))
         unit = unit_of(path)
@@ -39,7 +39,7 @@ def missing_folders(paths: Iterable[str]) -> List[str]:
 
 
 def on_the_way(folders: Iterable[str], paths: Iterable[str]) -> List[str]:
-    """Those of the folders that lead to one of the paths."""
+    """The folders that lead to one of the paths."""
     return [folder for folder in folders if any((path + "/").startswith(folder + "/") for path in paths)]
 
 
@@ -57,17 +57,17 @@ def unmount(path: str) -> None:
     if not file.exists():
         return
     try:
-        said = run("systemctl", "stop", unit).stdout.strip()
+        output = run("systemctl", "stop", unit).stdout.strip()
     except subprocess.TimeoutExpired as e:
-        told = "%s cannot be unmounted in %d s; does its server answer? If it never will: umount -f -l %s, and again"
-        raise Refused(told % (path, COMMAND_S, path)) from e
+        why = "%s cannot be unmounted in %d s; does its server answer? If it never will: umount -f -l %s, then retry"
+        raise Refused(why % (path, COMMAND_S, path)) from e
     if path in mounted_paths():
-        raise Refused("%s cannot be unmounted, something uses it: fuser -vm %s (%s)" % (path, path, said[-200:]))
+        raise Refused("%s cannot be unmounted, something uses it: fuser -vm %s (%s)" % (path, path, output[-200:]))
     file.unlink()
 
 
 def mounted_paths() -> Set[str]:
-    """Every path at which something is mounted. No path of ours has a character that the kernel would escape there."""
+    """Every path at which something is mounted. No path of ours has a character that the kernel escapes there."""
     rows = Path(MOUNTINFO).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     return {row.split(" ")[4] for row in rows}
 

@@ -50,7 +50,7 @@ class _Guest:
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
-        self.said = b""
+        self.received = b""
         self.nonce = secrets.token_hex(16)
         self.its_nonce = ""
         self.since_s = time.monotonic()
@@ -66,10 +66,10 @@ def _lead(num_nodes: int, port: int, timeout_s: float, key: str, names: Sequence
         while len(present) < num_nodes - 1:
             left_s = until_s - time.monotonic()
             if left_s <= 0:
-                told = "not there within %g s: %s" % (timeout_s, missing(num_nodes, present, names))
+                why = "not there within %g s: %s" % (timeout_s, missing(num_nodes, present, names))
                 for guest in present.values():
-                    _refuse(guest, told, key)
-                raise Failed(told)
+                    _refuse(guest, why, key)
+                raise Failed(why)
             ready = _ready([listener, *(guest.connection for guest in guests)], min(left_s, 1.0))
             if listener.fileno() in ready:
                 _accept(listener, guests, most=2 * num_nodes + 16)
@@ -99,11 +99,11 @@ def _listener(port: int) -> socket.socket:
 
 
 def missing(num_nodes: int, present: Dict[int, Any], names: Sequence[str]) -> str:
-    """Those of ranks 1 and up that are not there: `worker_2 (rank 2)`, or `rank 2` where nobody knows the names."""
+    """The ranks from 1 on that are not there: `worker_2 (rank 2)`, or `rank 2` if the names are unknown."""
     ranks = [rank for rank in range(1, num_nodes) if rank not in present]
     known = len(names) == num_nodes
-    told = ["%s (rank %d)" % (names[rank], rank) if known else "rank %d" % rank for rank in ranks[:MOST_SHOWN]]
-    return ", ".join(told) + (" and %d more" % (len(ranks) - MOST_SHOWN) if len(ranks) > MOST_SHOWN else "")
+    shown = ["%s (rank %d)" % (names[rank], rank) if known else "rank %d" % rank for rank in ranks[:MOST_SHOWN]]
+    return ", ".join(shown) + (" and %d more" % (len(ranks) - MOST_SHOWN) if len(ranks) > MOST_SHOWN else "")
 
 
 def _ready(connections: Sequence[socket.socket], within_s: float) -> Set[int]:
@@ -147,11 +147,11 @@ def _hear(guest: _Guest, is_ready: bool, num_nodes: int, key: str, present: Dict
         return False
     if not chunk:
         return False
-    guest.said += chunk
-    if guest.rank is not None or b"\n" not in guest.said:
-        return len(guest.said) <= LINE_BYTES
+    guest.received += chunk
+    if guest.rank is not None or b"\n" not in guest.received:
+        return len(guest.received) <= LINE_BYTES
     try:
-        words = json.loads(guest.said.partition(b"\n")[0])
+        words = json.loads(guest.received.partition(b"\n")[0])
         rank, its_nonce, of = int(words["rank"]), str(words["nonce"]), int(words["of"])
         is_proven = hmac.compare_digest(str(words["proof"]), _proof(key, "join %d" % rank, guest.nonce, its_nonce))
     except MALFORMED:
@@ -198,29 +198,29 @@ def _ask(connection: socket.socket, num_nodes: int, rank: int, key: str) -> None
     if not line:
         raise ConnectionResetError("it closed the connection: rank 0 has ended, or is another group's")
     answer = json.loads(line)
-    told = str(answer["failed"]) if "failed" in answer else ""
-    proof = _proof(key, "failed " + told if told else "go", nonce, its_nonce)
-    if not hmac.compare_digest(str(answer["proof" if told else "go"]), proof):
+    why = str(answer["failed"]) if "failed" in answer else ""
+    proof = _proof(key, "failed " + why if why else "go", nonce, its_nonce)
+    if not hmac.compare_digest(str(answer["proof" if why else "go"]), proof):
         raise ValueError("what answers there does not prove that it belongs to this group")
-    if told:
-        raise Failed(told)
+    if why:
+        raise Failed(why)
 
 
 def _proof(key: str, *words: str) -> str:
     return hmac.new(key.encode(), "\n".join(words).encode(), hashlib.sha256).hexdigest()
 
 
-def _refuse(guest: _Guest, told: str, key: str) -> None:
+def _refuse(guest: _Guest, why: str, key: str) -> None:
     """Tells a guest why the barrier failed, with a proof: else any program at rank 0's address could end its wait."""
-    proof = _proof(key, "failed " + told, guest.its_nonce, guest.nonce)
-    _send(guest, {"failed": told, "proof": proof})
+    proof = _proof(key, "failed " + why, guest.its_nonce, guest.nonce)
+    _send(guest, {"failed": why, "proof": proof})
 
 
 def _send(guest: _Guest, words: Dict[str, str]) -> None:
     try:
         guest.connection.sendall(json.dumps(words).encode() + b"\n")
     except OSError:
-        pass  # it has gone, which the next look at it says
+        pass  # it has gone, as the next read from it will show
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:

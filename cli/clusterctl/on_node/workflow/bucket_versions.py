@@ -2,9 +2,9 @@
 
 On shared storage mkdir(2) gives a number to one task alone, and rename(2) makes a version whole at once. A bucket that
 mountpoint-s3 mounts has neither: its folders are made on one node only, and nothing is renamed (its doc/SEMANTICS.md,
-read 2026-11). So a version is a folder that one job alone writes, for its name has the job's, and a mark that is
-written last: what has no mark is not complete. A number is a version's place among the marks, which sort by the time
-at which they were written.
+read 2026-11). So a version is a folder that only one job writes, as its name has the job's, and a mark, written last: a
+version without one is not complete. A number is a version's place among the marks, which sort by the time at which
+they were written.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def keep_version(
 ) -> Tuple[int, List[str]]:
     """Copies the wanted files of a folder, or one file, as the version `name`; how many, and what was left out.
 
-    `words`: what its mark says besides. Raises OSError, NotUploaded; then there is no mark, and so no version.
+    `words`: what else its mark says. Raises OSError, NotUploaded; then there is no mark, and so no version.
     """
     count, left_out = upload(source, dataset / name, wanted)
     marks = dataset / MARKS
@@ -49,7 +49,7 @@ def keep_version(
 
 
 def complete_versions(dataset: Path) -> List[str]:
-    """The names of the versions that are complete, the oldest first: that is number 1."""
+    """The names of the versions that are complete, the oldest, number 1, first."""
     return [name for _, name in _marks(dataset)]
 
 

@@ -17,10 +17,10 @@ RECLAIM_S = 125.0
 """How long before its node's end a command is stopped: AWS's two minutes, and 5 s by which clocks may differ."""
 WARNING_FILE = "CLUSTERCTL_WARNING_FILE"
 DEADLINE = "the cluster's deadline"
-"""The reason of an end for which the job's supervisor stops the job anyway (`WHY` in job/warned.py)."""
+"""The reason for an end for which the job's supervisor stops the job anyway (`WHY` in job/warned.py)."""
 CANNOT_RUN, NOT_FOUND = 126, 127
 STOPPED = 128 + int(signal.SIGTERM)
-"""The exit code of a command that was stopped because its node ends, and said 0 itself."""
+"""The exit code of a command that was stopped because its node ends, and exited with 0."""
 
 
 class Ended(NamedTuple):
@@ -81,7 +81,7 @@ class Command:
                 break
             except subprocess.TimeoutExpired:
                 self._look(environment)
-        self._child = None  # its number may be another's from now on
+        self._child = None  # its number may be another process's from now on
         code = 128 - status if status < 0 else status
         return Ended(code or (STOPPED if self._why else 0), self._why)
 

@@ -125,4 +125,4 @@ def _remove_empty_folders(top: Path) -> None:
 
 
 def _without(left_out: List[str]) -> str:
-    return "; left out, for they are no files: %s" % ", ".join(left_out[:MOST_SHOWN]) if left_out else ""
+    return "; left out, as they are not files: %s" % ", ".join(left_out[:MOST_SHOWN]) if left_out else ""

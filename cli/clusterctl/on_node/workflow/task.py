@@ -23,7 +23,7 @@ from clusterctl.on_node.workflow.upload import BadExpression, file_filter
 FOLDER = "clusterctl-task"
 WORDS = "task.json"
 BIN, LAST_BIN = "bin", "last-bin"
-"""Folders of programs before and behind all others of PATH."""
+"""Folders for PATH: our nslookup's, and that of a torchrun that comes after any other (`search_path`)."""
 OWN_FAILURE = 125
 """Docker's code for a failure around the command, not of the command itself."""
 RESOLV_CONF = Path("/etc/resolv.conf")
@@ -39,7 +39,7 @@ def main(folder: Path) -> int:
     """The exit code of the task's command, or `OWN_FAILURE`. `folder` holds `task.json` and the task's files."""
     words = json.loads((folder / WORDS).read_text())
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a file's name may be no text
+        sys.stdout.reconfigure(errors="backslashreplace")  # a file's name may not be valid text
     try:
         refuse_missing(words["mounts"])
         for each in (*words["inputs"], *words["outputs"], *words["checkpoints"]):

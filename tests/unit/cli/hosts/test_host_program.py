@@ -72,7 +72,7 @@ def test_a_receipt_that_is_none_stops_everything(tmp_path: Path, text: str) -> N
     assert read(str(tmp_path / "nothing")) == {}
 
 
-TOLD = {"user": "ada", "addresses": ["10.1.0.5", "10.1.0.6"], "environment": ["GREETING", "NODE_RANK"]}
+REQUEST = {"user": "ada", "addresses": ["10.1.0.5", "10.1.0.6"], "environment": ["GREETING", "NODE_RANK"]}
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ TOLD = {"user": "ada", "addresses": ["10.1.0.5", "10.1.0.6"], "environment": ["G
     ],
 )
 def test_sshd_takes_the_nodes_key_for_the_login_user_from_the_nodes_alone(keys: str, kept: str) -> None:
-    text = sshd_lines(f"port 22\nauthorizedkeysfile {keys}\npermituserenvironment no\n", TOLD)
+    text = sshd_lines(f"port 22\nauthorizedkeysfile {keys}\npermituserenvironment no\n", REQUEST)
     assert text == (
         "PermitUserEnvironment GREETING,NODE_RANK\n"
         "Match User ada Address 10.1.0.5,10.1.0.6\n"
@@ -101,7 +101,7 @@ def test_sshd_takes_the_nodes_key_for_the_login_user_from_the_nodes_alone(keys: 
     ],
 )
 def test_variables_that_the_owner_lets_in_are_let_in_as_before(said: str, line: str) -> None:
-    assert sshd_lines(f"permituserenvironment {said}\n", TOLD).partition("Match ")[0] == line
+    assert sshd_lines(f"permituserenvironment {said}\n", REQUEST).partition("Match ")[0] == line
 
 
 def test_what_cannot_be_deleted_keeps_the_receipt_and_the_next_remove_goes_on(tmp_path: Path) -> None:
@@ -218,6 +218,6 @@ def test_the_program_is_whole_in_one_argument() -> None:
 def test_nothing_is_mounted_by_a_path_with_a_symbolic_link_in_it(tmp_path: Path, place: str) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "link").symlink_to("there")
-    told = f"{tmp_path}/{place}: a symbolic link makes that {tmp_path}/{place.replace('link', 'there')}, "
+    told = f"{tmp_path}/{place}: by a symbolic link this is {tmp_path}/{place.replace('link', 'there')}, "
     with pytest.raises(Refused, match=told):
         refuse_taken([f"{tmp_path}/{place}"])
