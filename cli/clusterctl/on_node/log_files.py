@@ -84,7 +84,7 @@ class LogFile:
         self._tail = 0
 
     def _begin(self) -> None:
-        """Opens the file at its last `tail` lines, or at its last MiB if they are longer."""
+        """Opens the file at its last `tail` lines, at most `HISTORY_BYTES` before its end."""
         size = os.stat(self._path).st_size
         start = max(0, size - HISTORY_BYTES)
         self._open(self._path, start)
@@ -154,7 +154,7 @@ class LogFile:
 
 
 def begin_of_last(read: bytes, lines: int) -> int | None:
-    """Where the last `lines` lines begin, of which the last may be unfinished; None if there are fewer."""
+    """Where the last `lines` lines begin, an unfinished one included; None if there are fewer."""
     begin = len(read) - read.endswith(b"\n")
     for _ in range(lines):
         begin = read.rfind(b"\n", 0, begin)

@@ -68,8 +68,8 @@ def test_a_refused_login_is_told_without_the_password_and_is_gone_too(engine: Pa
 PULL = """\
 import sys
 from pathlib import Path
-from clusterctl.on_node.job.image_pull import leave_when_told, pulled_image
-leave_when_told()
+from clusterctl.on_node.job.image_pull import exit_on_signals, pulled_image
+exit_on_signals()
 pulled_image(sys.argv[1], "a:1", root=Path(sys.argv[2]), login="ada:p4ss")
 """
 

@@ -299,12 +299,12 @@ def sshd() -> str:
 
 
 def has_reloaded_sshd() -> bool:
-    """Whether sshd has read the settings on the disk: an interrupted run may have ended before that."""
+    """Whether sshd has read the settings on the disk: an interrupted run may not have come to that."""
     return Path("/run/clusterctl-sshd").exists()
 
 
 def reload_sshd(request: Optional[Dict[str, Any]] = None) -> None:
-    """Has the SSH server read its settings again; connections stay. Raises Refused if it would not take them.
+    """Has sshd read its settings again; connections stay. Raises Refused if it would not take them.
 
     `request`: that of `install`, after which our settings must be in force; None after they were removed.
     """

@@ -59,19 +59,19 @@ def main(verb: str, arguments: List[str]) -> int:
         run(Layout(), *words)
         return 0
     try:
-        said = run(Layout(), *words)
+        answer = run(Layout(), *words)
     except (OSError, ValueError, LookupError) as e:
-        # Ours are sentences; Python's own need the name of their kind to be one.
-        said = {"error": str(e) if type(e) is ValueError else "%s: %s" % (type(e).__name__, e)}
-        print(json.dumps(said), flush=True)
+        # Our messages are sentences; Python's need the exception's name beside them.
+        answer = {"error": str(e) if type(e) is ValueError else "%s: %s" % (type(e).__name__, e)}
+        print(json.dumps(answer), flush=True)
         return 1
-    if said is not None:
-        print(json.dumps(said), flush=True)
+    if answer is not None:
+        print(json.dumps(answer), flush=True)
     return 0
 
 
 def function_of(verb: str) -> Callable[..., Any]:
-    """The verb's function. Of the program's modules a start loads no more than this one needs."""
+    """The verb's function. Only the modules that this verb needs are loaded."""
     module, name = {**ANSWERS, **SILENT, **OWN_CODE}[verb]
     found: Callable[..., Any] = getattr(importlib.import_module("clusterctl.on_node.job." + module), name)
     return found

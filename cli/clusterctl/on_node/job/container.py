@@ -35,12 +35,12 @@ Argv = List[str]
 
 
 class Bind(NamedTuple):
-    """A folder or file of the node that the container has, at the same place if nothing else is said."""
+    """A folder or file of the node that the container has, at the same path unless `source` differs."""
 
     path: str
     is_writable: bool = False
     source: str = ""
-    """Where it is on the node, if elsewhere."""
+    """Its path on the node, if another one."""
 
 
 class ContainerRequest(NamedTuple):
@@ -87,7 +87,7 @@ def ready_name(job: str, attempt: int, number: int) -> str:
 def run_argv(request: ContainerRequest, program: Argv) -> Argv:
     """The engine's argv for a container that runs `program` and is gone when that ends.
 
-    The node's network and shared memory are the container's: NCCL finds every interface, and ranks of a node each
+    The container shares the node's network and shared memory: NCCL finds every interface, and ranks of a node find each
     other. The engine keeps no log: the job has its own, of a bounded size. Of the job's environment the container is
     given no more than the job's name: `program` reads the rest from a file.
     """
@@ -125,7 +125,7 @@ def _limits(engine: str) -> Argv:
 
 
 def _gpus(engine: str, indices: Sequence[int] | None) -> Argv:
-    """podman ignores `--gpus` without a word and names devices by CDI; docker reads a list as one quoted field."""
+    """podman silently ignores `--gpus`, and names devices by CDI; docker reads a list as one quoted field."""
     if indices is not None and not indices:
         return []
     if engine == PODMAN:
@@ -192,7 +192,7 @@ def has_image(layout: Layout, job: str) -> bool:
 
 
 def remove_containers(engine: str, job: str) -> None:
-    """Ends and removes whatever is left of the job's containers; one that the engine does not give up stays."""
+    """Ends and removes whatever is left of the job's containers; one that the engine cannot remove stays."""
     look = [engine, "ps", "--all", "--quiet", "--filter", "label=%s=%s" % (LABEL, job)]
     try:
         done = subprocess.run(

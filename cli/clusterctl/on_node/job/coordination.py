@@ -96,7 +96,7 @@ class Coordination:
         if found is not None:
             self._end = found
             self._stopped_s = now_s
-            self._failures = self._told_failures()
+            self._failures = self._reported_failures()
             self.directive = {"do": "stop", "state": found[0], "why": found[1]}
         return found is not None
 
@@ -108,7 +108,7 @@ class Coordination:
             return judge.CANCELLED, "it was cancelled"
         if self._lost:
             return judge.LOST, self._why_lost()
-        failures = self._told_failures()
+        failures = self._reported_failures()
         if failures:
             self._failed_s = now_s if self._failed_s is None else self._failed_s
             # A node that is away comes back soon or is lost soon, and may be what the others are victims of.
@@ -127,13 +127,13 @@ class Coordination:
         if self._started_s is None and all(phase == READY for phase in phases):
             self._started_s = now_s
             self.directive = {"do": "start", "at_s": wall_s + AHEAD_S}
-        elif all(phase == ENDED for phase in phases) and not self._told_failures():
+        elif all(phase == ENDED for phase in phases) and not self._reported_failures():
             self._finish(judge.SUCCEEDED, "")
         elif self._started_s is not None:
             self._pass_orders_on()
 
     def _pass_orders_on(self) -> None:
-        """Puts what mpirun wants started on other nodes into what they are told."""
+        """Puts what mpirun wants started on other nodes into their directives."""
         orders = [order for said in self._said.values() for order in said.get("orders", ())]
         if orders != self.directive.get("orders", []):
             self.directive = {**self.directive, "orders": orders}
@@ -148,7 +148,7 @@ class Coordination:
     def _finish(self, state: str, why: str) -> None:
         self.directive = {"do": "finish", "outcome": judge.outcome(state, why, self._failures)}
 
-    def _told_failures(self) -> list[dict[str, Any]]:
+    def _reported_failures(self) -> list[dict[str, Any]]:
         return [dict(failure) for said in self._said.values() for failure in said.get("failures", ())]
 
     def _why_lost(self) -> str:

@@ -14,7 +14,7 @@ from clusterctl.on_node.job.layout import Layout
 from clusterctl.on_node.job.member_words import checked_words, names_of
 
 BEAT_S = 0.5
-"""How often each side says all it knows, besides when it changes."""
+"""How often each side sends all it knows, even if nothing has changed."""
 SILENT_S = 10.0
 POLL_S = 0.02
 LAST_WORDS_S = 5.0
@@ -26,7 +26,7 @@ MOST_UNPROVEN = 64
 
 
 class Coordinator:
-    """Runs in threads of its own until all members know how it ended."""
+    """Runs in threads of its own until all members know how the job ended."""
 
     def __init__(self, layout: Layout, spec: dict[str, Any], key: bytes) -> None:
         self._layout = layout
@@ -35,8 +35,8 @@ class Coordinator:
         self._key = key
         self._coordination = Coordination(spec, time.monotonic())
         self._changed = threading.Condition()
-        """Guards `_coordination`, `_know`, `_connections`; notified of a new directive, so that it is told at once."""
-        self._know: set[int] = set()
+        """Guards `_coordination`, `_informed`, `_connections`; notified of a new directive, to send it at once."""
+        self._informed: set[int] = set()
         self._connections: dict[int, int] = {}
         self._unproven = Unproven(MOST_UNPROVEN + len(spec["members"]))
         family = socket.AF_INET6 if ":" in coordinator_of(spec)["address"] else socket.AF_INET
@@ -60,7 +60,7 @@ class Coordinator:
                     self._changed.notify_all()
                 if self._coordination.is_over:
                     over_s = now_s if over_s is None else over_s
-                    if self._know >= self._coordination.listeners or now_s - over_s > LOST_AFTER_S + LAST_WORDS_S:
+                    if self._informed >= self._coordination.listeners or now_s - over_s > LOST_AFTER_S + LAST_WORDS_S:
                         self._door.close()
                         return
             # What members say is looked at this often, not at each word: a thousand members say 2,000 things a second.
@@ -92,7 +92,7 @@ class Coordinator:
                 while True:
                     self._take(channel.hear())
         except (OSError, EOFError, NotTrusted, LookupError, ValueError, RuntimeError):
-            pass  # it comes again, or is lost
+            pass  # the member connects again, or is lost
         finally:
             self._unproven.dismiss(connection)
             if slot is not None:
@@ -111,21 +111,21 @@ class Coordinator:
                 self._connections[slot] = self._connections.get(slot, 0) + 1
             self._coordination.receive(slot, words)
             if words["knows_end"]:
-                self._know.add(slot)
+                self._informed.add(slot)
         return slot
 
     def _tell(self, channel: Channel, connection: socket.socket, slot: int) -> None:
-        told: dict[str, Any] | None = None
+        sent: dict[str, Any] | None = None
         at_s = 0.0
         try:
             while connection.fileno() >= 0:
                 with self._changed:
                     directive = self._coordination.directive
-                    if directive is told and time.monotonic() - at_s < BEAT_S:
+                    if directive is sent and time.monotonic() - at_s < BEAT_S:
                         self._changed.wait(BEAT_S)
                         continue
                 channel.send(directive_for(slot, directive))
-                told, at_s = directive, time.monotonic()
+                sent, at_s = directive, time.monotonic()
         except (OSError, ValueError):
             pass  # the other thread of this connection has noticed, too
 
@@ -162,7 +162,7 @@ class Unproven:
 
 
 def deadline_s(layout: Layout) -> float | None:
-    """When this node ends, by its own clock; None where nobody has said so.
+    """When this node ends, by its own clock; None if it is not known.
 
     The node's guard counts by the uptime, since clocks are set and may be wrong, and so does this.
     """

@@ -14,7 +14,7 @@ ADDRESS, ADDRESS_6, ANY_KIND, INTERNET = 1, 28, 255, 1
 IPV4_BYTES = 4
 RESPONSE, AUTHORITATIVE, RECURSION_WANTED, RECURSION_THERE = 0x8000, 0x0400, 0x0100, 0x0080
 OPERATION = 0x7800
-NO_SUCH_NAME, SERVER_FAILED = 3, 2
+SERVER_FAILED = 2
 POINTER_TO_QUESTION = 0xC000 | HEADER.size
 MOST_LABEL, MOST_NAME = 63, 255
 MOST_BYTES = 4096
@@ -75,7 +75,7 @@ def answered(question: Question, addresses: Sequence[str]) -> bytes:
 
 
 def failed(question: Question) -> bytes:
-    """The answer that no other server could be asked."""
+    """The answer that the server has failed (SERVFAIL)."""
     return _head(question, SERVER_FAILED, 0) + question.section
 
 

@@ -1,4 +1,4 @@
-"""What happened to a job on one node, a line of JSON for each, so that it can be told afterwards."""
+"""What happened to a job on one node, a line of JSON for each, so that it can be shown afterwards."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ def answer_follow(layout: Layout, job: str, attempt: str, segment: str, offset: 
 
 def follow(layout: Layout, job: str, attempt: int, place: tuple[int, int], *, is_followed: bool) -> None:
     """`[segment, offset, line]` for each line, `{"state": …}` when it changes, `{"over": …}` at the end."""
-    said: dict[str, Any] = {}
-    said_s = time.monotonic()
+    shown: dict[str, Any] = {}
+    shown_s = time.monotonic()
     while True:
         state = present_state(layout, job)  # before the lines: what was written until then is among them
         is_over = state["state"] in judge.FINAL or not is_followed
@@ -36,15 +36,15 @@ def follow(layout: Layout, job: str, attempt: int, place: tuple[int, int], *, is
             if len(lines) == MOST_AT_ONCE:
                 _print(lines)
                 lines = []
-        if state != said or (lines and is_over):
+        if state != shown or (lines and is_over):
             lines.append(json.dumps({"state": state}))
-            said = state
+            shown = state
         if is_over:
             _print([*lines, json.dumps({"over": state})])
             return
-        if lines or time.monotonic() - said_s > BEAT_S:
+        if lines or time.monotonic() - shown_s > BEAT_S:
             _print(lines or ["{}"])
-            said_s = time.monotonic()
+            shown_s = time.monotonic()
         time.sleep(POLL_S)
 
 

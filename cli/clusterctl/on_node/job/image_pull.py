@@ -35,15 +35,15 @@ def answer_pull(layout: Layout, image: str, has_login: str = "no") -> Dict[str, 
 
     Reads the registry's login, if any, as a line of JSON from stdin.
     """
-    leave_when_told()
+    exit_on_signals()
     login = str(json.loads(sys.stdin.buffer.readline())["login"]) if has_login == "yes" else ""
     return {"image_id": pulled_image(present_engine(), image, root=layout.root, login=login)}
 
 
 def pulled_image(engine: str, image: str, *, root: Path, login: str = "") -> str:
-    """The id of the image on this node, fetched where it is not there yet.
+    """The id of the image on this node, pulled if it is not there yet.
 
-    `login`: USER:PASSWORD for its registry; empty: whatever root has there. Raises ValueError, OSError.
+    `login`: USER:PASSWORD for its registry; empty: root's own logins are used. Raises ValueError, OSError.
     """
     found = _image_id(engine, image)
     if found:
@@ -65,8 +65,8 @@ def registry_of(image: str) -> str:
     return first if slash and (first == "localhost" or "." in first or ":" in first) else DOCKER_HUB
 
 
-def leave_when_told() -> None:
-    """From now on SIGTERM and SIGHUP end this process as an error does: what it has written is taken away."""
+def exit_on_signals() -> None:
+    """From now on SIGTERM and SIGHUP end this process by SystemExit, so that the login it wrote is deleted."""
 
     def leave(number: int, _frame: object) -> None:
         sys.exit(128 + number)
@@ -118,15 +118,15 @@ def _pull(engine: str, image: str, folder: Path | None, login: str) -> None:
         argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment
     )
     try:
-        _, said = child.communicate(timeout=PULL_S)
+        _, errors = child.communicate(timeout=PULL_S)
     except subprocess.TimeoutExpired as e:
         raise ValueError("%s pull %s: not there after %d minutes" % (engine, image, PULL_S // 60)) from e
     finally:
         child.kill()
     if child.returncode:
         password = login.partition(":")[2]
-        told = _last_line(said)
-        raise ValueError("%s pull: %s" % (engine, told.replace(password, HIDDEN) if password else told))
+        line = _last_line(errors)
+        raise ValueError("%s pull: %s" % (engine, line.replace(password, HIDDEN) if password else line))
 
 
 def _image_id(engine: str, image: str) -> str:
@@ -148,11 +148,11 @@ def _image_id(engine: str, image: str) -> str:
         raise ValueError("%s image inspect %s: an answer without an id" % (engine, image)) from e
 
 
-def is_absent(said: bytes) -> bool:
-    """Whether docker or podman says that the node does not have the image; whatever else it says is a failure. Pure."""
-    return any(words in said.lower() for words in (b"no such image", b"image not known"))
+def is_absent(errors: bytes) -> bool:
+    """Whether docker or podman says that the node does not have the image; anything else is a failure. Pure."""
+    return any(words in errors.lower() for words in (b"no such image", b"image not known"))
 
 
-def _last_line(said: bytes) -> str:
-    lines = said.decode(errors="replace").strip().splitlines()
+def _last_line(errors: bytes) -> str:
+    lines = errors.decode(errors="replace").strip().splitlines()
     return lines[-1].replace("Error: ", "", 1)[:500] if lines else "it failed without a message"

@@ -15,7 +15,7 @@ ADDRESS = re.compile(r"(?<![+\w])(https?://)([^\s/:@]+):([^\s/@]+)@([A-Za-z0-9._
 """Addresses with a login, but none for git, which reads no NETRC; nor with a user only: netrc has no empty password."""
 PLAIN = re.compile(r"(?!.*\$\{)[!$-&(-\[\]-~]+")
 """Printable, without blanks, quotes, backslashes and #, which Python 3.9 and 3.11 read differently in a netrc file; and
-without ${NAME}, which pip replaces by a variable in requirements, and nobody in a netrc file."""
+without ${NAME}, which pip replaces by a variable in requirements, but nothing does in a netrc file."""
 
 
 def without_logins(text: str) -> Tuple[str, str]:

@@ -34,7 +34,7 @@ def answer_exec(words: List[str]) -> int:
 
 
 def answer_join(words: List[str]) -> int:
-    """The verb, in a container of the job; its words are in `container_argv`. Says on stderr what goes wrong."""
+    """The verb, in a container of the job; `container_argv` makes its words. Says on stderr what goes wrong."""
     job, rank, first, ranks, secrets, variables, _, *command = words
     try:
         join(job, rank, int(first), (Path(ranks), Path(secrets), Path(variables)), command)
@@ -154,7 +154,7 @@ def rank_variables_now(ranks: Path, job: str, rank: str, uid: int, proc: Path = 
 
 
 def keeper_of(job: str, held: Mapping[str, Any] | None) -> tuple[int, int]:
-    """The process that keeps the job here, as (pid, start). Raises ValueError where there is none (any more).
+    """The job's keeper here, as (pid, start). Raises ValueError where there is none (any more).
 
     A job may end while a command is on its way into it; a command without the job's view of files would see the keys
     that are hidden from the job.

@@ -1,7 +1,7 @@
 """Runs a script with JAX's processes joined: `python3 jax_main.py SCRIPT ARGS…`, or `-m MODULE ARGS…`.
 
-JAX reads the coordinator's address from the environment, and neither the number of processes nor which one this is; and
-where one of its arguments is missing it guesses by Slurm's variables and the like. So all of them are passed here, as
+JAX reads the coordinator's address from the environment, but not the number of processes or which one this is; and if
+one of its arguments is missing, it guesses by Slurm's variables and the like. So all of them are passed here, as
 soon as the script has imported JAX: JAX reads JAX_ENABLE_X64, JAX_PLATFORMS and others while it is loaded, and a script
 may set them before. When the script calls `jax.distributed.initialize` itself, that has happened already.
 
@@ -145,7 +145,7 @@ def arguments(environment: Mapping[str, str]) -> dict[str, Any]:
 def already_joined(coordinator_address: str | None = None, *others: object, **values: object) -> None:
     """Takes the place of `jax.distributed.initialize`: nothing is left to do.
 
-    Raises ValueError where the script wants another number of processes, or be another one of them.
+    Raises ValueError if the script wants another number of processes, or another id for this one.
     """
     ours = arguments(os.environ)
     wanted = {**dict(zip(("num_processes", "process_id"), others)), **values}

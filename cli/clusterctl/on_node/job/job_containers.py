@@ -76,7 +76,7 @@ class JobContainers:
         self._count += 1
         kept = set(environment).difference(OWN) | set(self._spec["environment"])
         own = {name: environment[name] for name in sorted(kept)}
-        if "PATH" in own:  # as the person wrote it: what comes before it is said apart
+        if "PATH" in own:  # as the person wrote it: what comes before it is in `path_first`
             own["PATH"] = str(self._spec["environment"]["PATH"])
         write_json(
             variables,
@@ -152,7 +152,7 @@ class JobContainers:
     def _environment_binds(self, making: Optional[Path]) -> tuple[Bind, ...]:
         """The environment of the job's requirements, read-only once it is made; one on shared storage is there anyway.
 
-        Only under names of our own: the image says where its interpreter is, and root mounts what is named here.
+        Only at paths that we chose: the image says where its interpreter is, and root must not mount just any path.
         """
         if not self._spec.get("requirements") or self._spec.get("shared"):
             return ()
@@ -208,7 +208,7 @@ def accounts_of(layout: Layout) -> list[str]:
 
 
 def entry_python(spec: Mapping[str, Any]) -> str:
-    """The image's interpreter that begins in each container; it starts all else."""
+    """The image's interpreter, with which each container begins; it starts all else."""
     return str(spec.get("python") or "python3")
 
 

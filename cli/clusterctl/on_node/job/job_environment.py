@@ -97,7 +97,7 @@ def secret_values(folder: Path) -> dict[str, str]:
 
 
 def own_secrets(folder: Path, uid: int) -> dict[str, str]:
-    """The job's secrets by name, read by root: in the folder, which is the job's user's, there may be links.
+    """The job's secrets by name, read by root: the folder is the job's user's, so links may be in it.
 
     What is not a file of that user's is left out.
     """

@@ -28,7 +28,7 @@ VICTIMS_SAY = (
     "another task died",
     "collective ops is aborted by",
 )
-"""What ranks say whose peer has gone: torch with NCCL and gloo, 2.2 to 2.15; at last JAX 0.10, and TensorFlow 2.21."""
+"""What ranks print when a peer has gone: torch 2.2 to 2.15 with NCCL and gloo; last, JAX 0.10 and TensorFlow 2.21."""
 OWN_FAULT_SAYS = ("ncclunhandledcudaerror", "ncclinvalidusage", "ncclinvalidargument")
 """What stands beside `NCCL error` where the rank's own GPU or program is at fault (ncclResult_t in NCCL's user guide).
 

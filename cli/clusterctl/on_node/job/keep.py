@@ -55,14 +55,14 @@ def see_through(layout: Layout, job: str, *, supervised: Callable[[], int], end:
 
 
 def clear_up(layout: Layout, job: str) -> None:
-    """Takes away all that says that the job runs; for after its service has ended, even if the keeper was killed."""
+    """Removes all signs that the job runs, after its service has ended, even if the keeper was killed."""
     tell_lost(layout, job, "its keeper there was killed")
     shutil.rmtree(layout.tmp(job), ignore_errors=True)
     lease.forget(layout, job)
 
 
 def end_containers(layout: Layout, job: str) -> None:
-    """Ends the job's processes on this node, and then what the engine has of its containers."""
+    """Ends the job's processes on this node, and then removes what the engine still has of its containers."""
     end_all(job, None, KILLED_WITHIN_S)
     remove_job(layout, job)
 

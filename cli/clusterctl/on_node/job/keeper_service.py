@@ -23,7 +23,7 @@ START_WITHIN_S = RELOAD_S + SERVICE_S + STARTED_WITHIN_S
 """The longest that `start_keeper` takes: whoever asks the node to start has to wait longer (`start.START_S`)."""
 POLL_S = 0.05
 HIDDEN = ("/etc/clusterctl/ssh_key", "/etc/clusterctl/barrier", "/run/user")
-"""What opens other nodes, and what sessions of the login user have open: its agent, its own systemd, its keyring."""
+"""Keys to other nodes, and the sockets of the login user's sessions: those of its SSH agent, systemd and keyring."""
 LOGIND_FILE = "run/systemd/logind.conf.d/50-clusterctl-job.conf"
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
 
@@ -56,7 +56,7 @@ def start_keeper(layout: Layout, job: str, program: Path) -> str:
 def start_service(layout: Layout, job: str, program: Path, argv: list[str], *, run: Run = subprocess.run) -> str:
     """Starts `argv` as the job's own service; gives an empty text, or why it did not start. `run`: subprocess.run."""
     keep_shared_memory(layout.root)
-    # By each job: the one that wrote the file may have been killed before, and logind may not have answered it.
+    # For every job: the one that wrote the file may have been killed before this, or logind may not have answered.
     _failure(RELOAD_LOGIND, RELOAD_S, run)
     spec = read_json(layout.spec(job))
     service = service_argv(job, program, is_sudo=bool(spec["is_sudo"]), has_image=bool(spec.get("image_id")))
@@ -69,8 +69,8 @@ def _failure(argv: Sequence[str], timeout_s: float, run: Run) -> str:
         done = run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=timeout_s)
     except subprocess.TimeoutExpired:
         return "%s: no answer within %g s" % (argv[0], timeout_s)
-    said = done.stderr.decode(errors="replace").strip()[-500:]
-    return "%s: %s" % (argv[0], said) if done.returncode else ""
+    error = done.stderr.decode(errors="replace").strip()[-500:]
+    return "%s: %s" % (argv[0], error) if done.returncode else ""
 
 
 def with_own_tmp(layout: Layout, job: str) -> list[str]:

@@ -33,7 +33,7 @@ def ports(spec: Mapping[str, Any]) -> list[int]:
 
 
 def environment(spec: Mapping[str, Any], node_rank: int, cluster: Mapping[str, str], folder: str) -> dict[str, str]:
-    """The node's variables as the job sees them: all that counts nodes or names one of them is the job's own.
+    """The node's variables as the job sees them.
 
     `cluster` is /etc/clusterctl/env, `folder` the job's on the node.
     """

@@ -62,12 +62,12 @@ def files(spec: Mapping[str, Any], parent: str, jax_main: str) -> dict[str, str]
 
 def hostfile(spec: Mapping[str, Any]) -> str:
     """The job's nodes with their processes, for MPI and DeepSpeed."""
-    own_runner = spec["launcher"] == DEEPSPEED_RUNNER
+    is_deepspeed = spec["launcher"] == DEEPSPEED_RUNNER
     rows = [
-        (member["name"], max(member.get("gpu_indices") or [0], default=0) + 1 if own_runner else 0, member["nproc"])
+        (member["name"], max(member.get("gpu_indices") or [0], default=0) + 1 if is_deepspeed else 0, member["nproc"])
         for member in spec["members"]
     ]
-    return "".join("%s slots=%d\n" % (name, max(behind, nproc)) for name, behind, nproc in rows)
+    return "".join("%s slots=%d\n" % (name, max(least, nproc)) for name, least, nproc in rows)
 
 
 def total(spec: Mapping[str, Any]) -> int:
@@ -109,7 +109,7 @@ def _torchrun(spec: Mapping[str, Any], node_rank: int, rank_parent: Argv) -> Arg
 def _accelerate(spec: Mapping[str, Any], node_rank: int, rank_parent: Argv, folder: str) -> Argv:
     """accelerate's argv. It would merge a file in the person's cache silently, so it is always given one.
 
-    `--multi_gpu` is in our file, and is no flag: a flag would beat what a file of the person's says.
+    `--multi_gpu` is in our file and not a flag: a flag would override a file of the person's.
     """
     options = [str(option) for option in spec["launcher_options"]]
     own_file = any(option.replace("-", "_").startswith("__config_file") for option in options)
@@ -172,7 +172,7 @@ def _included(spec: Mapping[str, Any]) -> Argv:
 
 
 def _mpirun(spec: Mapping[str, Any], rank_parent: Argv, folder: str) -> Argv:
-    """mpirun's argv: ranks fill one node after the other, as everywhere else; on which cores the kernel decides."""
+    """mpirun's argv: ranks fill one node after the other, as everywhere else; the kernel chooses their cores."""
     return [
         *("mpirun", "--hostfile", "%s/%s" % (folder, HOSTFILE)),
         *("-np", str(total(spec))),

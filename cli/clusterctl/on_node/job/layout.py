@@ -1,4 +1,4 @@
-"""Where a job's files lie on a node. All below `/var/lib` outlive a reboot, all below `/run` do not."""
+"""Where a job's files lie on a node. What is below `/var/lib` outlives a reboot, what is below `/run` does not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 
 class Layout(NamedTuple):
-    """Paths below `root`, which is another one than `/` in tests alone."""
+    """Paths below `root`, which differs from `/` only in tests."""
 
     root: Path = Path("/")
 
@@ -60,11 +60,11 @@ class Layout(NamedTuple):
         return self.jobs / job
 
     def spec(self, job: str) -> Path:
-        """What the job is; the same on all of its nodes."""
+        """The job's spec; the same on all of its nodes."""
         return self.folder(job) / "spec.json"
 
     def state(self, job: str) -> Path:
-        """How it goes on this node; written by its supervisor."""
+        """The job's state on this node; written by its supervisor."""
         return self.folder(job) / "state.json"
 
     def spare_state(self, job: str) -> Path:
@@ -76,11 +76,11 @@ class Layout(NamedTuple):
         return self.folder(job) / "cancel"
 
     def spare_cancel(self, job: str) -> Path:
-        """There instead where the disk takes no file; on tmpfs."""
+        """There instead of `cancel` if the disk takes no file; on tmpfs."""
         return self.root / "run/clusterctl/job-states" / ("%s.cancel" % job)
 
     def restart(self, job: str) -> Path:
-        """There once the job was cancelled, or had ended by then, to start the workflow's task that it is again."""
+        """There once the workflow is to start this task again; the job was cancelled for that, or had ended by then."""
         return self.folder(job) / "restart"
 
     def events(self, job: str) -> Path:

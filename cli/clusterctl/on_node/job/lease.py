@@ -14,7 +14,7 @@ from clusterctl.on_node.job.layout import Layout, read_json, write_json
 from clusterctl.on_node.job.processes import end_all, is_alive, itself
 
 PREPARED_WITHIN_S = 60.0
-"""A job that has no keeper by then, counted from its last sign, was given up by whoever wanted it."""
+"""A job that has no keeper by then, counted from its last renewal, was given up by whoever wanted it."""
 
 KILLED_WITHIN_S = 5.0
 Indices = Optional[Tuple[int, ...]]
@@ -39,7 +39,7 @@ class PortsTaken(ValueError):
 def take(
     layout: Layout, job: str, by: str, *, wanted: int | None, gpus: int, ports: Collection[int] = ()
 ) -> tuple[Indices, list[dict[str, Any]]]:
-    """Takes the node, or so many (`wanted`) of its `gpus`, for a job.
+    """Takes the node, or `wanted` of its `gpus` GPUs, for a job.
 
     Returns the indices of the GPUs (None: all, or nothing was taken) and who is in the way: nobody if it was taken.
     `ports` are the job's own while it is here. Raises PortsTaken where another job that is here has one of them.
@@ -121,7 +121,7 @@ def is_kept(layout: Layout, job: str) -> bool:
 
 @contextmanager
 def _locked(layout: Layout) -> Iterator[None]:
-    """One process at a time looks at leases and changes them; none does for longer than it takes to end a job."""
+    """Lets one process at a time read and change leases; none takes longer than ending a job does."""
     layout.lease.mkdir(parents=True, exist_ok=True)
     lock = os.open(layout.lease.with_name(layout.lease.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:

@@ -15,7 +15,7 @@ RETRY_S = 0.2
 
 
 class MemberLink:
-    """Says how this node is, and knows what it is to do."""
+    """Tells the coordinator how this node is, and holds what the coordinator says to do."""
 
     def __init__(self, spec: dict[str, Any], slot: int, key: bytes) -> None:
         coordinator = coordinator_of(spec)
@@ -68,16 +68,16 @@ class MemberLink:
                 self._changed.notify_all()
 
     def _tell(self, channel: Channel, connection: socket.socket) -> None:
-        told: dict[str, Any] | None = None
+        sent: dict[str, Any] | None = None
         at_s = 0.0
         try:
             while connection.fileno() >= 0:
                 with self._changed:
                     says = self._says
-                    if says is told and time.monotonic() - at_s < BEAT_S:
+                    if says is sent and time.monotonic() - at_s < BEAT_S:
                         self._changed.wait(BEAT_S)
                         continue
                 channel.send({**self._who, **says})
-                told, at_s = says, time.monotonic()
+                sent, at_s = says, time.monotonic()
         except (OSError, ValueError):
             pass  # the other thread of this connection has noticed, too

@@ -1,6 +1,6 @@
 """What a member of a job may say to its coordinator: each field of its type and within bounds. Pure.
 
-A member has proved that it has the job's key, but root on one node must not be able to end the job's decisions for all.
+A member has proved that it has the job's key, but root on one node must not be able to break the coordinator for all.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MOST_FAILURES = 1024
 MOST_ORDERS = 1024
 LONGEST_WHY = 300
 SHORT_LINE = 100
-"""Characters of a last line that there is little room for."""
+"""Characters that are kept of a rank's last line where there is little room."""
 MOST_FAILURE_BYTES = 256 * 1024
 """The most that failures may take of a line between supervisors; with mpirun's orders that has at most 1 MiB."""
 
@@ -27,7 +27,7 @@ def names_of(spec: Mapping[str, Any]) -> dict[int, str]:
 
 
 def checked_words(said: Mapping[str, Any], names: Mapping[int, str]) -> dict[str, Any]:
-    """The known fields of what a member said; `names`: `names_of` its job, made once for all that is said.
+    """The known fields of what a member said; `names`: `names_of` its job, made only once.
 
     Raises ValueError where one of them is not what it should be.
     """

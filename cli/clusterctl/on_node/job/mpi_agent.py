@@ -21,7 +21,7 @@ LONGEST_ORDER = 16 * 1024
 
 
 def answer_mpi(words: List[str]) -> int:
-    """The verb: as mpirun calls the agent; the exit code."""
+    """The verb, as mpirun calls the agent; returns the exit code."""
     ranks = Layout().ranks(os.environ["CLUSTERCTL_JOB"], int(os.environ["CLUSTERCTL_ATTEMPT"]))
     return write_order(ranks, words)
 

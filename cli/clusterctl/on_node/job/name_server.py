@@ -22,7 +22,7 @@ from clusterctl.on_node.job.this_process import end_with_parent, give_up_privile
 
 PORT = 53
 ADDRESSES = tuple("127.83.0.%d" % number for number in range(1, 255))
-"""An address for each task on the node; the loopback network is 127.0.0.0/8, and nobody else's on a node."""
+"""An address for each task on the node; all of 127.0.0.0/8 is loopback, and nothing else on a node uses these."""
 NOBODY = 65534
 MOST_AT_ONCE, MOST_CONNECTIONS, MOST_FILES = 64, 16, 256
 PATIENCE_S, CONNECTION_S = 3.0, 30.0
@@ -89,11 +89,11 @@ class NameServer:
         ask = ask_by_stream if is_stream else ask_by_packet
         for server in self._resolvers.servers:
             try:
-                said = await asyncio.wait_for(ask(server, self._port, packet), PATIENCE_S)
+                reply = await asyncio.wait_for(ask(server, self._port, packet), PATIENCE_S)
             except (OSError, EOFError, asyncio.TimeoutError):
                 continue
-            if said[:2] == packet[:2]:
-                return said
+            if reply[:2] == packet[:2]:
+                return reply
         return None
 
     def _names(self) -> Names:
@@ -106,34 +106,34 @@ class NameServer:
 
 
 class _Answer(asyncio.DatagramProtocol):
-    """What a name server says to one packet."""
+    """Waits for a name server's reply to one packet."""
 
     def __init__(self) -> None:
-        self.said: "asyncio.Future[bytes]" = asyncio.get_running_loop().create_future()
+        self.reply: "asyncio.Future[bytes]" = asyncio.get_running_loop().create_future()
 
     def datagram_received(self, data: bytes, addr: object) -> None:
         """Takes the first packet that comes; the kernel lets only the server's through."""
-        if not self.said.done():
-            self.said.set_result(data)
+        if not self.reply.done():
+            self.reply.set_result(data)
 
     def error_received(self, exc: Exception) -> None:
         """Passes the error on: mostly, nobody listens there."""
-        if not self.said.done():
-            self.said.set_exception(exc)
+        if not self.reply.done():
+            self.reply.set_exception(exc)
 
 
 async def ask_by_packet(server: str, port: int, packet: bytes) -> bytes:
-    """What the server says. Raises OSError."""
+    """The server's reply. Raises OSError."""
     transport, answer = await asyncio.get_running_loop().create_datagram_endpoint(_Answer, remote_addr=(server, port))
     try:
         transport.sendto(packet)
-        return await answer.said
+        return await answer.reply
     finally:
         transport.close()
 
 
 async def ask_by_stream(server: str, port: int, packet: bytes) -> bytes:
-    """What the server says over TCP, for answers that no packet has room for. Raises OSError, EOFError."""
+    """The server's reply over TCP, for answers that do not fit into a packet. Raises OSError, EOFError."""
     reader, writer = await asyncio.open_connection(server, port)
     try:
         writer.write(len(packet).to_bytes(2, "big") + packet)
@@ -161,9 +161,9 @@ class _Packets(asyncio.DatagramProtocol):
             task.add_done_callback(self._tasks.discard)
 
     async def _answer(self, data: bytes, address: object) -> None:
-        said = await self._server.answer(data, is_stream=False)
-        if said is not None:
-            self._transport.sendto(said, address)  # type: ignore[attr-defined]  # asyncio gives a DatagramTransport here
+        reply = await self._server.answer(data, is_stream=False)
+        if reply is not None:
+            self._transport.sendto(reply, address)  # type: ignore[attr-defined]  # asyncio gives a DatagramTransport
 
 
 async def serve(server: Answers, packets: socket.socket, streams: socket.socket) -> None:
@@ -196,10 +196,10 @@ async def _talk(server: Answers, reader: asyncio.StreamReader, writer: asyncio.S
         length = int.from_bytes(await reader.readexactly(2), "big")
         if length > dns_message.MOST_BYTES:
             return
-        said = await server.answer(await reader.readexactly(length), is_stream=True)
-        if said is None:
+        reply = await server.answer(await reader.readexactly(length), is_stream=True)
+        if reply is None:
             return
-        writer.write(len(said).to_bytes(2, "big") + said)
+        writer.write(len(reply).to_bytes(2, "big") + reply)
         await writer.drain()
 
 

@@ -29,7 +29,7 @@ POLL_S = 0.05
 LAST_WORDS_S = 1.0
 """How long a launcher's last words are waited for once it has ended."""
 RANK_FILE = re.compile(r"[0-9]{1,7}")
-"""The name of a rank's file, which anybody of the job may make: `²` is a digit for Python, and no number."""
+"""The name of a rank's file, which any process of the job may make: `²` is a digit for Python, but not for int()."""
 
 
 class NodeRanks:
@@ -48,7 +48,7 @@ class NodeRanks:
         """Whether each rank is started here, and has a pipe of its own for its output."""
         self._socket = layout.output(spec["job"], int(spec["attempt"]))
         self.receiver: Optional[OutputReceiver] = None
-        """Takes what ranks' parents say over the socket; None: there is none."""
+        """Takes what ranks' parents send to the socket; None: there is none."""
         self._log = OutputLog(layout.attempt(spec["job"], spec["attempt"]))
         hidden = hidden_bytes(own_secrets(layout.secrets(spec["job"]), self._user.pw_uid).values())
         self._output = LauncherOutput(self._log, hidden=hidden)
@@ -57,8 +57,8 @@ class NodeRanks:
         self.is_started = False
         """Whether `start` was called."""
         self._out_of_memory = OutOfMemory()
-        self._short: set[int] = set()
-        """Ranks that were killed for want of memory."""
+        self._out_of_memory_ranks: set[int] = set()
+        """The ranks that were killed for want of memory."""
 
     def start(self) -> None:
         """Starts the launcher or the ranks; one that cannot be started ends by itself, and says why in its output."""
@@ -77,7 +77,7 @@ class NodeRanks:
             self._start(argv, {**environment, **(own if self._has_own_streams else {})})
 
     def _receive_output(self) -> None:
-        """Opens the socket. Where that is not possible, ranks' parents find none, and say all to their launcher."""
+        """Opens the socket. If that fails, ranks' parents find none, and write to their launcher."""
         try:
             receiver = OutputReceiver(opened_door(self._socket), self._user.pw_uid, self._output.follow)
             receiver.start()
@@ -91,7 +91,7 @@ class NodeRanks:
         return orders_of(self._spec, self._folder, self._user.pw_uid) if is_first else []
 
     def carry_out(self, orders: Iterable[Mapping[str, Any]]) -> None:
-        """Starts what mpirun wants to have here, each once."""
+        """Starts here what mpirun has ordered, each order once."""
         for order in orders:
             if self._is_mpi and order["id"] not in self._carried_out:
                 self._carried_out.add(str(order["id"]))
@@ -140,40 +140,40 @@ class NodeRanks:
             except (OSError, ValueError):
                 continue  # not written by a rank's parent
             if end.get("signal") == signal.SIGKILL and (
-                end["rank"] in self._short or self._out_of_memory.is_near(end["at_s"])
+                end["rank"] in self._out_of_memory_ranks or self._out_of_memory.is_near(end["at_s"])
             ):
-                self._short.add(end["rank"])
+                self._out_of_memory_ranks.add(end["rank"])
                 end["is_out_of_memory"] = True
             found.append(end)
         return [*found, *self._vanished({path.stem for path in self._folder.glob("*.json")}, gone)]
 
     def has_launcher_ended(self) -> bool:
-        """Whether all that we started has ended; on mpirun's other nodes that is only told where it went wrong.
+        """Whether all that we started has ended; on mpirun's other nodes, whether any of it has failed.
 
-        What mpirun has started there goes to the background at once, and ends with it.
+        What mpirun has started there goes to the background at once, and ends with mpirun.
         """
         if self._is_mpi and self._node_rank != 0:
             return any(child.poll() for child in self._children)
         return all(child.poll() is not None for child in self._children)
 
     def launcher_failure(self) -> dict[str, Any]:
-        """The failure of a launcher that ended before all of its ranks had said how they did."""
+        """The failure of a launcher that ended before all of its ranks had reported their ends."""
         self.drain(LAST_WORDS_S)
         last = self._output.last_lines()
         status = next((child.returncode for child in self._children if child.returncode), 0)
         how = "by signal %d" % -status if status < 0 else "with code %d" % status
-        said = "; its last words: " + last[-1] if last else ""
+        end = "; its last words: " + last[-1] if last else ""
         return {
             "rank": None,
             "local_rank": None,
             "at_s": time.time(),
             "code": None if status < 0 else status or 1,
             "signal": -status if status < 0 else None,
-            "lines": [*last, "the launcher ended %s before its ranks did%s" % (how, said)],
+            "lines": [*last, "the launcher ended %s before its ranks did%s" % (how, end)],
         }
 
     def stop(self, grace_s: float) -> None:
-        """Sends SIGTERM to the ranks' parents, who pass it on once; after the grace, at most, kills what is left."""
+        """Sends SIGTERM to the ranks' parents, which pass it on once; after the grace, at most, kills what is left."""
         parents = self._parents()
         targets = [pid for pid, _ in parents] or [child.pid for child in self._children if child.poll() is None]
         for pid in targets:
@@ -201,9 +201,9 @@ class NodeRanks:
         self._log.write("-", text.encode())
 
     def drain(self, timeout_s: float) -> None:
-        """Waits until all that they have said is in the log, at most for this time."""
+        """Waits until all output is in the log, at most for this time."""
         if self.receiver is not None:
-            self.receiver.take_waiting()  # of a rank that ended at once, its thread may not know yet
+            self.receiver.take_waiting()  # its thread may not know yet of a rank that ended at once
         self._output.drain(timeout_s)
 
     def _with_rights(self, may_sudo: str) -> list[str]:
@@ -239,7 +239,7 @@ class NodeRanks:
                 continue
         return found
 
-    def _vanished(self, told: set[str], gone: list[str]) -> list[dict[str, Any]]:
+    def _vanished(self, reported: set[str], gone: list[str]) -> list[dict[str, Any]]:
         """Ranks whose parents have ended without a word, as do those that mpirun kills once another rank has failed."""
         first = launch.first_rank(self._spec, self._node_rank)
         return [
@@ -253,7 +253,7 @@ class NodeRanks:
                 "is_vanished": True,
             }
             for rank in gone
-            if rank not in told and RANK_FILE.fullmatch(rank)
+            if rank not in reported and RANK_FILE.fullmatch(rank)
         ]
 
     def _environment(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Whether the kernel has killed a process of the job for want of memory: by its counts, and by when they grew."""
+"""Whether the kernel has killed a process of the job for want of memory: by the kernel's counts, and when they grew."""
 
 from __future__ import annotations
 

@@ -52,11 +52,11 @@ class OutputReceiver:
         try:
             threading.Thread(target=self._attend, daemon=True).start()
         except RuntimeError as e:
-            self._door.close()  # ranks' parents, whom nobody would hear, then write to their stdout
+            self._door.close()  # so that ranks' parents write to their stdout, not to a socket that nobody reads
             raise OSError(str(e)) from e
 
     def take_waiting(self) -> bool:
-        """Takes all connections that wait by now; whether none is left. The last words of a rank may be in one."""
+        """Takes all connections that wait by now; True if none is left. A rank's last words may be in one."""
         with self._lock:
             while True:
                 try:

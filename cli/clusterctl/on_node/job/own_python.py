@@ -34,7 +34,7 @@ MOST_BYTES = 4 * 1024 * 1024
 CLAUSE = re.compile(r"(>=|<=|==|!=|~=|>|<)\s*(\d+(?:\.\d+)*)(\.\*)?$")
 RESOLVE = ("install", "--dry-run", "--quiet", "--report", "-")
 ALL_ANEW = "--ignore-installed"
-"""pip is not told this in an image: what that has already, such as its torch, stays what it is."""
+"""Not for pip in an image, whose packages, such as its torch, stay as they are."""
 
 
 def find_python(wanted: str | None, home: str) -> str:
@@ -56,18 +56,18 @@ def find_python(wanted: str | None, home: str) -> str:
 
 def facts_of(python: str, run: Run, *, making: Optional[Path] = None) -> List[str]:
     """The interpreter's path, version and platform. Raises ValueError where it cannot be run."""
-    code, said = run([python, "-I", "-c", LOOK], keeps_output=True, is_contained=True, making=making)
+    code, output = run([python, "-I", "-c", LOOK], keeps_output=True, is_contained=True, making=making)
     try:
-        path, version, platform = json.loads(said.strip().splitlines()[-1])
+        path, version, platform = json.loads(output.strip().splitlines()[-1])
         return [str(path), str(version), str(platform)]
     except (ValueError, LookupError, TypeError) as e:
-        raise ValueError("%s is no Python that can be run (exit %d): %s" % (python, code, last_of(said))) from e
+        raise ValueError("%s is no Python that can be run (exit %d): %s" % (python, code, last_of(output))) from e
 
 
 def refuse_other_python(version: str, wanted: str) -> None:
     """Raises ValueError for a version that a lock was not made for; `wanted` as in uv.lock: `>=3.11, <3.13`."""
     if not all(_fits(version, clause) for clause in wanted.split(",")):
-        raise ValueError("Python %s, and uv.lock is for %s: --python names another interpreter" % (version, wanted))
+        raise ValueError("Python %s, and uv.lock is for %s: name another interpreter by --python" % (version, wanted))
 
 
 def _fits(version: str, clause: str) -> bool:
@@ -149,9 +149,9 @@ def write_for_pip(text: str, bare: Path, netrc: Path, run: Run, *, is_contained:
 def write_private(path: Path, text: str, run: Run) -> None:
     """Writes a file, whole or not at all, for the job's user alone; by stdin, since everybody sees arguments."""
     script = 'umask 077; cat > "$1.new" && mv -T "$1.new" "$1"'
-    code, said = run(["sh", "-c", script, "sh", str(path)], stdin=text)
+    code, output = run(["sh", "-c", script, "sh", str(path)], stdin=text)
     if code:
-        raise ValueError("%s: %s" % (path.name, last_of(said)))
+        raise ValueError("%s: %s" % (path.name, last_of(output)))
 
 
 def beside(path: Path, kind: str) -> Path:
@@ -164,23 +164,23 @@ def text_of(path: Path, run: Run) -> str:
 
     Read as that user: a job may have put a link there to what only root may read, and the text goes back to the user.
     """
-    code, said = run(["head", "-c", str(MOST_BYTES), "--", str(path)], keeps_output=True)
+    code, output = run(["head", "-c", str(MOST_BYTES), "--", str(path)], keeps_output=True)
     if code:
-        raise ValueError("%s: %s" % (path.name, last_of(said)))
-    if len(said) >= MOST_BYTES:
+        raise ValueError("%s: %s" % (path.name, last_of(output)))
+    if len(output) >= MOST_BYTES:
         raise ValueError("%s: longer than %d bytes" % (path.name, MOST_BYTES))
-    return said
+    return output
 
 
-def report_of(said: str) -> Dict[str, Any]:
-    """pip's report, behind whatever else it printed. Raises ValueError where it is none: the job's user runs pip."""
+def report_of(output: str) -> Dict[str, Any]:
+    """pip's report, behind whatever else it printed. Raises ValueError without one: pip runs as the job's user."""
     try:
-        found = json.loads(said[said.index("{") :])
+        found = json.loads(output[output.index("{") :])
         if isinstance(found["install"], list):
             return dict(found)
     except (ValueError, LookupError, TypeError, RecursionError):
-        pass  # said below
-    raise ValueError("pip gave no report: %s" % last_of(said))
+        pass  # reported below
+    raise ValueError("pip gave no report: %s" % last_of(output))
 
 
 def locked(text: str, report: Dict[str, Any]) -> str:
@@ -218,11 +218,11 @@ def environment_of(layout: Layout, spec: Dict[str, Any], lock_text: str, python:
     try:
         variables = write_for_pip(lock_text, file, netrc, run, is_contained=bool(_image(spec)))
         make = ["sh", "-c", script, "sh", str(place), str(file), DONE_FILE]
-        code, said = run(make, variables=variables, is_contained=True, making=own)
+        code, output = run(make, variables=variables, is_contained=True, making=own)
     finally:
         run(["rm", "-f", str(netrc)])
     if code:
-        raise ValueError("the environment of %s was not made: %s" % (spec["requirements"], last_of(said)))
+        raise ValueError("the environment of %s was not made: %s" % (spec["requirements"], last_of(output)))
     if not spec.get("shared"):
         remove_old(layout, place)
     return place
@@ -232,17 +232,17 @@ def new_environment(
     place: Path, spec: Dict[str, Any], python: str, run: Run, *, making: Optional[Path] = None
 ) -> List[str]:
     """Makes an empty environment; gives the argv of its pip. Raises ValueError."""
-    code, said = run([*venv_argv(spec, python, run), str(place)], is_contained=True, making=making)
+    code, output = run([*venv_argv(spec, python, run), str(place)], is_contained=True, making=making)
     if code:
         missing = "the image has neither pip nor" if _image(spec) else "python3-venv is missing"
         where = "ensurepip for it" if _image(spec) else "(packages: in cluster.yaml)"
-        why = "%s %s" % (missing, where) if "ensurepip" in said else last_of(said)
+        why = "%s %s" % (missing, where) if "ensurepip" in output else last_of(output)
         raise ValueError("%s -m venv: %s" % (python, why))
     return [str(place / "bin/python"), "-m", "pip", "--disable-pip-version-check", "--no-input"]
 
 
 def venv_argv(spec: Dict[str, Any], python: str, run: Run) -> List[str]:
-    """The argv that makes an environment. In an image that has the image's packages too, and uses its pip, if any."""
+    """The argv that makes an environment; one in an image sees the image's packages too, and its pip, if any."""
     if not _image(spec):
         return [python, "-m", "venv"]
     code, _ = run([python, "-I", "-m", "pip", "--version"], is_contained=True)
@@ -269,9 +269,9 @@ def digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
 
-def last_of(said: str) -> str:
+def last_of(output: str) -> str:
     """The end of what a program printed, in one line."""
-    lines = [line.strip() for line in said.strip().splitlines() if line.strip()]
+    lines = [line.strip() for line in output.strip().splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("ERROR")]
     return " / ".join((errors or lines)[-3:])[-500:] or "it said nothing"
 

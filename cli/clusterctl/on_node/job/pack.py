@@ -1,4 +1,4 @@
-"""Files of a job as one archive on stdout: what it wants to keep, or what it has said and how it went."""
+"""Files of a job as one archive on stdout: what it wants to keep, or its output and how it went."""
 
 from __future__ import annotations
 

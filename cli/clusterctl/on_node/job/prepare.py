@@ -21,7 +21,7 @@ CHUNK_BYTES = 256 * 1024
 RENEW_S = 5.0
 FOLDERS_KEPT = 20
 PROGRAMS = "programs"
-"""A folder beside the jobs' folders, which is no job's."""
+"""The folder of installed versions of this program, beside the jobs' folders."""
 
 
 def answer_prepare(layout: Layout, job: str, program: Path) -> Dict[str, Any]:
@@ -45,7 +45,7 @@ def answer_discard(layout: Layout, job: str) -> Dict[str, Any]:
 
 
 def receive(layout: Layout, job: str, header: dict[str, Any], stream: IO[bytes], program: Path) -> None:
-    """Puts the job's files in place; what breaks off leaves none. Raises ValueError, OSError, tarfile.TarError."""
+    """Puts the job's files in place; leaves none if it breaks off. Raises ValueError, OSError, tarfile.TarError."""
     layout.folder(job).mkdir(parents=True)  # where there is one already it is another job's, and stays
     try:
         _put(layout, job, header, stream, program)
@@ -59,7 +59,7 @@ def discard(layout: Layout, job: str) -> None:
     if lease.is_kept(layout, job):
         return
     if _is_unstarted(layout, job):
-        remove_job(layout, job)  # of a setup command, or of pip, whose connection broke off
+        remove_job(layout, job)  # a setup command's or pip's, whose connection broke off
         _remove(layout, job)
     lease.release(layout, job)
 
@@ -67,7 +67,7 @@ def discard(layout: Layout, job: str) -> None:
 def remove_old(layout: Layout, but: str) -> None:
     """Removes the oldest jobs that have ended, where there are too many; and preparations that broke off.
 
-    A folder without a state is one that is being prepared, if its job has the node, or was given up.
+    A folder without a state is being prepared if its job holds the node; else its preparation was given up.
     """
     ended = []
     held = [holder["job"] for holder in lease.holders(layout)]
@@ -89,9 +89,9 @@ def remove_old(layout: Layout, but: str) -> None:
 
 
 def paths_to_give(folder: Path) -> Iterator[str]:
-    """Everything in the folder and then the folder itself, each before what it lies in.
+    """Everything in the folder and then the folder itself, each before the folder that it is in.
 
-    Whoever has a folder can put links into it; so nothing in it is left to do once it is given away.
+    Whoever owns a folder can put links into it; so nothing in it is left to do once it is given away.
     """
     for base, folders, files in os.walk(folder, topdown=False):
         for name in [*folders, *files]:
@@ -169,7 +169,7 @@ def _remove_spare(layout: Layout, job: str) -> None:
 
 
 def _renewal(layout: Layout, job: str) -> Callable[[], None]:
-    """A function to call as often as one likes: it keeps the node for the job while the job is prepared."""
+    """A function to call often: it renews the job's lease, at most every `RENEW_S`."""
     renewed_s: float | None = None
 
     def renew() -> None:
@@ -232,7 +232,7 @@ def _close(folder: Path, user: pwd.struct_passwd) -> None:
 
 
 def _write_secrets(folder: Path, secrets: dict[str, str], user: pwd.struct_passwd) -> None:
-    """Writes the secrets for the user, and gives the folder away last: whoever has it can put links into it."""
+    """Writes the secrets for the user, and gives the folder away last: its owner can put links into it."""
     for name, value in secrets.items():
         _write_private(folder / name, value.encode(), user)
     if secrets and os.getuid() == 0:

@@ -1,4 +1,4 @@
-"""How jobs go on this node: what their supervisors wrote, or lost, where nobody is left to see to one."""
+"""The states of jobs on this node: what their supervisors wrote, or `lost` if nobody holds the node for a job."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def answer_cancel(layout: Layout, job: str, then: str = "") -> Dict[str, Any]:
 
 
 def cancel(layout: Layout, job: str, *, is_to_restart: bool = False) -> Dict[str, Any]:
-    """Cancels a job: if it still runs, its supervisor hears of that. Returns the state in which the job is.
+    """Cancels a job: if it still runs, its supervisor is told. Returns the state in which the job is.
 
     `is_to_restart`: its workflow will start the task again, by a job of another name. Raises OSError, ValueError.
     """
@@ -50,7 +50,7 @@ def listed_state(layout: Layout, job: str) -> Dict[str, Any]:
 
 
 def present_state(layout: Layout, job: str) -> dict[str, Any]:
-    """How the job goes on this node; lost, where nobody is left to see to it. Raises OSError, ValueError."""
+    """How the job goes on this node; `lost` if nobody holds the node for it. Raises OSError, ValueError."""
     found = read_state(layout, job)
     if found["state"] in judge.FINAL:
         return found
@@ -58,18 +58,18 @@ def present_state(layout: Layout, job: str) -> dict[str, Any]:
         return found
     if lease.is_kept(layout, job) and found["boot_id"] == read_boot_id(layout):
         return found
-    again = read_state(layout, job)  # it may have ended between the two looks
-    if again["state"] in judge.FINAL:
-        return again
-    if again["state"] == judge.PREPARING:
-        return _lost(again, "the command that prepared the job ended before it was started")
+    latest = read_state(layout, job)  # it may have ended between the two looks
+    if latest["state"] in judge.FINAL:
+        return latest
+    if latest["state"] == judge.PREPARING:
+        return _lost(latest, "the command that prepared the job ended before it was started")
     return _lost(
-        again, "the node was restarted" if again["boot_id"] != read_boot_id(layout) else "its supervisor is gone"
+        latest, "the node was restarted" if latest["boot_id"] != read_boot_id(layout) else "its supervisor is gone"
     )
 
 
 def tell_lost(layout: Layout, job: str, why: str) -> None:
-    """Writes down that the job is lost, unless it is written down already how it ended."""
+    """Writes down that the job is lost, unless its end is written down already."""
     try:
         found = read_state(layout, job)
     except (OSError, ValueError):
@@ -81,5 +81,5 @@ def tell_lost(layout: Layout, job: str, why: str) -> None:
 
 
 def _lost(found: dict[str, Any], why: str) -> dict[str, Any]:
-    told = "Node %s was lost: %s" % (found["slot"], why)
-    return {**found, "state": judge.LOST, "since_s": time.time(), "outcome": judge.outcome(judge.LOST, told, ())}
+    cause = "Node %s was lost: %s" % (found["slot"], why)
+    return {**found, "state": judge.LOST, "since_s": time.time(), "outcome": judge.outcome(judge.LOST, cause, ())}

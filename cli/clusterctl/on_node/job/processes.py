@@ -46,9 +46,9 @@ def of_job(job: str, ancestor: int | None, proc: Path = Path("/proc")) -> list[i
 
 
 def seen_from_here(process: tuple[int, int], candidates: Iterable[int], proc: Path = Path("/proc")) -> tuple[int, int]:
-    """The process that calls itself by this (pid, start), by the number that it has here.
+    """The process that is (pid, start) in its own container, as (pid, start) on this node.
 
-    In a container it has another number, and began at the same tick. Unchanged where none of the candidates is it.
+    Only its number differs here, not its start. Unchanged if none of the candidates is that process.
     """
     pid, start = process
     for candidate in candidates:
@@ -58,7 +58,7 @@ def seen_from_here(process: tuple[int, int], candidates: Iterable[int], proc: Pa
 
 
 def _innermost_number(pid: int, proc: Path) -> int | None:
-    """What the process is called in its own namespace: the last number of `NSpid` (proc(5), since Linux 4.1)."""
+    """The process's number in its own namespace: the last number of `NSpid` (proc(5), since Linux 4.1)."""
     try:
         lines = (proc / str(pid) / "status").read_text(errors="replace").splitlines()
     except OSError:

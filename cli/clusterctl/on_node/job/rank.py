@@ -37,7 +37,7 @@ RESERVED_BYTES = 64 * 1024
 LAST_LINES = 20
 LAST_BYTES = 4096
 TRACE = re.compile(rb"(?:\[rank\d+\]: *)?(?:frame #\d+: |Exception raised from )")
-"""How lines of a C++ stack trace begin: torch 2.11 prints 15 of them, twice, behind what was wrong."""
+"""How lines of a C++ stack trace begin: torch 2.11 prints 15 of them, twice, after the error."""
 DRAIN_S = 1.0
 """How long output is waited for once the rank has ended: something it left running may hold the pipe."""
 
@@ -73,10 +73,10 @@ def run_rank(folder: Path, secrets: Path, flags: list[str], command: list[str]) 
         )
     except OSError as e:
         code = NOT_FOUND if isinstance(e, FileNotFoundError) else CANNOT_RUN
-        said = "%s: %s" % (command[0], e.strerror)
-        stream.write(("%d\t%s\n" % (rank, said)).encode())
+        line = "%s: %s" % (command[0], e.strerror)
+        stream.write(("%d\t%s\n" % (rank, line)).encode())
         stream.flush()
-        end.tell({"code": code, "signal": None, "lines": [said]})
+        end.tell({"code": code, "signal": None, "lines": [line]})
         return code
     _pass_stop_on(child)
     output = RankOutput(rank, folder / ("%d.log" % rank), stream, hidden=hidden)
@@ -101,7 +101,7 @@ def with_local_rank(flags: list[str], command: list[str], local_rank: int) -> li
 
 
 class RankEnd:
-    """The file in which a rank's parent writes how the rank ended; its room on the disk is taken at once."""
+    """The file in which a rank's parent writes how the rank ended; its room on the disk is reserved at once."""
 
     def __init__(self, folder: Path, rank: int, local_rank: int) -> None:
         self._path = folder / ("%d.json" % rank)
@@ -111,7 +111,7 @@ class RankEnd:
         reserve_space(self._file.fileno(), END_BYTES)
 
     def tell(self, ended: dict[str, Any]) -> None:
-        """Writes it down; readers see all of it or nothing. Raises OSError."""
+        """Writes how the rank ended; readers see all of it or nothing. Raises OSError."""
         with self._file:
             self._file.write(json.dumps({**self._place, "at_s": time.time(), **ended}).encode())
         os.replace(self._beside, self._path)
@@ -140,7 +140,7 @@ class RankOutput:
                 self._pass_on(line)
 
     def close(self) -> None:
-        """Lets go of its log."""
+        """Closes the log."""
         self._file.close()
 
     def last_lines(self) -> list[str]:
@@ -190,8 +190,8 @@ def own_error(hidden: Tuple[bytes, ...]) -> str | None:
     """What torch's `@record` wrote of the exception, where the script uses it."""
     try:
         found: Any = json.loads(Path(os.environ["TORCHELASTIC_ERROR_FILE"]).read_bytes())
-        # Not before it is parsed: JSON escapes quotes, backslashes and all but ASCII letters.
-        told = str(found["message"]["message"]).encode("utf-8", "replace")
-        return redacted(told, hidden).decode("utf-8", "replace")[:LAST_BYTES]
+        # Redacted once it is parsed: JSON escapes quotes, backslashes and all but ASCII letters.
+        message = str(found["message"]["message"]).encode("utf-8", "replace")
+        return redacted(message, hidden).decode("utf-8", "replace")[:LAST_BYTES]
     except (OSError, ValueError, LookupError, TypeError):
         return None

@@ -42,7 +42,7 @@ def parsed(content: bytes) -> Any:
 
 
 def own_bytes(path: Path, uid: int, most_bytes: int = MOST_BYTES) -> bytes:
-    """The first `most_bytes` of a file of this user's. Raises OSError, ValueError for what is none.
+    """The first `most_bytes` of a file of this user's. Raises OSError, ValueError for anything else.
 
     A link would have the supervisor read, as root, what the job may not, and a pipe would hold it up.
     """

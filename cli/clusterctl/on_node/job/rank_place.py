@@ -10,7 +10,7 @@ MPI = (
     ("LOCAL_RANK", ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID")),
     ("LOCAL_WORLD_SIZE", ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS")),
 )
-"""torch's names, and where Open MPI and Hydra (MPICH, Intel) say the same."""
+"""torch's names, and those of Open MPI and of Hydra (MPICH, Intel) for the same."""
 
 
 def rank_variables(environment: Mapping[str, str]) -> dict[str, str]:
@@ -22,9 +22,9 @@ def rank_variables(environment: Mapping[str, str]) -> dict[str, str]:
         return {name: environment[name] for name, _ in MPI if name in environment}
     found = {}
     for name, sources in MPI:
-        said = [environment[source] for source in sources if source in environment]
-        if said:
-            found[name] = said[0]
+        values = [environment[source] for source in sources if source in environment]
+        if values:
+            found[name] = values[0]
     if "RANK" in found:
         return {"LOCAL_RANK": "0", **found}
     return {"RANK": environment.get("CLUSTERCTL_FIRST_RANK", "0"), "LOCAL_RANK": "0"}

@@ -96,7 +96,7 @@ class Readying:
         folder = job_folder(self._layout, self._spec)
         named = [folder / word for word in command.split() if not word.startswith(("/", "-"))]
         # Read by the job's user: what lies there may be a link to what only root may read, or to what has no end.
-        # Seen from the job's folder, where they are read: a whole path would have the job's name in it.
+        # Relative paths, since `contents` has them: an absolute path would differ from job to job.
         files = [str(path.relative_to(folder)) for path in named if ".." not in path.parts and path.is_file()]
         _, contents = self.run(["sha256sum", "--", *files], keeps_output=True) if files else (0, "")
         mark = self._layout.root / SETUPS / own_python.digest(command, *python, contents)
@@ -107,9 +107,9 @@ class Readying:
         mark.touch()
 
     def _run_setup(self, command: str) -> None:
-        code, said = self.run(["/bin/sh", "-c", command], is_contained=True)
+        code, output = self.run(["/bin/sh", "-c", command], is_contained=True)
         if code:
-            raise ValueError("--setup exited with code %d: %s" % (code, own_python.last_of(said)))
+            raise ValueError("--setup exited with code %d: %s" % (code, own_python.last_of(output)))
 
     def _hide(self) -> None:
         """Hides what is hidden from the job itself: pip, and the setup command, run programs of others, too.
@@ -146,7 +146,7 @@ class Readying:
         spec = self._spec
         environment = {**self.environment(), **(variables or {})}
         engine = self._containers if is_contained else None
-        # The engine's command is root's, and reads nothing that the job sets.
+        # The engine's command is root's.
         is_theirs = os.getuid() == 0 and engine is None
         if engine is not None:
             argv = engine.ready_argv(argv, {"PIP_NO_CACHE_DIR": "1", **environment}, making=making)
@@ -170,8 +170,8 @@ class Readying:
             output = self._awaited(child)
         with self._log.open("rb") as log_file:
             log_file.seek(max(before, self._log.stat().st_size - END_BYTES))
-            said = log_file.read().decode("utf-8", "replace")
-        return child.returncode, output if keeps_output and not child.returncode else said
+            logged = log_file.read().decode("utf-8", "replace")
+        return child.returncode, output if keeps_output and not child.returncode else logged
 
     def environment(self) -> Dict[str, str]:
         """The variables that the job's programs begin with; in a container the job's GPUs are counted from 0."""

@@ -7,7 +7,7 @@ import io
 from typing import Iterable, Iterator, Optional, Tuple
 
 SHORTEST = 4
-"""A shorter value, as `1`, is in too many lines that have nothing to do with it."""
+"""A shorter value, such as `1`, is in too many lines that have nothing to do with it."""
 HIDDEN = b"***"
 Span = Tuple[int, int]
 """Begin and end."""
@@ -27,8 +27,8 @@ def redacted(content: bytes, hidden: Iterable[bytes]) -> bytes:
 class Redactor:
     """Hides secrets in lines that come in pieces, also a secret that begins in one piece and ends in another.
 
-    It keeps back as many bytes of an unfinished line as the longest secret has, but one: a secret that is not there as
-    a whole begins among them.
+    Of an unfinished line it keeps back one byte less than the longest secret has: a secret that is not complete yet
+    begins among those bytes.
     """
 
     def __init__(self, hidden: Iterable[bytes]) -> None:

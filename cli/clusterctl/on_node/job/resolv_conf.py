@@ -32,7 +32,7 @@ def read_resolvers(text: str) -> Resolvers:
 def own_resolv_conf(text: str, address: str) -> str:
     """The node's resolv.conf with this server in the place of its servers.
 
-    No server stands beside it: some resolvers ask all at once, and believe the first that knows no such name.
+    It is the only one: some resolvers ask all servers at once, and believe the first that knows no such name.
     """
     kept = [line for line in text.splitlines() if line.strip() and line.split()[0] != "nameserver"]
     return "".join(line + "\n" for line in [MARK, "nameserver " + address, *kept])

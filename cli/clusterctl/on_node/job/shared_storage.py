@@ -69,10 +69,10 @@ def folder_argv(shared: str) -> List[str]:
 
 
 def present_paths(paths: Iterable[str], within_s: float = LOOK_S) -> Tuple[str, ...]:
-    """Those of the paths that exist. Raises ValueError for one that does not answer.
+    """The paths that exist. Raises ValueError for one that does not answer.
 
-    Processes look, since to look at a mount whose server is away (NFS, EFS, Lustre) is to wait for it; a process that
-    does not even end when it is killed is left to that server.
+    Child processes look, since a look at a mount whose server is away (NFS, EFS, Lustre) waits for it; one that does
+    not even end when it is killed is left behind.
     """
     until = time.monotonic() + within_s
     looks = [(path, subprocess.Popen(["test", "-e", path], stdin=subprocess.DEVNULL)) for path in paths]

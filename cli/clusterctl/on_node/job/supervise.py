@@ -26,7 +26,7 @@ POLL_S = 0.05
 MOST_AHEAD_S = 2.0
 """The longest wait for the announced start: if it is later than that, some clock is wrong."""
 LAUNCHER_S = 5.0
-"""How long a launcher may take to end once its ranks have; torchrun's does not always (it hung over 200 s)."""
+"""How long a launcher may take to end once its ranks have; torchrun does not always end (it hung for over 200 s)."""
 KILLED_WITHIN_S = 10.0
 DRAIN_S = 5.0
 """How long the last lines of the ranks are waited for once they have ended."""
@@ -58,7 +58,7 @@ def supervise(layout: Layout, job: str, program: Path) -> None:
     if coordinating is not None:
         coordinating.join()
     else:
-        time.sleep(4 * POLL_S)  # the last words are on their way
+        time.sleep(4 * POLL_S)  # until the last words are sent
 
 
 class Link(Protocol):
@@ -124,18 +124,18 @@ class Supervisor:
         self._copy = copy
         self._pause = pause
         self._is_stopped = False
-        self._told_ranks: set[Any] = set()
+        self._noted_ranks: set[Any] = set()
 
     def run(self) -> None:
-        """Returns when the job has ended, nothing of it is left on this node, and its last words are said."""
-        self._tell(judge.STARTING)
+        """Returns when the job has ended, nothing of it is left on this node, and the coordinator was told so."""
+        self._record(judge.STARTING)
         self._link.say(phase=READY, failures=[])
         self._link.start()
         outcome = self._follow()
         left = self._clear()
         self._ranks.drain(DRAIN_S)
         self._copy()
-        self._tell(outcome["state"], outcome=outcome, left=left)
+        self._record(outcome["state"], outcome=outcome, left=left)
         self._link.say(knows_end=True)
 
     def _follow(self) -> dict[str, Any]:
@@ -162,7 +162,7 @@ class Supervisor:
     def _start(self, at_s: float) -> None:
         self._pause(min(max(0.0, at_s - time.time()), MOST_AHEAD_S))
         self._ranks.start()
-        self._tell(judge.RUNNING)
+        self._record(judge.RUNNING)
         self._link.say(phase=RUNNING)
 
     def _look(self) -> None:
@@ -178,8 +178,8 @@ class Supervisor:
     def _note_ends(self, ended: list[dict[str, Any]]) -> None:
         """Writes down each rank's end, once."""
         for end in ended:
-            if end["rank"] not in self._told_ranks:
-                self._told_ranks.add(end["rank"])
+            if end["rank"] not in self._noted_ranks:
+                self._noted_ranks.add(end["rank"])
                 words = {name: end.get(name) for name in ("rank", "code", "signal")}
                 note_event(self._layout, self._job, "rank ended", attempt=self._spec["attempt"], **words)
 
@@ -192,7 +192,7 @@ class Supervisor:
             return
         self._is_stopped = True
         if self._ranks.is_started:
-            self._tell(judge.STOPPING)
+            self._record(judge.STOPPING)
             self._ranks.stop(float(self._spec["grace_s"]))
             self._clear()
         self._link.say(phase=ENDED)
@@ -209,7 +209,7 @@ class Supervisor:
         self._ranks.wait_for_launcher(LAUNCHER_S)
         return self._kill()
 
-    def _tell(self, state: str, **more: Any) -> None:
+    def _record(self, state: str, **more: Any) -> None:
         nproc = int(self._spec["members"][self._rank]["nproc"])
         first = first_rank(self._spec, self._rank)
         cause = (more.get("outcome") or {}).get("cause")
@@ -232,7 +232,7 @@ class Supervisor:
 
 
 def ends_by_now(ranks: RankEnds, nproc: int) -> list[dict[str, Any]]:
-    """How ranks have ended; and how their launcher has, where it ended before they had."""
+    """How ranks have ended, and how their launcher has if it ended before them."""
     # Asked first: a rank's parent writes how the rank ended before the launcher can end.
     has_launcher_ended = ranks.has_launcher_ended()
     ended = ranks.ended()
@@ -241,7 +241,7 @@ def ends_by_now(ranks: RankEnds, nproc: int) -> list[dict[str, Any]]:
     vanished = [end for end in ended if end.get("is_vanished")]
     if not vanished:
         return [*ended, ranks.launcher_failure()] if len(ended) < nproc else ended
-    # Ranks end with the launcher that is killed: it is what failed. One that has ended by itself may have ended them.
+    # If the launcher was killed, its ranks ended with it: it is what failed. If it exited, it may have ended them.
     launcher = ranks.launcher_failure()
     return [*ended, launcher] if launcher.get("signal") else ended
 

@@ -20,8 +20,8 @@ STARTED_WITHIN_S = 10.0
 def serve_task(layout: Layout, spec: Mapping[str, Any], program: Path) -> None:
     """Starts a task's name server, which ends with this process. A node where that is not possible has none.
 
-    A task in a container finds its resolv.conf there (`JobContainers`); for another one it is mounted here, where
-    /tmp is the task's own, too. The node's own file stays as it is.
+    `JobContainers` mounts the task's resolv.conf in a container; without one it is mounted here, if /tmp is the task's
+    own, too. The node's own file stays as it is.
     """
     own = layout.root / RESOLV_CONF
     # Only root may listen at port 53, and mount.

@@ -1,4 +1,4 @@
-"""What a process changes of itself: whose end ends it, its rights, which files it sees (prctl(2), mount(2))."""
+"""What a process changes about itself: whose end ends it, its rights, which files it sees (prctl(2), mount(2))."""
 
 from __future__ import annotations
 

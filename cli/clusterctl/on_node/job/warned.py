@@ -1,4 +1,4 @@
-"""What a node's watch warns of, the node's end, and how the processes of a job on other nodes hear of it too.
+"""How the processes of a job on all its nodes hear that one of the nodes will end, as that node's watch warns.
 
 The watch (clusterctl-node watch) tells processes of its own node. A job is as long-lived as the first of its nodes to
 end, so its supervisors pass a warning on: to a file on each node, and by signal to the job's processes that asked.
@@ -18,11 +18,11 @@ from clusterctl.on_node.job.layout import Layout, write_json
 from clusterctl.on_node.job.processes import of_job, send
 
 WARNED = "run/clusterctl/warned"
-"""What the watch has told, as JSON: `at`, `by`, `stage`, `signalled`."""
+"""What the watch last warned of, as JSON: `at`, `by`, `stage`, `signalled`."""
 ASKING = "run/clusterctl/warn"
-"""A file whose name is a process's id: it wants SIGUSR1."""
+"""A folder of files, each named by the id of a process that wants SIGUSR1."""
 UPTIMES_END_AT = 1e9
-"""The watch gives an end by the uptime or as Unix time. Below this it is an uptime: no machine is up for 31 years."""
+"""The watch gives an end by the uptime or as Unix time. Below this it is an uptime: no machine runs for 31 years."""
 SAME_END_S = 30.0
 LOOK_S = 0.5
 OWN_WATCH_S = 3.0
@@ -40,10 +40,10 @@ class Warnings:
         self._own: dict[str, Any] | None = None
         self._heard: dict[str, Any] | None = None
         self._heard_s = 0.0
-        self._told: set[int] = set()
+        self._signalled: set[int] = set()
 
     def look(self, heard: dict[str, Any] | None) -> dict[str, Any] | None:
-        """Passes on what the coordinator has told; gives what this node itself warns of."""
+        """Passes on the coordinator's warning, if any; gives this node's own."""
         if time.monotonic() - self._looked_s >= LOOK_S:
             self._looked_s = time.monotonic()
             found = present_warning(self._layout.root, time.time())
@@ -53,7 +53,7 @@ class Warnings:
 
     def _pass_on(self, heard: dict[str, Any] | None) -> None:
         if heard != self._heard:
-            self._heard, self._heard_s, self._told = heard, self._looked_s, set()
+            self._heard, self._heard_s, self._signalled = heard, self._looked_s, set()
             if heard is None:
                 with contextlib.suppress(OSError):
                     self._layout.warning(self._job).unlink(missing_ok=True)
@@ -66,13 +66,11 @@ class Warnings:
                 self._say("clusterctl: %s ends in %s: %s; save what is to be kept" % (who, left, heard["why"]))
         if is_passed_on(heard, self._own, heard_for_s=self._looked_s - self._heard_s):
             here = of_job(self._job, os.getpid())
-            self._told = signal_asking(self._layout.root, here, told=self._told, send=send)
+            self._signalled = signal_asking(self._layout.root, here, signalled=self._signalled, send=send)
 
 
 def is_passed_on(heard: Mapping[str, Any] | None, own: Mapping[str, Any] | None, *, heard_for_s: float) -> bool:
-    """Whether this supervisor signals the job's processes here; for the end of this node itself, its watch does
-    that.
-    """
+    """Whether this supervisor signals the job's processes here; for this node's own end, its watch does."""
     if heard is None or (heard["why"] == WHY["guard"] and heard_for_s < OWN_WATCH_S):
         return False
     return own is None or not is_same_end(heard, own)
@@ -86,8 +84,8 @@ def in_words(left_s: float) -> str:
 def present_warning(root: Path, wall_s: float) -> dict[str, Any] | None:
     """`ends_s` (Unix time), `stage` and `why` of the end that this node warns of; None while it warns of none."""
     try:
-        told = json.loads((root / WARNED).read_bytes())
-        stage, by, at = int(told["stage"]), str(told["by"]), float(told["at"])
+        words = json.loads((root / WARNED).read_bytes())
+        stage, by, at = int(words["stage"]), str(words["by"]), float(words["at"])
         is_uptime = at < UPTIMES_END_AT
         now_s = float((root / "proc/uptime").read_text().split()[0]) if is_uptime else wall_s
     except (OSError, ValueError, LookupError, TypeError):
@@ -98,7 +96,7 @@ def present_warning(root: Path, wall_s: float) -> dict[str, Any] | None:
 
 
 def is_reclaimed(root: Path, wall_s: float) -> bool:
-    """Whether AWS has said that it takes this machine back: nothing that begins here ends in time."""
+    """Whether AWS is about to take this machine back: nothing that begins here now ends in time."""
     found = present_warning(root, wall_s)
     return found is not None and found["why"] == WHY[AWS]
 
@@ -116,17 +114,17 @@ def is_same_end(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
 
 
 def signal_asking(
-    root: Path, processes: Iterable[int], *, told: Collection[int], send: Callable[[int, int], object]
+    root: Path, processes: Iterable[int], *, signalled: Collection[int], send: Callable[[int, int], object]
 ) -> set[int]:
-    """Sends SIGUSR1 to those of the processes that asked for it and were not told yet; gives all that asked."""
+    """Sends SIGUSR1 to those of the processes that asked for it and did not get it yet; gives all that asked."""
     asking = _asking(root).intersection(processes)
-    for pid in sorted(asking.difference(told, _told_by_watch(root))):
+    for pid in sorted(asking.difference(signalled, _signalled_by_watch(root))):
         send(pid, signal.SIGUSR1)
     return asking
 
 
 def _asking(root: Path) -> set[int]:
-    """The processes that want SIGUSR1, each asked for by its owner or root: the signal ends who does not expect it."""
+    """The processes that want SIGUSR1, each asked for by its owner or root: without a handler the signal ends it."""
     found: set[int] = set()
     try:
         entries = list(os.scandir(root / ASKING))
@@ -145,7 +143,7 @@ def _owner(root: Path, pid: str) -> int:
     return (root / "proc" / pid).stat().st_uid
 
 
-def _told_by_watch(root: Path) -> set[int]:
+def _signalled_by_watch(root: Path) -> set[int]:
     try:
         return {int(pid) for pid in json.loads((root / WARNED).read_bytes())["signalled"]}
     except (OSError, ValueError, LookupError, TypeError):

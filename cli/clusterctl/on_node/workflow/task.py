@@ -23,7 +23,7 @@ from clusterctl.on_node.workflow.upload import BadExpression, file_filter
 FOLDER = "clusterctl-task"
 WORDS = "task.json"
 BIN, LAST_BIN = "bin", "last-bin"
-"""Folders for PATH: our nslookup's, and that of a torchrun that comes after any other (`search_path`)."""
+"""Folders for PATH: of our nslookup, and of a torchrun, which comes last."""
 OWN_FAILURE = 125
 """Docker's code for a failure around the command, not of the command itself."""
 RESOLV_CONF = Path("/etc/resolv.conf")

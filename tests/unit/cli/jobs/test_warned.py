@@ -190,7 +190,7 @@ def test_processes_of_the_job_that_asked_are_signalled_once(
     asked: Path, processes: list[int], told: list[int], expected: list[int]
 ) -> None:
     sent = list[tuple[int, int]]()
-    asking = signal_asking(asked, processes, told=told, send=lambda pid, number: sent.append((pid, number)))
+    asking = signal_asking(asked, processes, signalled=told, send=lambda pid, number: sent.append((pid, number)))
     assert sent == [(pid, signal.SIGUSR1) for pid in expected]
     assert asking == {41, 42, 43} & set(processes)
 
@@ -198,14 +198,14 @@ def test_processes_of_the_job_that_asked_are_signalled_once(
 def test_whoever_the_watch_of_the_node_has_signalled_is_not_signalled_again(asked: Path) -> None:
     sent = list[int]()
     root = node(asked, signalled=[41])
-    assert signal_asking(root, [41, 42], told=(), send=lambda pid, number: sent.append(pid)) == {41, 42}
+    assert signal_asking(root, [41, 42], signalled=(), send=lambda pid, number: sent.append(pid)) == {41, 42}
     assert sent == [42]
 
 
 def test_nobody_asks_for_a_process_that_is_gone(asked: Path) -> None:
     (asked / "proc/41").rmdir()
-    assert signal_asking(asked, [41], told=(), send=no_signal) == set()
+    assert signal_asking(asked, [41], signalled=(), send=no_signal) == set()
 
 
 def test_a_node_on_which_nobody_asked_signals_nobody(tmp_path: Path) -> None:
-    assert signal_asking(tmp_path, [41], told=(), send=no_signal) == set()
+    assert signal_asking(tmp_path, [41], signalled=(), send=no_signal) == set()
