@@ -44,11 +44,11 @@ def copy_out(request: CopyRequest, nodes: JobNodes, output: Output) -> int:
     When several nodes are asked, each gets a folder with its name below the target.
     """
     try:
-        told = _copied(request, nodes)
+        fetched = _copied(request, nodes)
     except OSError as e:
         why = f"{e.filename or request.target} cannot be written: {e.strerror}"
         raise ClusterctlError(f"{why}; nothing was kept", hint=look_at(existing(request.target))) from e
-    return _tell(told, request.most_bytes, output)
+    return _tell(fetched, request.most_bytes, output)
 
 
 def _copied(request: CopyRequest, nodes: JobNodes) -> list[Fetched]:

@@ -43,10 +43,10 @@ def keep_all(inventory: Inventory, home: Home) -> list[str]:
             is_late = left_s < 1.0
             fetched = [] if is_late else keep_job(job, nodes, there, home, timeout_s=left_s)
             (kept if came_whole(job, fetched, inventory, home) else left).append(job.name)
-    except Exception as e:  # noqa: BLE001 the cluster is ended next, whatever its nodes have made of this
+    except Exception as e:  # noqa: BLE001 the cluster is ended next, whatever went wrong here
         return [f"their output is not kept here: {e}"]
-    told = [f"the output of {count(len(kept), 'job')} is kept here: clusterctl job logs {kept[0]}"] if kept else []
-    return told + ([f"not all of the output is kept here: {', '.join(left)}"] if left else [])
+    lines = [f"the output of {count(len(kept), 'job')} is kept here: clusterctl job logs {kept[0]}"] if kept else []
+    return lines + ([f"not all of the output is kept here: {', '.join(left)}"] if left else [])
 
 
 def is_here(job: JobState, inventory: Inventory, home: Home) -> bool:
@@ -61,7 +61,7 @@ def is_here(job: JobState, inventory: Inventory, home: Home) -> bool:
 def came_whole(job: JobState, fetched: Sequence[Fetched], inventory: Inventory, home: Home) -> bool:
     """Whether this fetch brought something and did not fail, and all files of each node of the job are here after it.
 
-    Of a node that was silent they are if they came after the job had ended there.
+    A silent node's files count if they came after the job had ended there.
     """
     here = _kept(job, inventory, home)
     is_fetched = bool(fetched) and all(each.error is None for each in fetched)

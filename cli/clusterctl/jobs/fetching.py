@@ -60,14 +60,14 @@ def fetch(
     `most_bytes`: the most to take from one node. Returns what came from each. Raises OSError where there is no room
     here for the archives.
     """
-    said: dict[int, bytes] = {node.slot: b"" for node in members}
+    errors: dict[int, bytes] = {node.slot: b"" for node in members}
     with ExitStack() as stack:
         archives: Mapping[int, IO[bytes]] = {
             node.slot: stack.enter_context(tempfile.TemporaryFile(dir=archives_dir)) for node in members
         }
 
         def hear(node: InventoryNode, chunk: bytes) -> None:
-            said[node.slot] = (said[node.slot] + chunk)[-MOST_WORDS_BYTES:]
+            errors[node.slot] = (errors[node.slot] + chunk)[-MOST_WORDS_BYTES:]
 
         def write(node: InventoryNode, chunk: bytes) -> None:
             write_within(archives[node.slot], chunk, most_bytes)
@@ -88,7 +88,7 @@ def fetch(
                 found.append(_unpacked(archives[node.slot], node, target(node), most_bytes))
                 continue
             why = outcome(result) if result.failure is None else result.failure.told_under(node.name)
-            found.append(Fetched(node=node, error=_last_line(said[node.slot]) or why))
+            found.append(Fetched(node=node, error=_last_line(errors[node.slot]) or why))
         return found
 
 
@@ -104,6 +104,6 @@ def _unpacked(archive: IO[bytes], node: InventoryNode, folder: Path, most_bytes:
     )
 
 
-def _last_line(said: bytes) -> str:
-    lines = said.decode(errors="replace").strip().splitlines()
+def _last_line(errors: bytes) -> str:
+    lines = errors.decode(errors="replace").strip().splitlines()
     return lines[-1].removeprefix("clusterctl: ") if lines else ""

@@ -23,7 +23,7 @@ LOOK_S = 0.2
 GIVE_UP_S = 30.0
 """How long to keep trying a node that cannot be reached, once another node has said how the job ended."""
 UNHEARD_S = 120.0
-"""How long to keep trying it while no node has said that yet."""
+"""How long to keep trying such a node while no node has said how the job ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ def output_line(slot: int, line: str) -> OutputLine:
 
 
 class JobFollowing:
-    """The queue from the threads that read nodes to the one that shows their lines."""
+    """Follows a job: threads read its nodes, and queue what arrives for the thread that shows it."""
 
     def __init__(
         self, nodes: JobNodes, members: tuple[InventoryNode, ...], *, job: str, attempt: int, is_followed: bool = True
@@ -105,9 +105,9 @@ class JobFollowing:
 
     def _is_done(self, now_s: float) -> bool:
         patience_s = GIVE_UP_S if self._over else UNHEARD_S
-        told = self._over.keys() | self._without
+        settled = self._over.keys() | self._without
         return all(
-            node.slot in told or now_s - self._lost_s.get(node.slot, now_s) > patience_s for node in self._members
+            node.slot in settled or now_s - self._lost_s.get(node.slot, now_s) > patience_s for node in self._members
         )
 
     def _command(self, node: InventoryNode) -> str:
@@ -171,6 +171,6 @@ class JobFollowing:
         is_told = node.slot in self._lost_s  # still so if a later connection brought no word of the job
         self._lost_s.setdefault(node.slot, time.monotonic())
         if tries <= 1 and not is_told:
-            told = told_in_a_row(why, self._nodes.inventory, node)
-            self._arrived.put(Notice(slot=node.slot, text=f"{told}; trying again"))
+            text = told_in_a_row(why, self._nodes.inventory, node)
+            self._arrived.put(Notice(slot=node.slot, text=f"{text}; trying again"))
         return True

@@ -34,12 +34,12 @@ def registry_login(name: str | None, image: str | None) -> str:
 def login_in(name: str, environ: Mapping[str, str], *, option: str = "--registry-secret ") -> str:
     """USER:PASSWORD from the variable called `name`. Raises UsageError, which never shows the value."""
     if name not in environ:
-        told = f"{option}{name}: not in this computer's environment"
-        raise UsageError(told, hint=f"export {name}=USER:PASSWORD")
+        why = f"{option}{name}: not in this computer's environment"
+        raise UsageError(why, hint=f"export {name}=USER:PASSWORD")
     user, colon, password = environ[name].partition(":")
     if not (user and colon and password):
-        told = f"{option}{name}: its value is not USER:PASSWORD"
-        raise UsageError(told, hint=f"export {name}=USER:PASSWORD")
+        why = f"{option}{name}: its value is not USER:PASSWORD"
+        raise UsageError(why, hint=f"export {name}=USER:PASSWORD")
     return environ[name]
 
 
@@ -75,6 +75,6 @@ def same_image(image: str, ids: Mapping[int, str]) -> str:
     slots_by_id = {found: [slot for slot in sorted(ids) if ids[slot] == found] for found in ids.values()}
     if len(slots_by_id) == 1:
         return next(iter(slots_by_id))
-    told = "; ".join(f"{found[:19]} on {fold_numbers(slots)}" for found, slots in sorted(slots_by_id.items()))
+    images = "; ".join(f"{found[:19]} on {fold_numbers(slots)}" for found, slots in sorted(slots_by_id.items()))
     hint = f"clusterctl ssh --sudo docker pull {image}"
-    raise ClusterctlError(f"{image} is not the same image on all nodes: {told}", hint=hint)
+    raise ClusterctlError(f"{image} is not the same image on all nodes: {images}", hint=hint)

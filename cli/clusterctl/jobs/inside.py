@@ -52,8 +52,8 @@ def run_inside(
     """
     job = request.job
     if job.state not in (RUNNING, STOPPING):
-        told = f"{job.name} is {job.state}: a command can run inside it only while it runs"
-        raise UsageError(told, hint=f"clusterctl job cp {job.name} . DIR, or clusterctl job logs {job.name}")
+        why = f"{job.name} is {job.state}: a command can run inside it only while it runs"
+        raise UsageError(why, hint=f"clusterctl job cp {job.name} . DIR, or clusterctl job logs {job.name}")
     chosen = chosen_members(request)
     rank = "-" if request.rank is None else str(request.rank)
     line = command("exec", job.name, rank, *request.words)
@@ -100,8 +100,8 @@ def slot_of_rank(spec: Mapping[str, Any], rank: int) -> int:
         if first_rank(spec, node_rank) <= rank < first_rank(spec, node_rank) + int(member["nproc"]):
             return int(member["slot"])
     ranks = sum(int(member["nproc"]) for member in members)
-    told = f"{spec['job']} has the ranks 0 to {ranks - 1}, no rank {rank}"
-    raise NothingMatched(told, hint=f"clusterctl job show {spec['job']}")
+    why = f"{spec['job']} has the ranks 0 to {ranks - 1}, no rank {rank}"
+    raise NothingMatched(why, hint=f"clusterctl job show {spec['job']}")
 
 
 def is_terminal() -> bool:

@@ -103,9 +103,9 @@ def _variables(value: object) -> object:
     if wrong:
         raise ValueError(f"{wrong[0]!r} is no variable with one value")
     for name, text in value.items():
-        told = value_problem(name, str(text))
-        if told is not None:
-            raise ValueError(f"{name}: {told}")
+        problem = value_problem(name, str(text))
+        if problem is not None:
+            raise ValueError(f"{name}: {problem}")
     return {name: "" if text is None else text for name, text in value.items()}
 
 
@@ -130,7 +130,7 @@ class JobFile(BaseModel):
     node: Text = Field(default="all", description="The nodes: 2, or 0,2-5, or train-2, or all.")
     launcher: (
         Annotated[str, BeforeValidator(_launcher), WithJsonSchema({"type": "string", "enum": list(LAUNCHERS)})] | None
-    ) = Field(default=None, description="What starts the ranks; else by the program.")
+    ) = Field(default=None, description="What starts the ranks; else chosen by the program.")
     nproc: Annotated[str, BeforeValidator(_nproc), WithJsonSchema({"type": ["integer", "string"]})] = Field(
         default=AUTO, description="Processes on each node; auto: its GPUs."
     )
@@ -144,21 +144,21 @@ class JobFile(BaseModel):
         BeforeValidator(_variables),
         WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}),
     ] = Field(default_factory=dict, description="Variables for the job.")
-    env_file: Text | None = Field(default=None, description="A file of NAME=VALUE lines, beside this one.")
-    secrets: Names = Field(default=(), description="Variables of the computer that starts it, kept out of all logs.")
-    workdir: Text = Field(default=".", description="The folder to send, from where this file lies.")
+    env_file: Text | None = Field(default=None, description="A file of NAME=VALUE lines; its path from this file's folder.")
+    secrets: Names = Field(default=(), description="Variables of the computer that starts the job, kept out of all logs.")
+    workdir: Text = Field(default=".", description="The folder to send; its path from this file's folder.")
     include: Names = Field(default=(), description="Files to send though they look secret.")
     image: Text | None = Field(default=None, description="The image whose containers the ranks run in.")
     registry_secret: Text | None = Field(
-        default=None, description="A variable of the computer that starts it: USER:PASSWORD for the image's registry."
+        default=None, description="A variable where the job is started: USER:PASSWORD for the image's registry."
     )
     python: Text | None = Field(default=None, description="The interpreter on the nodes: a path, or conda:ENV.")
     requirements: Text | None = Field(
-        default=None, description="requirements.txt, or pyproject.toml with uv.lock, in that folder."
+        default=None, description="requirements.txt, or pyproject.toml with uv.lock, in the folder to send."
     )
-    setup: Text | None = Field(default=None, description="A line for a shell, once on each node.")
-    timeout: Time | None = Field(default=None, description="Stop the job then.")
-    grace: Time = Field(default=30.0, description="From SIGTERM to SIGKILL, when it is stopped.")
+    setup: Text | None = Field(default=None, description="A shell command, run once on each node before the job.")
+    timeout: Time | None = Field(default=None, description="Stop the job after this time.")
+    grace: Time = Field(default=30.0, description="The time from SIGTERM to SIGKILL, when the job is stopped.")
     sudo: Annotated[bool, BeforeValidator(_yes_or_no), WithJsonSchema({"type": "boolean"})] = Field(
         default=False, description="The job may use sudo, and the key to the other nodes."
     )
@@ -174,14 +174,14 @@ def read_job_file(path: Path) -> dict[str, Any]:
     if len(data) > MOST_BYTES:
         raise UsageError(f"{path}: larger than {MOST_BYTES // 1024} KiB; this is no job file", hint=HINT)
     job = parse_job_file(data.decode("utf-8-sig", "replace"), source=str(path))
-    said = {FLAG_OF.get(name, name): getattr(job, name) for name in job.model_fields_set}
-    said.setdefault("workdir", ".")
+    values = {FLAG_OF.get(name, name): getattr(job, name) for name in job.model_fields_set}
+    values.setdefault("workdir", ".")
     for name in IN_THE_FOLDER:
-        if said.get(name) is not None:
-            said[name] = path.parent / str(said[name])
-    if said.get("requirements") is not None:
-        said["requirements"] = Path(said["requirements"])
-    return said
+        if values.get(name) is not None:
+            values[name] = path.parent / str(values[name])
+    if values.get("requirements") is not None:
+        values["requirements"] = Path(values["requirements"])
+    return values
 
 
 def parse_job_file(text: str, *, source: str) -> JobFile:
@@ -202,9 +202,9 @@ def parse_job_file(text: str, *, source: str) -> JobFile:
         )
     if job is None or problems:
         rows = sorted((each.line or read.line_of(each.path) or 0, each.text()) for each in problems)
-        told = [f"  line {line:<3} {words}" if line else f"  {words}" for line, words in rows]
-        found = f"{source}: {count(len(told), 'problem')}, nothing was started"
-        raise ConfigError(found, problems=told, hint="clusterctl schema --job")
+        lines = [f"  line {line:<3} {words}" if line else f"  {words}" for line, words in rows]
+        found = f"{source}: {count(len(lines), 'problem')}, nothing was started"
+        raise ConfigError(found, problems=lines, hint="clusterctl schema --job")
     return job
 
 

@@ -107,13 +107,13 @@ def _carry_out_there(flags: JobFlags, output: Output) -> int:
 def _refuse_words(flags: JobFlags) -> None:
     """Raises UsageError for too many or too few words behind the job's name, and for another verb's --attempt."""
     if flags.attempt is not None and flags.verb != LOGS:
-        told = f"--attempt {flags.attempt}: {LOGS} alone shows one attempt, and this is {flags.verb}"
-        raise UsageError(told, hint=f"clusterctl job logs {flags.name} --attempt {flags.attempt}")
+        why = f"--attempt {flags.attempt}: {LOGS} alone shows one attempt, and this is {flags.verb}"
+        raise UsageError(why, hint=f"clusterctl job logs {flags.name} --attempt {flags.attempt}")
     if flags.verb not in (CP, EXEC) and flags.words:
         raise UsageError(f"{flags.words[0]!r} after the job's name: {flags.verb} takes no more words", hint=HINT)
     if flags.verb == CP and len(flags.words) not in (1, 2):
-        told = f"write: clusterctl job cp {flags.name} [PATH] DIR, with PATH below $CLUSTERCTL_JOB_DIR"
-        raise UsageError(told, hint=HINT)
+        usage = f"write: clusterctl job cp {flags.name} [PATH] DIR, with PATH below $CLUSTERCTL_JOB_DIR"
+        raise UsageError(usage, hint=HINT)
 
 
 def _reach_in(flags: JobFlags, job: JobState, nodes: JobNodes, output: Output) -> int:

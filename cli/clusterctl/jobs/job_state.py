@@ -67,12 +67,12 @@ def job_states(answers: Mapping[int, Mapping[str, Any]]) -> list[JobState]:
             name = str(row["spec"]["job"])
             specs.setdefault(name, []).append(row["spec"])
             states.setdefault(name, {})[slot] = row["state"]
-    # All nodes of a job have the same spec. So the majority's counts, and a node that says another is outvoted.
-    found = [merged(_told_by_most(told), states[name]) for name, told in specs.items()]
+    # All nodes of a job have the same spec, so a node that sends another one is outvoted.
+    found = [merged(_most_common(same), states[name]) for name, same in specs.items()]
     return sorted(found, key=lambda job: (job.is_over, -job.since_s))
 
 
-def _told_by_most(specs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+def _most_common(specs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     texts = [json.dumps(spec, sort_keys=True) for spec in specs]
     most = Counter(texts).most_common(1)[0][0]
     return specs[texts.index(most)]

@@ -198,5 +198,5 @@ def refuse_owned(tool: str, word: str, name: str, flags: Flags) -> None:
         reason = flags.owned[name if name in meant else meant[0]]
         raise UsageError(f"{tool} {word}: clusterctl sets it itself; {reason}", hint=HINT)
     if flags.values and not known:
-        told = ", ".join(f"--{each}" for each in (*flags.switches, *flags.values))
-        raise UsageError(f"{tool} {word}: unknown flag; allowed here: {told}", hint=HINT)
+        allowed = ", ".join(f"--{each}" for each in (*flags.switches, *flags.values))
+        raise UsageError(f"{tool} {word}: unknown flag; allowed here: {allowed}", hint=HINT)

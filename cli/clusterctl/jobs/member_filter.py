@@ -1,6 +1,6 @@
 """Which entries of an archive may be written below a folder, on every supported Python.
 
-Python has `tarfile.data_filter` since 3.11.4 (PEP 706); Debian 12 has 3.11.2. Until it was mended in 2026 it let links
+Python has `tarfile.data_filter` since 3.11.4 (PEP 706); Debian 12 has 3.11.2. Until it was fixed in 2026 it let links
 through that lead outside: by a slash at the end of their own name, or by what their target becomes once it is shortened
 (https://github.com/python/cpython/pull/149487, read 2026-11-26).
 """
@@ -31,7 +31,7 @@ def written_as(member: tarfile.TarInfo, folder: Path) -> tarfile.TarInfo | None:
 
 
 def without_data_filter(member: tarfile.TarInfo, folder: Path) -> tarfile.TarInfo | None:
-    """Does what `tarfile.data_filter` does since it was mended, with None in the place of FilterError.
+    """Does what `tarfile.data_filter` does since it was fixed, with None in the place of FilterError.
 
     Also refuses files and links whose names can only be a folder's, such as `a/..`.
     """

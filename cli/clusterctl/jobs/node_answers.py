@@ -97,9 +97,9 @@ def answer_of(verb: str, node: InventoryNode, result: NodeResult) -> Answer:
     try:
         words = checked_answer(verb, parsed(line, most_bytes=MOST_ANSWER_BYTES))
     except NotAsExpected as e:
-        said = result.stderr.decode(errors="replace").strip().splitlines()
+        errors = result.stderr.decode(errors="replace").strip().splitlines()
         odd = f"its answer cannot be read: {e}" if line else outcome(result)
-        return Answer(node=node, words={}, error=said[-1] if said else odd)
+        return Answer(node=node, words={}, error=errors[-1] if errors else odd)
     error = words.get("error")
     return Answer(node=node, words=words, error=None if error is None else str(error))
 
@@ -112,7 +112,7 @@ def refuse_errors(answers: Sequence[Answer], what: str, *, hint: str = "clusterc
     failed = [answer for answer in answers if answer.error is not None]
     if not failed:
         return
-    told = "; ".join(answer.told for answer in failed[:3])
+    first = "; ".join(answer.told for answer in failed[:3])
     more = f"; and {len(failed) - 3} more" if len(failed) > 3 else ""
     kind = ClusterctlError if all(answer.is_reached for answer in failed) else NotReached
-    raise kind(f"{what}: {told}{more}", hint=hint)
+    raise kind(f"{what}: {first}{more}", hint=hint)

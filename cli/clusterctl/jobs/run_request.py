@@ -141,8 +141,8 @@ def with_job_file(flags: RunFlags) -> RunFlags:
     """The flags, with what the job file says in place of those that were not typed. Raises ConfigError, UsageError."""
     path, *rest = flags.words
     if rest:
-        told = f"{rest[0]!r} after {path}: a job file has its own command; to run a script of that name, write -- first"
-        raise UsageError(told, hint=HINT)
+        why = f"{rest[0]!r} after {path}: a job file has its own command; to run a script of that name, write -- first"
+        raise UsageError(why, hint=HINT)
     job_file = importlib.import_module("clusterctl.jobs.job_file")  # loaded on use: pydantic takes 50 ms
     read: Callable[[Path], dict[str, Any]] = job_file.read_job_file
     found = read(Path(path))
@@ -159,8 +159,8 @@ def sent_file(path: Path, snapshot: Snapshot) -> str:
         why = "git ignores it" if (snapshot.folder / path).exists() else f"not there in {snapshot.folder}"
         raise UsageError(f"--requirements {path}: {why}", hint=HINT)
     if not name.endswith(".txt") and PurePosixPath(name).name != PROJECT:
-        told = f"--requirements {path}: neither a requirements.txt of pip's nor a {PROJECT} with its {LOCK}"
-        raise UsageError(told, hint=HINT)
+        why = f"--requirements {path}: neither a requirements.txt of pip's nor a {PROJECT} with its {LOCK}"
+        raise UsageError(why, hint=HINT)
     return name
 
 
@@ -178,10 +178,10 @@ def refuse_missing_script(command: Sequence[str], snapshot: Snapshot) -> None:
         return
     if os.path.normpath(script) not in snapshot.files:
         if (snapshot.folder / script).exists():
-            told = f"{script}: git ignores it, so it does not go to the nodes"
+            why = f"{script}: git ignores it, so it does not go to the nodes"
         else:
-            told = f"there is no {script} in {snapshot.folder.absolute()}{did_you_mean(script, snapshot.files)}"
-        raise UsageError(told, hint="clusterctl run --workdir DIR -- ...")
+            why = f"there is no {script} in {snapshot.folder.absolute()}{did_you_mean(script, snapshot.files)}"
+        raise UsageError(why, hint="clusterctl run --workdir DIR -- ...")
 
 
 def _job_name(given: str | None, command: Sequence[str]) -> str:

@@ -75,8 +75,8 @@ def ended_text(job: JobState) -> str:
     lines = [f"{job.name}: {job.state}{cause}"]
     failure = outcome.get("failure")
     if failure:
-        told = ([failure["error"]] if failure.get("error") else []) + list(failure.get("lines", ()))[-LAST_LINES:]
-        lines += [f"  | {line}" for line in told]
+        last = ([failure["error"]] if failure.get("error") else []) + list(failure.get("lines", ()))[-LAST_LINES:]
+        lines += [f"  | {line}" for line in last]
         lines.append(f"  next: clusterctl job logs {job.name} --node {failure['slot']}")
     return "\n".join(lines)
 

@@ -64,8 +64,8 @@ def show_kept(kept: KeptJob, verb: str, output: Output, wanted: LinesWanted, *, 
     """
     job = kept.state
     cluster = plain_name(str(job.spec["cluster"]))
-    again = f"clusterctl job show {job.name}"
-    slots = parse_node_set(wanted.node or ALL, cluster=cluster, slots=job.slots, look=again)
+    hint = f"clusterctl job show {job.name}"
+    slots = parse_node_set(wanted.node or ALL, cluster=cluster, slots=job.slots, look=hint)
     if verb == "show":
         show_state(job, output, as_json=as_json)
     elif verb == "events":
@@ -81,7 +81,7 @@ def show_kept(kept: KeptJob, verb: str, output: Output, wanted: LinesWanted, *, 
         where = f"{'Node' if len(short) == 1 else 'Nodes'} {fold_numbers(short)}"
         output.note(f"{job.name}: {where}: not all of the files are kept here")
     if missing:
-        raise NothingMatched(f"{job.name}: Node {missing[0]} was gone before its output was copied here", hint=again)
+        raise NothingMatched(f"{job.name}: Node {missing[0]} was gone before its output was copied here", hint=hint)
     return 0
 
 

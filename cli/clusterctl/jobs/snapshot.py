@@ -144,8 +144,8 @@ def _by_git(folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
         except subprocess.TimeoutExpired as e:
             raise UsageError(f"{folder}: git did not list its files within {GIT_S} s", hint="git status") from e
         if done.returncode and _repository_of(folder) is not None:
-            said = os.fsdecode(done.stderr).strip()[-300:]
-            raise UsageError(f"{folder}: git does not list its files: {said}", hint="git status")
+            error = os.fsdecode(done.stderr).strip()[-300:]
+            raise UsageError(f"{folder}: git does not list its files: {error}", hint="git status")
         if done.returncode:
             return None
         found.append(tuple(name for name in os.fsdecode(done.stdout).split("\0") if name))
@@ -155,7 +155,7 @@ def _by_git(folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
 def refuse_without_git(folder: Path) -> None:
     """Raises UsageError if the folder is in a repository: only git knows which files are ignored.
 
-    A folder with a .clusterctlignore says by itself what is not sent.
+    A folder with a .clusterctlignore itself says what is not sent.
     """
     repository = _repository_of(folder)
     if repository is not None and not (folder / IGNORE_FILE).is_file():

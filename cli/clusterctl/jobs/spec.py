@@ -92,30 +92,30 @@ def checked_image(image: str) -> str:
     return image
 
 
-def problems(request: JobRequest, said: Mapping[int, Mapping[str, Any]], *, named: Sequence[int] = ()) -> list[str]:
-    """Why the job cannot be started on these nodes, one sentence each; other jobs that run there are `in_use`'s matter.
+def problems(request: JobRequest, facts: Mapping[int, Mapping[str, Any]], *, named: Sequence[int] = ()) -> list[str]:
+    """Why the job cannot be started on these nodes, one sentence each; `in_use` is for those that other jobs cause.
 
-    `said`: slot → what its node says of itself; `named`: the slots of the whole cluster that know a job of this name.
+    `facts`: slot → what its node says of itself; `named`: the slots of the whole cluster that know a job of this name.
     """
     found = []
     if named:
         where = f"{'Node' if len(named) == 1 else 'Nodes'} {fold_numbers(sorted(named))}"
         found.append(f"{where}: a job of the name {request.name} was there already: choose another --name")
-    generations = {said[node.slot]["generation"] for node in request.nodes}
+    generations = {facts[node.slot]["generation"] for node in request.nodes}
     if len(generations) > 1:
         found.append(f"nodes have different memberships (generations {sorted(generations)}): clusterctl up")
     for node in request.nodes:
-        answer = said[node.slot]
-        told = f"Node {node.slot} ({node.name})"
+        answer = facts[node.slot]
+        called = f"Node {node.slot} ({node.name})"
         if answer["slot"] != node.slot or answer["cluster_id"] != request.inventory.cluster_id:
-            found.append(f"{told}: another machine answers there")
+            found.append(f"{called}: another machine answers there")
         if answer["phase"] != "ready":
-            found.append(f"{told}: not ready ({answer['phase']}): clusterctl status")
+            found.append(f"{called}: not ready ({answer['phase']}): clusterctl status")
         if request.image is not None and not answer["engine"]:
-            found.append(f"{told}: has neither docker nor podman, so --image cannot run there")
+            found.append(f"{called}: has neither docker nor podman, so --image cannot run there")
         if answer.get("missing_program"):
-            found.append(f"{told}: there is no {answer['missing_program']}")
-    return [*found, *_gpu_problems(request, {slot: int(answer["gpus"]) for slot, answer in said.items()})]
+            found.append(f"{called}: there is no {answer['missing_program']}")
+    return [*found, *_gpu_problems(request, {slot: int(answer["gpus"]) for slot, answer in facts.items()})]
 
 
 def program_on_nodes(request: JobRequest) -> str:
@@ -125,14 +125,14 @@ def program_on_nodes(request: JobRequest) -> str:
     return program if program.startswith("/") and not is_made else ""
 
 
-def in_use(request: JobRequest, said: Mapping[int, Mapping[str, Any]]) -> list[str]:
+def in_use(request: JobRequest, facts: Mapping[int, Mapping[str, Any]]) -> list[str]:
     """A sentence for each node that other jobs hold, so that this job cannot start on it now."""
     found = []
     for node in request.nodes:
-        others = said[node.slot]["holders"]
+        others = facts[node.slot]["holders"]
         if not others:
             continue
-        gpus = int(said[node.slot]["gpus"])
+        gpus = int(facts[node.slot]["gpus"])
         free = len(free_gpus(others, gpus))
         if request.gpus is None or free < request.gpus:
             found.append(f"Node {node.slot} ({node.name}): {held_by(others)}{_left(request, free, gpus)}")
@@ -172,26 +172,26 @@ def _gpu_problem(request: JobRequest, gpus: int) -> str:
     most = request.gpus or gpus
     if request.nproc == AUTO or not most or int(request.nproc) <= most:
         return ""
-    told = f"--nproc {request.nproc} is more than the"
+    begin = f"--nproc {request.nproc} is more than the"
     helps = "--nproc auto runs one process for each GPU"
     if request.gpus is None:
-        return f"{told} {count(gpus, 'GPU')} of each: {helps}"
+        return f"{begin} {count(gpus, 'GPU')} of each: {helps}"
     more = f", or use --gpus {request.nproc}" if int(request.nproc) <= gpus else ""
-    return f"{told} {count(most, 'GPU')} that the job takes of the {gpus} of each: {helps}{more}"
+    return f"{begin} {count(most, 'GPU')} that the job takes of the {gpus} of each: {helps}{more}"
 
 
 def make_spec(
-    request: JobRequest, said: Mapping[int, Mapping[str, Any]], snapshot: Mapping[str, Any]
+    request: JobRequest, facts: Mapping[int, Mapping[str, Any]], snapshot: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The job's spec. `said`: as of `problems`; `snapshot`: size and number of the files that are sent.
+    """The job's spec. `facts`: as of `problems`; `snapshot`: size and number of the files that are sent.
 
     Raises UsageError for a variable that the job sets itself, for too few free ports, and for what the launcher or a
     container cannot do.
     """
-    members = _members(request, said)
+    members = _members(request, facts)
     ports = free_ports(
         request.name,
-        [port for node in request.nodes for port in said[node.slot]["ports_in_use"]],
+        [port for node in request.nodes for port in facts[node.slot]["ports_in_use"]],
         count=3 + max(member["nproc"] for member in members),
     )
     spec = {
@@ -200,14 +200,14 @@ def make_spec(
         "attempt": 1,
         "cluster": request.inventory.cluster,
         "cluster_id": request.inventory.cluster_id,
-        "generation": said[request.nodes[0].slot]["generation"],
+        "generation": facts[request.nodes[0].slot]["generation"],
         "by": request.by,
         "user": request.inventory.ssh.user,
         "launcher": request.launch.launcher,
         "launcher_options": list(request.launch.options),
         "command": list(request.launch.command),
         "members": members,
-        "leader": _leader(request, said),
+        "leader": _leader(request, facts),
         **dict(zip(("master_port", "channel_port", "jax_port"), ports, strict=False)),
         "tf_ports": list(ports[3:]),
         "environment": dict(request.environment),
@@ -218,7 +218,7 @@ def make_spec(
         "volumes": [list(pair) for pair in request.volumes],
         "workflow": None if request.workflow is None else dict(request.workflow),
         "snapshot": dict(snapshot),
-        "shared": shared_folder(request, said),
+        "shared": shared_folder(request, facts),
         **{name: getattr(request, name) for name in AS_ASKED},
     }
     refuse_owned_names(spec)
@@ -227,9 +227,9 @@ def make_spec(
     return spec
 
 
-def shared_folder(request: JobRequest, said: Mapping[int, Mapping[str, Any]]) -> str | None:
+def shared_folder(request: JobRequest, facts: Mapping[int, Mapping[str, Any]]) -> str | None:
     """The job's folder on storage that all its nodes share; None if they share none, or it is not wanted."""
-    mounts = {said[node.slot].get("shared") for node in request.nodes}
+    mounts = {facts[node.slot].get("shared") for node in request.nodes}
     if not request.is_shared_wanted or len(mounts) != 1 or None in mounts:
         return None
     cluster = f"{request.inventory.name}-{request.inventory.cluster_id}"
@@ -259,7 +259,7 @@ def free_ports(job: str, in_use: Sequence[int], *, count: int) -> tuple[int, ...
     free = [port for port in order if port not in taken]
     if len(free) < count:
         last = FIRST_PORT + PORTS - 1
-        raise UsageError(f"of the ports {FIRST_PORT} to {last} {count} are not free on all nodes of the job")
+        raise UsageError(f"fewer than {count} of the ports {FIRST_PORT} to {last} are free on all nodes of the job")
     return tuple(free[:count])
 
 
@@ -268,9 +268,9 @@ def _refuse_uneven(request: JobRequest, members: Sequence[Mapping[str, Any]]) ->
     launcher = request.launch.launcher
     counts = {int(member["nproc"]) for member in members}
     if launcher in EVEN and len(counts) > 1:
-        told = ", ".join(f"{member['name']} {member['nproc']}" for member in members)
+        counted = ", ".join(f"{member['name']} {member['nproc']}" for member in members)
         hint = "clusterctl run --nproc N, or --launcher torchrun"
-        raise UsageError(f"{launcher} starts equally many processes on every node, and these have {told}", hint=hint)
+        raise UsageError(f"{launcher} starts equally many processes on every node, and these have {counted}", hint=hint)
     if launcher == MPI and len(members) > MOST_NODES:
         raise UsageError(f"MPI on {len(members)} nodes is not built yet: at most {MOST_NODES}", hint=HINT)
 
@@ -280,36 +280,36 @@ def _refuse_in_container(request: JobRequest) -> None:
     if request.image is None:
         return
     if request.python is not None and not request.python.startswith("/"):
-        told = f"--python {request.python} with --image: write the interpreter's path inside the image"
-        raise UsageError(f"{told}, as /opt/conda/bin/python", hint=HINT)
+        why = f"--python {request.python} with --image: write the interpreter's path inside the image"
+        raise UsageError(f"{why}, such as /opt/conda/bin/python", hint=HINT)
     if request.is_sudo:
-        told = "--sudo with --image: root in a container would be the node's root for every folder that it has"
-        raise UsageError(f"{told}; put what needs root into the image, or leave --image out", hint=HINT)
+        why = "--sudo with --image: root in a container would be the node's root for every folder that it has"
+        raise UsageError(f"{why}; put what needs root into the image, or leave --image out", hint=HINT)
 
 
-def _members(request: JobRequest, said: Mapping[int, Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _members(request: JobRequest, facts: Mapping[int, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The job's nodes, in the order of their ranks.
 
     `gpu_indices` are GPUs that are free now. Which ones the job really gets is known once its nodes are held.
     """
     found = []
     for node in sorted(request.nodes, key=lambda node: node.rank):
-        gpus, indices = int(said[node.slot]["gpus"]), None
+        gpus, indices = int(facts[node.slot]["gpus"]), None
         if request.gpus is not None:
-            indices = list(free_gpus(said[node.slot]["holders"], gpus)[: request.gpus])
+            indices = list(free_gpus(facts[node.slot]["holders"], gpus)[: request.gpus])
             gpus = request.gpus
         row = {"slot": node.slot, "name": node.name, "address": node.private_ip, "gpus": gpus}
         found.append({**row, "gpu_indices": indices, "nproc": _nproc(request, gpus)})
     return found
 
 
-def _leader(request: JobRequest, said: Mapping[int, Mapping[str, Any]]) -> str:
-    """What every node knows the job's rank 0 by: its name, which goes by the rank in the cluster, not by the slot.
+def _leader(request: JobRequest, facts: Mapping[int, Mapping[str, Any]]) -> str:
+    """The name by which every node knows the job's rank 0; it has the rank in the cluster, not the slot.
 
-    The address where the nodes were told another membership than this computer knows: the name may be another node's.
+    The address if the nodes have another membership than this computer knows: the name may be another node's.
     """
     node = min(request.nodes, key=lambda node: node.rank)
-    if said[node.slot]["generation"] != request.inventory.generation:
+    if facts[node.slot]["generation"] != request.inventory.generation:
         return node.private_ip
     return f"{request.inventory.name}-{node.rank}.{DOMAIN}"
 

@@ -35,7 +35,7 @@ READY_S = 1800.0
 """How long requirements and a setup command may take on a node."""
 START_S = 90.0
 """Longer than a node tries to start the job (`keeper_service.START_WITHIN_S`), so that it can say why it did not."""
-AGAIN = "clusterctl jobs"
+HINT = "clusterctl jobs"
 CHUNK_BYTES = 1024 * 1024
 WAIT_POLL_S = 2.0
 MOST_TRIES = 5
@@ -51,8 +51,7 @@ class NodesInUse(ConfigError):
 
 
 class PortsTaken(ConfigError):
-    """Another job on one of the nodes was given a port of this job after the nodes were asked and before they were
-    held."""
+    """Another job was given a port of this job after the nodes were asked and before they were held."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,17 +71,17 @@ class JobStart:
         """The job's spec, after asking all nodes; nothing is changed. Raises ClusterctlError, NodesInUse."""
         request = self.request
         answers = self.nodes.ask(request.inventory.nodes, "facts", request.name, program_on_nodes(request))
-        said = self._heard({node.slot: answers[node.slot] for node in request.nodes})
+        facts = self._heard({node.slot: answers[node.slot] for node in request.nodes})
         # The cluster's other nodes are only asked whether they know its name, so it does not matter if one is away.
         named = [slot for slot, answer in answers.items() if answer.error is None and answer.words["is_name_taken"]]
-        found = problems(request, said, named=named)
+        found = problems(request, facts, named=named)
         if found:
             hint = f"clusterctl status --cluster {request.inventory.cluster}"
             raise ConfigError(f"{request.name} cannot start, nothing was started", problems=found, hint=hint)
-        if held := in_use(request, said):
-            raise NodesInUse(f"{request.name} cannot start, nothing was started", problems=held, hint=AGAIN)
+        if held := in_use(request, facts):
+            raise NodesInUse(f"{request.name} cannot start, nothing was started", problems=held, hint=HINT)
         size = {"files": len(self.snapshot.files), "bytes": self.snapshot.size_bytes}
-        return {**make_spec(request, said, size), "started_s": time.time()}
+        return {**make_spec(request, facts, size), "started_s": time.time()}
 
     def begin(self) -> dict[str, Any]:
         """Starts the job and returns its spec. Raises ClusterctlError; then nothing of the job is left.
@@ -90,7 +89,7 @@ class JobStart:
         While other jobs hold its nodes, it is tried again for up to `wait_s`.
         """
         until_s = time.monotonic() + self.wait_s
-        told: tuple[str, ...] = ()
+        shown: tuple[str, ...] = ()
         tries = 0
         while True:
             try:
@@ -103,19 +102,19 @@ class JobStart:
             except NodesInUse as e:
                 if time.monotonic() > until_s:
                     raise
-                if e.problems != told:
-                    told = tuple(e.problems)
-                    self.tell("\n  ".join((f"{self.request.name}: waiting", *told)))
+                if e.problems != shown:
+                    shown = tuple(e.problems)
+                    self.tell("\n  ".join((f"{self.request.name}: waiting", *shown)))
             time.sleep(WAIT_POLL_S)
 
     def _begin_now(self) -> dict[str, Any]:
         spec = self.planned()
-        if told := without_gpus(self.request, spec["members"]):
-            self.tell(told)
+        if note := without_gpus(self.request, spec["members"]):
+            self.tell(note)
         ranks = sum(int(member["nproc"]) for member in spec["members"])
         is_rehearsal = self.request.inventory.rehearsal
-        if told := crowded(ranks, is_rehearsal=is_rehearsal, processors=os.cpu_count() or 1):
-            self.tell(f"{self.request.name}: {told}")
+        if note := crowded(ranks, is_rehearsal=is_rehearsal, processors=os.cpu_count() or 1):
+            self.tell(f"{self.request.name}: {note}")
         if self.request.is_shared_wanted and spec["shared"] is None:
             name = self.request.name
             stays = "no shared storage: files in $CLUSTERCTL_JOB_DIR stay on each node, and are lost when it ends"
@@ -160,10 +159,10 @@ class JobStart:
             self._check(answers)
             words = answers[node.slot].words
             if words["holders"]:
-                told = f"Node {node.slot} ({node.name}): {held_by(words['holders'])}"
-                raise NodesInUse(f"{self.request.name}: nothing was started", problems=[told], hint=AGAIN)
+                problem = f"Node {node.slot} ({node.name}): {held_by(words['holders'])}"
+                raise NodesInUse(f"{self.request.name}: nothing was started", problems=[problem], hint=HINT)
             if words.get("are_ports_taken"):
-                raise PortsTaken(f"{self.request.name}: another job was given its ports meanwhile", hint=AGAIN)
+                raise PortsTaken(f"{self.request.name}: another job was given its ports meanwhile", hint=HINT)
             held.append(node)
             taken[node.slot] = words["gpus"]
         members = [{**member, "gpu_indices": taken[int(member["slot"])]} for member in spec["members"]]
@@ -214,8 +213,8 @@ class JobStart:
         with tempfile.TemporaryFile() as stream:
             stream.write(json.dumps({"lock": lock}).encode() + b"\n")
             stream.seek(0)
-            said = self._heard(self.nodes.ask(request.nodes, "ready", request.name, stdin=stream, timeout_s=READY_S))
-        for (interpreter, version), slots in by_interpreter(said).items():
+            ready = self._heard(self.nodes.ask(request.nodes, "ready", request.name, stdin=stream, timeout_s=READY_S))
+        for (interpreter, version), slots in by_interpreter(ready).items():
             where = f"{'Node' if len(slots) == 1 else 'Nodes'} {fold_numbers(slots)}"
             self.tell(f"{request.name}: {interpreter} (Python {version}) on {where}")
 
@@ -237,10 +236,10 @@ def started_by() -> str:
     return f"{person}@{socket.gethostname()} ({os.getpid()})"
 
 
-def by_interpreter(said: Mapping[int, Mapping[str, Any]]) -> dict[tuple[str, str], list[int]]:
+def by_interpreter(answers: Mapping[int, Mapping[str, Any]]) -> dict[tuple[str, str], list[int]]:
     """(interpreter, version) → the slots of the nodes that have it."""
     found: dict[tuple[str, str], list[int]] = {}
-    for slot, words in said.items():
+    for slot, words in answers.items():
         found.setdefault((str(words["interpreter"]), str(words["version"])), []).append(slot)
     return found
 

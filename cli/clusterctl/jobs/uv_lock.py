@@ -60,8 +60,8 @@ def read_uv_lock(project: Path, run: Run = run_uv) -> UvLock:
         # pip wants a hash for each package, or none at all.
         text = _asked((*EXPORT, "--no-hashes"), folder, run, f"{named}: uv does not export {LOCK}")
     if local := [line for line in requirement_lines(text) if is_local(line)]:
-        told = f"{named}: {local[0]} lies on this computer, and packages of that kind are not built yet"
-        raise UsageError(told, hint="publish it to an index, or import it from the folder that is sent")
+        why = f"{named}: {local[0]} lies on this computer, and local packages are not supported yet"
+        raise UsageError(why, hint="publish it to an index, or import it from the folder that is sent")
     return UvLock(text=text, requires_python=requires_python)
 
 
@@ -84,13 +84,13 @@ def is_local(line: str) -> bool:
 def _asked(argv: Sequence[str], folder: Path, run: Run, what: str) -> str:
     """What uv printed to stdout. Raises UsageError; `what` begins the message."""
     try:
-        code, said, errors = run(argv, folder)
+        code, output, errors = run(argv, folder)
     except FileNotFoundError as e:
         raise UsageError(f"{LOCK} is read by uv, and this computer has none", hint="pip install uv") from e
     except subprocess.TimeoutExpired as e:
         raise UsageError(f"{what}: {' '.join(argv[:3])} took longer than {UV_S:.0f} s", hint="uv lock") from e
     if code:
         lines = [line.strip() for line in errors.splitlines() if line.startswith("error")]
-        told = (lines or errors.strip().splitlines() or [f"exit {code}"])[0].removeprefix("error: ")
-        raise UsageError(f"{what}: {told[:500]}", hint=f"uv lock --project {folder}")
-    return said
+        why = (lines or errors.strip().splitlines() or [f"exit {code}"])[0].removeprefix("error: ")
+        raise UsageError(f"{what}: {why[:500]}", hint=f"uv lock --project {folder}")
+    return output
