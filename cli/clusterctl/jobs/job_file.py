@@ -144,9 +144,9 @@ class JobFile(BaseModel):
         BeforeValidator(_variables),
         WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}),
     ] = Field(default_factory=dict, description="Variables for the job.")
-    env_file: Text | None = Field(default=None, description="A file of NAME=VALUE lines; its path from this file's folder.")
-    secrets: Names = Field(default=(), description="Variables of the computer that starts the job, kept out of all logs.")
-    workdir: Text = Field(default=".", description="The folder to send; its path from this file's folder.")
+    env_file: Text | None = Field(default=None, description="A file of NAME=VALUE lines, by its path from this folder.")
+    secrets: Names = Field(default=(), description="Variables where the job is started, kept out of all logs.")
+    workdir: Text = Field(default=".", description="The folder to send, by its path from this file's folder.")
     include: Names = Field(default=(), description="Files to send though they look secret.")
     image: Text | None = Field(default=None, description="The image whose containers the ranks run in.")
     registry_secret: Text | None = Field(

@@ -44,7 +44,7 @@ class KeptJob:
     folder: Path
     kept_s: float
     states: Mapping[int, Mapping[str, Any]]
-    """Slot → the last that the node there said of the job, as it said it; `state` has what did not end as lost."""
+    """Slot → the last state that the node there reported, unchanged; in `state`, a job that had not ended is lost."""
     whole: Mapping[int, float] | None
     """Slot → `since_s` of the node's state when all of its files came; without nodes that sent a part or nothing.
 
@@ -99,7 +99,7 @@ def put_fetched(job: JobState, fetched: Sequence[Fetched], folder: Path, *, now_
     What came in part replaces nothing, and does not count as whole. Raises OSError.
     """
     earlier = _read_same(folder, job)
-    # What a node said last stays known while it is silent: it may be the one that decided how the job ended.
+    # What a node last reported stays known while it is silent: it may be the one that decided how the job ended.
     states = {**({} if earlier is None else earlier.states), **job.by_slot}
     whole = {} if earlier is None else _still_whole(earlier, states)
     for each in fetched:

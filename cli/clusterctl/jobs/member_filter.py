@@ -67,7 +67,7 @@ def _is_inside(root: str, *path: str) -> bool:
 
 
 def _file_mode(mode: int) -> int:
-    """`mode`, made harmless: the owner may read and write, nobody else may write, and a file that its owner may not run
-    is run by nobody."""
+    """`mode`, made harmless: the owner may read and write, nobody else may write, and others may run it only if the owner
+    may."""
     kept = mode & 0o755
     return (kept if kept & 0o100 else kept & ~0o111) | 0o600

@@ -1,4 +1,4 @@
-"""Checks what nodes say of jobs: each field has its type and is within bounds. What is malformed is its node's failure.
+"""Checks what nodes say of jobs: each field has its type and is within bounds. A malformed one is the node's failure.
 
 Pure. A field that nobody here reads is not checked, so an older or a newer program on a node may say more.
 """

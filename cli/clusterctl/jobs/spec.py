@@ -162,7 +162,7 @@ def _gpu_problems(request: JobRequest, gpus: Mapping[int, int]) -> list[str]:
 
 
 def _gpu_problem(request: JobRequest, gpus: int) -> str:
-    """What is wrong with --gpus or --nproc on a node with so many GPUs; empty if nothing is.
+    """What is wrong with --gpus or --nproc on a node with `gpus` GPUs; empty if nothing is.
 
     A node without GPUs runs as many processes as are wanted.
     """

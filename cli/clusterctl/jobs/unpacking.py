@@ -62,7 +62,7 @@ class _Metered:
         self._left_bytes = 0
 
     def allow(self, size_bytes: int) -> None:
-        """From now on so many bytes may be read, and a header."""
+        """From now on this many bytes may be read, and a header."""
         self._left_bytes = size_bytes + MOST_HEADER_BYTES
 
     def read(self, size_bytes: int) -> bytes:

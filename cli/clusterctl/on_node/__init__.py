@@ -1,1 +1,1 @@
-"""Programs that are sent to a node and run there: each one file, Python 3.9, standard library only."""
+"""Programs that are sent to nodes and run there: Python 3.9, standard library only."""

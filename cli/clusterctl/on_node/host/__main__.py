@@ -106,7 +106,7 @@ def install(request: Dict[str, Any]) -> bool:
     needed = mounts.on_the_way(folders, wanted)
     mounts.remove_folders(set(folders) - set(needed))
     forget_done(files, Path(STATE))
-    written = [each["path"] for each in files if written_anew(each)]
+    written = [each["path"] for each in files if write_if_changed(each)]
     for path in (*known.difference(paths), *of_users(users - {request["user"]})):
         Path(path).unlink(missing_ok=True)
     write_receipt(request["cluster_id"], {request["user"]}, paths, wanted, needed)
@@ -231,7 +231,7 @@ def read(path: str) -> Dict[str, Any]:
     return found
 
 
-def written_anew(each: Dict[str, str]) -> bool:
+def write_if_changed(each: Dict[str, str]) -> bool:
     """Writes a file if it is missing or differs; True when it was written."""
     if is_up_to_date(each):
         return False

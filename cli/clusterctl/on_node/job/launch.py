@@ -22,7 +22,7 @@ def first_rank(spec: Mapping[str, Any], node_rank: int) -> int:
 
 
 def program(spec: Mapping[str, Any]) -> list[str]:
-    """One rank's own argv; a script gets the node's python3, whose output comes line by line."""
+    """One rank's own argv; a script gets `python3 -u`: its output comes line by line."""
     words = [str(word) for word in spec["command"]]
     return ["python3", "-u", *words] if words[0].endswith(".py") else words
 

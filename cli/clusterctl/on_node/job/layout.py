@@ -30,7 +30,7 @@ class Layout(NamedTuple):
 
     @property
     def deadline(self) -> Path:
-        """The agent's: cluster id, run, and the Unix time at which this node ends."""
+        """The agent's: cluster id, generation, Unix time at which this node ends."""
         return self.root / "var/lib/clusterctl/deadline"
 
     @property

@@ -33,7 +33,7 @@ def holder(layout: Layout, job: str) -> dict[str, Any] | None:
 
 
 class PortsTaken(ValueError):
-    """Another job was given one of these ports meanwhile."""
+    """Another job here has one of the wanted ports."""
 
 
 def take(
@@ -121,7 +121,7 @@ def is_kept(layout: Layout, job: str) -> bool:
 
 @contextmanager
 def _locked(layout: Layout) -> Iterator[None]:
-    """Lets one process at a time read and change leases; none takes longer than ending a job does."""
+    """Lets one process at a time read and change leases; it may have to end a job meanwhile."""
     layout.lease.mkdir(parents=True, exist_ok=True)
     lock = os.open(layout.lease.with_name(layout.lease.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:

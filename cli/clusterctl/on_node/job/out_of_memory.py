@@ -11,7 +11,7 @@ NEAR_S = 10.0
 
 
 class OutOfMemory:
-    """What the kernel's counts said, and when they last grew."""
+    """The kernel's counts, and when they last grew."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._root = root

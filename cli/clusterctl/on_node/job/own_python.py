@@ -22,7 +22,7 @@ Run = Callable[..., Tuple[int, str]]
 With `is_contained` it runs in a container of the job's image, where the job has one; that can write the folder
 `making`, which is made for it."""
 IMAGE_ENVIRONMENTS = "var/lib/clusterctl/image-environments"
-"""Root's folder: what an image's programs make has a folder of its own there, and they see no other."""
+"""Root's folder, with one for each environment that an image's programs make; they see only that one."""
 CONDA = "conda:"
 CONDA_PLACES = ("~/miniconda3", "~/anaconda3", "~/miniforge3", "/opt/conda", "/opt/miniconda3", "/opt/anaconda3")
 LOOK = "import json, platform, sys; print(json.dumps([sys.executable, platform.python_version(), platform.platform()]))"

@@ -19,7 +19,7 @@ COPY_S = 15.0
 
 
 def start_copy(spec: Mapping[str, Any], program: Path) -> Optional[subprocess.Popen[bytes]]:
-    """A process of the login user's that copies this node's output beside the job's folder; None: there is none."""
+    """A process of the login user's that copies this node's output to shared storage; None if the job has none."""
     if not spec.get("shared"):
         return None
     argv = [sys.executable, "-IS", str(program), "share-logs", spec["job"]]

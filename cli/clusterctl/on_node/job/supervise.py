@@ -198,7 +198,7 @@ class Supervisor:
         self._link.say(phase=ENDED)
 
     def _without_coordinator(self) -> dict[str, Any]:
-        """Stops the ranks, as nobody is there to say how the job goes on: it is lost."""
+        """Stops the ranks, as the coordinator is gone; the outcome is `lost`."""
         self._stop()
         coordinator = coordinator_of(self._spec)
         why = "the coordinator, Node %s (%s), does not answer any more" % (coordinator["slot"], coordinator["name"])

@@ -49,7 +49,7 @@ def give_up_privileges() -> None:
 
 
 def become_user(user: pwd.struct_passwd) -> None:
-    """From now on this process, where it is root's, is the user's, groups and all."""
+    """Makes this process, if it is root's, the user's, with all groups."""
     if os.getuid() == 0:
         os.initgroups(user.pw_name, user.pw_gid)
         os.setgid(user.pw_gid)

@@ -21,7 +21,7 @@ from clusterctl.on_node.host.__main__ import (
     read,
     sshd_lines,
     without_names,
-    written_anew,
+    write_if_changed,
 )
 from clusterctl.on_node.host.commands import Refused
 from clusterctl.on_node.host.mounts import missing_folders, on_the_way, refuse_taken, remove_folders
@@ -57,10 +57,10 @@ def test_lines_that_are_no_text_stay_as_they_are(tmp_path: Path) -> None:
 
 def test_a_file_that_is_there_as_it_should_be_is_not_written_again(tmp_path: Path) -> None:
     file = {"path": str(tmp_path / "new" / "key"), "content": "secret\n", "permissions": "0600"}
-    assert written_anew(file)
+    assert write_if_changed(file)
     assert Path(file["path"]).stat().st_mode & 0o777 == 0o600
-    assert not written_anew(file)
-    assert written_anew({**file, "content": "other\n"})
+    assert not write_if_changed(file)
+    assert write_if_changed({**file, "content": "other\n"})
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["key"]
 
 
@@ -192,7 +192,7 @@ def test_what_was_changed_runs_again(tmp_path: Path) -> None:
         {"path": f"{tmp_path}/scripts/two.sh", "content": "2"},
     ]
     for each in files:
-        written_anew(each)
+        write_if_changed(each)
     (tmp_path / "done").mkdir()
 
     def left_done(**changed: str) -> list[str]:
