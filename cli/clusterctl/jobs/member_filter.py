@@ -67,7 +67,6 @@ def _is_inside(root: str, *path: str) -> bool:
 
 
 def _file_mode(mode: int) -> int:
-    """`mode`, made harmless: the owner may read and write, nobody else may write, and others may run it only if the owner
-    may."""
+    """`mode`, made harmless: the owner may read and write; others may not write, and run it only if the owner may."""
     kept = mode & 0o755
     return (kept if kept & 0o100 else kept & ~0o111) | 0o600

@@ -112,7 +112,7 @@ def greeting(sock: socket.socket) -> bytes:
 
 
 def wrong_names(nodes: list[Any], found: dict[str, str]) -> None:
-    """Puts each name that resolves to another address than its node's into `found`: name → addresses or error."""
+    """Puts each name that resolves to another address than its node's into `found`, with those or an error."""
     for _, name, address in nodes:
         try:
             means = {str(row[4][0]) for row in socket.getaddrinfo(name, None, family_of(address))}

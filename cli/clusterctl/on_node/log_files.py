@@ -139,7 +139,7 @@ class LogFile:
             yield "%d:%d" % (self._inode, self._offset), changed_s, line.decode(errors="replace")
 
     def _cut(self, length: int) -> bytes:
-        """Takes this many bytes off the unfinished line's beginning, and returns them."""
+        """Takes the first `length` bytes off the unfinished line."""
         line, self._rest = self._rest[:length], self._rest[length:]
         self._offset += length
         return line
@@ -206,7 +206,7 @@ class FoundFiles:
 
 
 def expanded(pattern: str, variables: dict[str, str]) -> tuple[list[str], str]:
-    """The paths that a pattern matches on this node, and why it gives none or not all."""
+    """The paths that a pattern matches on this node, and why none or not all."""
     for name in [plain or braced for plain, braced in VARIABLE.findall(pattern)]:
         if name not in variables:
             return [], "%s: there is no $%s in this node's environment" % (pattern, name)
@@ -246,7 +246,7 @@ def shared_mounts(root: str) -> list[str]:
 
 
 def absence_of_file(path: str) -> str:
-    """Why the file cannot be read now; empty if it can."""
+    """Why the file cannot be read; empty if it can."""
     if os.path.isdir(path) or os.access(path, os.R_OK):
         return "is a folder" if os.path.isdir(path) else ""
     return "cannot be read" if os.path.exists(path) else "is not there"

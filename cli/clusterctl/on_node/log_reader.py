@@ -4,11 +4,11 @@ Python 3.9, standard library only. Nothing of it is kept on the node.
 
 argv[1] is a JSON object: `sources` (name → {"files": […]} or {"journal": […]}), `follow`, `since_s`, `tail` (only this
 many last lines), `grep`, `places` (source → place of the last line that arrived; of files: path → place),
-`patience_s` (a source that gives nothing for this long is reported, and unless followed no longer waited for).
+`patience_s` (a source silent for this long is reported, and unless followed given up).
 
 Prints `{"now": unix}` first, then `[source, place, time, is exact, text, file, shared]`: `shared` where other nodes may
-have the file, too. The time is the journal's own; a file's line has the time of its reading or, if it is history, that
-of the file's last change, which is not exact. An empty object now and then finds out whether anybody still reads.
+have the file, too. The time is the journal's own; that of a file's line is when it was read or, for history, when
+the file last changed, which is not exact. An empty object now and then finds out whether anybody still reads.
 `{"source": …, "trouble": …}` is for the person; `missing`: nothing of the source is here; `over`: nor will it be.
 """
 

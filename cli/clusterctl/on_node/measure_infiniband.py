@@ -22,7 +22,7 @@ PROGRAM = ["ib_write_bw", "--report_gbits", "-F", "-s", str(BYTES), "-n", str(WR
 POLL_S = 0.05
 """Between two looks whether the other side is there."""
 CLOSING_S = 2.0
-"""How long a program may take to end once its other end has."""
+"""How long a program may take to end after its peer."""
 MOST_TEXT = 4000
 """Bytes of a program's output, or of a line from the other node."""
 TIMED_OUT = 124
@@ -145,7 +145,7 @@ def reason(code: int, text: str) -> str:
 
 
 def connected(address: str, port: int, limit_s: float) -> socket.socket:
-    """A connection to the receiver. Raises OSError if it does not listen in time."""
+    """A connection to the receiver. Raises OSError without one in time."""
     until_s = time.monotonic() + limit_s
     while True:
         try:
@@ -163,13 +163,13 @@ def say(wire: socket.socket, word: str) -> None:
 def read_line(wire: socket.socket, limit_s: float) -> str:
     """A line from the other node; empty if it closed the connection."""
     wire.settimeout(limit_s)
-    received = b""
-    while not received.endswith(b"\n") and len(received) < MOST_TEXT:
+    line = b""
+    while not line.endswith(b"\n") and len(line) < MOST_TEXT:
         chunk = wire.recv(1)
         if not chunk:
             break
-        received += chunk
-    return received.decode(errors="replace").strip()
+        line += chunk
+    return line.decode(errors="replace").strip()
 
 
 def main(slot: int, round_: dict[str, Any]) -> dict[str, Any]:

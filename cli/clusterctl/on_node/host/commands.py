@@ -18,7 +18,7 @@ def must(*argv: str) -> str:
 
 
 def run(*argv: str) -> "subprocess.CompletedProcess[str]":
-    """The command's exit code and output, if it ends in time."""
+    """The command's exit code and output."""
     return subprocess.run(
         argv,
         stdin=subprocess.DEVNULL,
