@@ -68,8 +68,8 @@ REFUSED = {
     "an old lock": (FakeUv(error="error: The lockfile needs to be updated"), "uv.lock does not fit it: The lockfile"),
     "no uv": (FakeUv(absent=True), "read by uv, and this computer has none"),
     "a slow index": (FakeUv(slow=True), "uv lock --check took longer than 300 s"),
-    "a folder": (FakeUv("-e ./lib \\\n    --hash=sha256:aa\n"), "-e ./lib .*not built yet"),
-    "an archive": (FakeUv("lib @ file:///home/ada/lib.whl --hash=sha256:aa\n"), "lib @ file.*not built yet"),
+    "a folder": (FakeUv("-e ./lib \\\n    --hash=sha256:aa\n"), "-e ./lib .*not supported yet"),
+    "an archive": (FakeUv("lib @ file:///home/ada/lib.whl --hash=sha256:aa\n"), "lib @ file.*not supported yet"),
 }
 
 
