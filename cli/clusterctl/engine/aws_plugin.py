@@ -25,7 +25,7 @@ LIST_S = 60.0
 TICK_S = 1.0
 PLUGIN_PROGRAM = "pulumi-resource-aws"
 NO_FETCHING = "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"
-"""Pulumi's own variable, with which a person forbids it (Pulumi docs, "Environment variables"; before 2026)."""
+"""Pulumi's variable by which a person forbids downloads (Pulumi docs, "Environment variables"; before 2026)."""
 
 
 def provide_aws_plugin(environment: EngineEnvironment, output: Output) -> None:
@@ -43,11 +43,11 @@ def provide_aws_plugin(environment: EngineEnvironment, output: Output) -> None:
     output.note(f"  plugin   {what} is not here: pulumi fetches it now, once; its size is not known beforehand")
     began = time.monotonic()
     try:
-        said = fetched(environment, wanted, show=lambda line, s: output.live(f"  plugin   {s:.0f} s · {line}"))
+        last_line = fetched(environment, wanted, show=lambda line, s: output.live(f"  plugin   {s:.0f} s · {line}"))
     except EngineError as e:
         raise EngineError(f"{what} could not be fetched: {e.message}. Nothing was changed", hint=by_hand) from e
     if wanted not in listed(environment):
-        raise EngineError(f"{what} was fetched, but the engine does not list it: {said}", hint="pulumi plugin ls")
+        raise EngineError(f"{what} was fetched, but the engine does not list it: {last_line}", hint="pulumi plugin ls")
     output.note(f"  plugin   fetched in {time.monotonic() - began:.0f} s")
 
 
@@ -90,11 +90,9 @@ def versions_in(text: str) -> frozenset[str]:
 
 
 def fetched(environment: EngineEnvironment, wanted: str, *, show: Callable[[str, float], None]) -> str:
-    """Has the engine fetch the plugin; returns the engine's last line.
+    """Has the engine fetch the plugin; returns the engine's last line. Raises EngineError with that line.
 
-    `show` gets its newest line and the seconds since the start.
-
-    Raises EngineError with what the engine said last.
+    `show` gets the newest line and the seconds since the start, every TICK_S.
     """
     argv = [environment.executable, "plugin", "install", "resource", "aws", wanted]
     argv += ["--non-interactive", "--color", "never"]
@@ -116,13 +114,13 @@ def fetched(environment: EngineEnvironment, wanted: str, *, show: Callable[[str,
     with child:
         assert child.stdout is not None
         stream = child.stdout
-        reader = threading.Thread(target=lambda: lines.extend(_told(line) for line in stream), daemon=True)
+        reader = threading.Thread(target=lambda: lines.extend(_without_prefix(line) for line in stream), daemon=True)
         reader.start()
         try:
             while (code := _ended(child)) is None:
                 spent_s = time.monotonic() - began
                 if spent_s > FETCH_S:
-                    raise EngineError(f"not within {FETCH_S / 60:.0f} minutes; at last: {_last(lines)}")
+                    raise EngineError(f"not within {FETCH_S / 60:.0f} minutes; its last line: {_last(lines)}")
                 show(_last(lines), spent_s)
         except BaseException:
             child.kill()
@@ -141,9 +139,9 @@ def _ended(child: subprocess.Popen[str]) -> int | None:
         return None
 
 
-def _told(line: str) -> str:
+def _without_prefix(line: str) -> str:
     return line.strip().removeprefix("error: ")
 
 
 def _last(lines: list[str]) -> str:
-    return next((line for line in reversed(lines) if line), "pulumi has said nothing")
+    return next((line for line in reversed(lines) if line), "pulumi printed nothing")

@@ -1,4 +1,4 @@
-"""Where a stack's state is: the backend's URL as the engine takes it, and the folder of one that is made of files."""
+"""Where a stack's state is: the URL of its backend, and the files if the backend is a folder (`file://`)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ FILES = "file://"
 
 
 def whole_url(url: str, *, folder: Path, user_home: Path) -> str:
-    """The URL with its path in full: `pulumi login --local` is `file://~`, and others begin where the engine runs.
+    """The URL with its path in full: `~` is the user's home, and other paths are relative to where the engine runs.
 
-    As the engine does (3.250, backend/diy, massageBlobPath): only the caller's own `~` is meant. Pure.
+    As the engine does (3.250, backend/diy, massageBlobPath), for which `~name` is a folder of that name. Pure.
     """
     path = url.removeprefix(FILES)
     if path == url or path.startswith("/"):
@@ -50,7 +50,7 @@ def lock_folder(root: Path, stack: Stack) -> Path:
 
 
 def copy_folders(root: Path, stack: Stack) -> tuple[Path, Path]:
-    """Where the backend keeps the states of earlier runs, and those of the last one."""
+    """The two folders in which the backend puts a copy of the state at the end of each run."""
     history, backups = (root / kind / _place(root, stack) / stack.name for kind in ("history", "backups"))
     return history, backups
 

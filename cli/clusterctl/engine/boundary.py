@@ -31,9 +31,9 @@ class RunRequest:
     """The file that the engine's events are written to."""
     on_event: Callable[[Event], None]
     on_interrupt: Callable[[int], None]
-    """Told how often Ctrl-C was pressed."""
+    """Called with how often Ctrl-C was pressed so far."""
     options: tuple[str, ...] = ()
-    """More words for the engine's command line."""
+    """More arguments for the engine."""
     config_file: Path | None = None
     """Another config file instead of the stack's own."""
 
@@ -45,14 +45,14 @@ class RunResult:
     succeeded: bool
     interrupted: bool
     changes: Mapping[str, int]
-    """How many resources saw which operation, as a state counts them: no components, no providers."""
+    """Operation → how many resources it was done to; components and providers do not count."""
     refusals: tuple[Refusal, ...]
     log: Path
     """The engine's events, as it wrote them."""
     said: str
     """What it wrote to stderr, for failures that are no events."""
     killed_by: int | None = None
-    """The signal that it died of: its plugins may work on, and its lock on the state is left."""
+    """The signal that ended it: its plugins may still work, and its lock on the state is left."""
 
 
 class Engine(Protocol):
@@ -68,7 +68,7 @@ class Engine(Protocol):
 
     @property
     def starts(self) -> tuple[EngineStart, ...]:
-        """The engine's starts in earlier runs that did not come to a good end: locks may be theirs."""
+        """The engine's starts in earlier runs that failed or were killed: locks may be theirs."""
 
     def begun(self, pid: int) -> None:
         """Notes that an engine that may take the lock has started."""
@@ -77,7 +77,7 @@ class Engine(Protocol):
         """This engine, told where the rehearsed region listens."""
 
     def after(self, starts: tuple[EngineStart, ...]) -> Engine:
-        """This engine, told which runs before it did not come to a good end."""
+        """This engine, told of its starts in earlier runs that failed or were killed."""
 
     def writing_state_once(self) -> Engine:
         """This engine, told to write its state only at the end of a run."""
@@ -101,12 +101,10 @@ class Engine(Protocol):
         """Removes the stack's locks."""
 
     def backend_url(self) -> str:
-        """Where the state is kept, a path in full."""
+        """Where the state is kept; a path is given in full."""
 
     def refresh(self, urns: Sequence[str], *, clears_pending: bool = False) -> None:
-        """Asks the cloud about these resources (none given: about all), and removes those that are gone from the
-        state.
-        """
+        """Asks the cloud about these resources (none given: about all); the state loses those that are gone."""
 
     def held_by(self) -> tuple[Lock, ...]:
         """The locks that keep others from the stack."""

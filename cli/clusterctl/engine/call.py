@@ -1,4 +1,4 @@
-"""The engine that starts pulumi. All calls but `run` are short, and each of those has a deadline."""
+"""The `Engine` that starts pulumi. Every call but `run` has a deadline."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class PulumiEngine:
     stack: Stack
     environment: EngineEnvironment
     starts: tuple[EngineStart, ...] = ()
-    """The engine's starts in earlier runs that did not come to a good end: locks may be theirs."""
+    """The engine's starts in earlier runs that failed or were killed: locks may be theirs."""
     begun: Callable[[int], None] = noted_nowhere
-    """Told the pid of each engine that may take the lock, when it has started."""
+    """Called with the pid of each engine that may take the lock, when it has started."""
     _backend_urls: list[str] = field(default_factory=list, repr=False, compare=False)
     """The backend's URL, once it was asked for."""
 
@@ -52,7 +52,7 @@ class PulumiEngine:
         return self if region is None else replace(self, environment=self.environment.at(region))
 
     def after(self, starts: tuple[EngineStart, ...]) -> PulumiEngine:
-        """This engine, told which runs before it did not come to a good end."""
+        """This engine, told of its starts in earlier runs that failed or were killed."""
         return replace(self, starts=starts)
 
     def writing_state_once(self) -> PulumiEngine:
@@ -88,8 +88,9 @@ class PulumiEngine:
     def create_stack(self) -> None:
         """Makes the stack in the backend, and selects it in this environment's PULUMI_HOME.
 
-        Its secrets are encrypted by what its config file names, which the engine would replace by a passphrase. Raises
-        EngineError, ConfigError.
+        What its config file names encrypts its secrets; the engine itself would choose a passphrase.
+
+        Raises EngineError, ConfigError.
         """
         provider = secrets_provider(read_config(self.environment.config_file))
         words = ["stack", "init", self.stack.name, *(["--secrets-provider", provider] if provider else [])]
@@ -112,7 +113,7 @@ class PulumiEngine:
         self._check(self._call(["cancel", "--yes"], timeout_s=SHORT_S))
 
     def backend_url(self) -> str:
-        """Where the state is kept, a path in full. Raises EngineError."""
+        """Where the state is kept; a path is given in full. Raises EngineError."""
         if not self._backend_urls:
             url = self.environment.env.get("PULUMI_BACKEND_URL") or self._asked_backend_url()
             whole = whole_url(url, folder=self.environment.config_file.parent, user_home=home_of_user())
@@ -182,8 +183,8 @@ class PulumiEngine:
                 stdout, stderr = child.communicate(timeout=timeout_s)
             except subprocess.TimeoutExpired as e:
                 child.kill()
-                told = f"pulumi {' '.join(words[:2])} did not end in {timeout_s:.0f} s: does the backend answer?"
-                raise EngineError(told, hint="pulumi whoami --verbose") from e
+                message = f"pulumi {' '.join(words[:2])} did not end in {timeout_s:.0f} s: does the backend answer?"
+                raise EngineError(message, hint="pulumi whoami --verbose") from e
             except BaseException:
                 child.kill()
                 raise
@@ -195,17 +196,17 @@ class PulumiEngine:
         if locks := locks_named(done.stderr):
             raise EngineError(locks[0].told, hint=locks[0].end_it(cancel=self.cancel_by_hand))
         words = " ".join(done.args[1:3])
-        said = done.stderr.strip() or done.stdout.strip()
-        full = full_folder(said, log=self.stack.directory, is_silent=False)
+        reported = done.stderr.strip() or done.stdout.strip()
+        full = full_folder(reported, log=self.stack.directory, is_silent=False)
         if full is not None:
             raise EngineError(f"pulumi {words} failed: {full_told(full)}", hint=look_at(full))
-        told = f"pulumi {words} failed: {said.removeprefix('error: ')}"
-        raise EngineError(told, hint=self._by_hand(["stack"]))
+        message = f"pulumi {words} failed: {reported.removeprefix('error: ')}"
+        raise EngineError(message, hint=self._by_hand(["stack"]))
 
     def _by_hand(self, words: Sequence[str]) -> str:
-        """The command that shows a person what the engine says to us."""
+        """The pulumi command as a person types it, with the backend that it needs."""
         folder = self.environment.config_file.parent
-        is_lent = self.environment.rehearsal and not self.stack.is_rehearsal_project
-        backend = self.environment.env.get("PULUMI_BACKEND_URL", "") if is_lent else ""
-        lent = f"PULUMI_BACKEND_URL={shlex.quote(backend)} " if backend else ""  # plain pulumi there has a person's own
-        return f"cd {shlex.quote(str(folder))} && {lent}pulumi {shlex.join(words)} --stack {self.stack.name}"
+        has_own_backend = self.environment.rehearsal and not self.stack.is_rehearsal_project
+        backend = self.environment.env.get("PULUMI_BACKEND_URL", "") if has_own_backend else ""
+        setting = f"PULUMI_BACKEND_URL={shlex.quote(backend)} " if backend else ""  # else pulumi uses the person's own
+        return f"cd {shlex.quote(str(folder))} && {setting}pulumi {shlex.join(words)} --stack {self.stack.name}"

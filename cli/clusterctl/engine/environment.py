@@ -67,7 +67,7 @@ class EngineEnvironment:
         return replace(self, env={**self.env, **reached_by})
 
     def writing_state_once(self) -> EngineEnvironment:
-        """This environment for a run that writes its state at its end: killed, it leaves no word of what it made."""
+        """This environment for a run that writes its state only at its end; if killed, it leaves no record at all."""
         return replace(self, env={**self.env, "PULUMI_SKIP_CHECKPOINTS": "true"})
 
 
@@ -169,14 +169,14 @@ def prepare_rehearsal(home: Home) -> None:
 
 
 def keep_no_log(pulumi_home: Path) -> None:
-    """Puts a file where the engine would make its folder of logs: it then keeps none, and says nothing of it.
+    """Puts a file where the engine would make its folder of logs: it then keeps none, and does not complain.
 
     The engine encrypts and writes down all that it is told and answers in a run, so that a person can report a bug to
     its makers. Nobody does that with a rehearsal, and it is a sixth of the engine's work. No variable turns it off
     (engine 3.250, pkg/logging, StartLogging; 2026-11-26).
     """
     logs = pulumi_home / "logs"
-    if logs.is_dir():  # from before
+    if logs.is_dir():  # made before this file was put there
         shutil.rmtree(logs, ignore_errors=True)
     with contextlib.suppress(OSError):  # another process was first, the folder stays, the disk is full: then it logs
         logs.touch(mode=0o600, exist_ok=False)
@@ -192,7 +192,7 @@ _CHECKOUT = Path(__file__).resolve().parents[3]
 
 
 def engine_hint(checkout: Path = _CHECKOUT, *, folder: Path | None = None) -> str:
-    """What to type when there is no engine, or one that does not start; `folder`: where, None: where this process is.
+    """What to type in `folder` (None: the working directory) when there is no engine, or one that does not start.
 
     The installer's option is from Pulumi's "Download & install" page (checked 2026-11); the engine and its SDK have one
     version.

@@ -13,7 +13,7 @@ from typing import Any, Literal  # `Any`: JSON objects before they are checked
 
 SHOWN_SEVERITIES = ("info", "info#err", "warning", "error")
 _AWS_CODE = re.compile(r"\bapi error ([A-Za-z][A-Za-z0-9.]*): (.+)", re.DOTALL)
-_ADVICE = re.compile(r"^(?:\d+ errors? occurred:|update failed|\* )\s*")
+_PREAMBLE = re.compile(r"^(?:\d+ errors? occurred:|update failed|\* )\s*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Message:
-    """Something said beside a resource, or about the whole run (empty urn)."""
+    """A message about one resource, or about the whole run (empty urn)."""
 
     urn: str
     severity: str
@@ -62,7 +62,7 @@ _STAGES: Mapping[str, Literal["began", "done", "failed"]] = {
 
 
 def parse_event(line: str) -> Event | None:
-    """The event in one line, or None when it says nothing to us."""
+    """The event in one line, or None for a line that is of no use here."""
     if '"severity":"debug"' in line and '"diagnosticEvent":{' in line[:120]:
         return None  # nine lines of ten, and of no use here: not parsed
     try:
@@ -105,7 +105,7 @@ def refusals(messages: list[Message]) -> tuple[Refusal, ...]:
 
 def read_refusal(message: Message) -> Refusal:
     """AWS's code and sentence out of one error text, as the AWS provider and botocore write them."""
-    text = _ADVICE.sub("", message.text.strip())
+    text = _PREAMBLE.sub("", message.text.strip())
     if match := _AWS_CODE.search(text):
         return Refusal(code=match[1], text=_first_line(match[2]), urn=message.urn)
     return Refusal(code=None, text=text, urn=message.urn)

@@ -1,7 +1,7 @@
 """The budget that `extend` gave a cluster: it holds for all its runs, and goes when the cluster does. Pure.
 
-It stands where a person's own setting stands, `clusterctl:budget_usd` in the stack's config. Beside it is kept what
-stood there before, so that a cluster made anew is not governed by what was agreed to for another.
+It is written where a person sets one, `clusterctl:budget_usd` in the stack's config. The earlier value is kept beside
+it, so that the next cluster does not get a budget that was agreed to for this one.
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ def fetch_inventory(
     try:
         inventory = inventory_from_json(json.loads(text), source=f"{directory}: stack output {OUTPUT}")
     except (ValueError, AttributeError, RecursionError) as e:
-        told = f"{directory}: the stack output {OUTPUT} is no inventory: {text.strip()[:100]}"
-        raise EngineError(told, hint=f"clusterctl up {words}") from e
+        message = f"{directory}: the stack output {OUTPUT} is no inventory: {text.strip()[:100]}"
+        raise EngineError(message, hint=f"clusterctl up {words}") from e
     inventory = dataclasses.replace(inventory, stack_dir=str(stack.directory), stack_name=stack.name)
     _keep(with_way_in(inventory, home), home)
     return inventory
@@ -77,14 +77,14 @@ def _stack_output(stack: Stack, environment: EngineEnvironment, words: str) -> s
             timeout=READ_S,
         )
     except subprocess.TimeoutExpired as e:
-        told = f"pulumi stack output did not end in {READ_S:.0f} s: does the backend answer?"
-        raise EngineError(told, hint="pulumi whoami --verbose") from e
+        message = f"pulumi stack output did not end in {READ_S:.0f} s: does the backend answer?"
+        raise EngineError(message, hint="pulumi whoami --verbose") from e
     except OSError as e:
         raise EngineError(f"pulumi does not start: {e}", hint=engine_hint()) from e
     if done.returncode == 0:
         return done.stdout
-    said = (done.stderr.strip() or done.stdout.strip()).removeprefix("error: ")
-    if any(absent in said for absent in _ABSENT):
+    reported = (done.stderr.strip() or done.stdout.strip()).removeprefix("error: ")
+    if any(absent in reported for absent in _ABSENT):
         backend = environment.env.get("PULUMI_BACKEND_URL", "that pulumi is logged in to")
         raise NothingMatched(
             f"the stack {stack.name} of {stack.directory} has no cluster in the Pulumi backend {backend}: "
@@ -93,14 +93,14 @@ def _stack_output(stack: Stack, environment: EngineEnvironment, words: str) -> s
         )
     folder = shlex.quote(str(environment.config_file.parent))
     hint = f"cd {folder} && pulumi stack output --stack {stack.name}"
-    raise EngineError(f"pulumi stack output failed: {said}", hint=hint)
+    raise EngineError(f"pulumi stack output failed: {reported}", hint=hint)
 
 
 def _keep(inventory: Inventory, home: Home) -> None:
     """Writes the inventory's file, if there is none.
 
-    One that the last run on this computer wrote knows more: it only learns where the stack is now. One of another
-    cluster of this name stays as it is.
+    A file that a run on this computer wrote knows more: only the place of the stack is changed in it. The file of
+    another cluster of this name stays as it is.
     """
     path = home.inventory_file(inventory.cluster)
     with contextlib.suppress(FileNotFoundError, InventoryUnreadable):

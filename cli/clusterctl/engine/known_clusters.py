@@ -75,7 +75,7 @@ def find_cluster(home: Home, *, name: str | None, environ: Mapping[str, str]) ->
     try:
         return read_inventory(path)
     except InventoryUnreadable as e:
-        # What the stack exports is kept again when there is no file.
+        # `nodes --stack` writes the file anew once it is gone.
         hint = f"rm {shlex.quote(str(path))} && {_read_again(cluster, path)}"
         raise InventoryUnreadable(e.message, hint=hint) from e
     except FileNotFoundError as e:
@@ -104,8 +104,8 @@ def matching_cluster(wanted: str, known: Sequence[str], *, source: str) -> str:
 def make_one(folder: Path) -> str:
     """`clusterctl up stacks/rehearsal`: the command for a stack near the folder that costs nothing.
 
-    If all stacks there are for AWS, only a plan is offered: nobody has said which of them was meant. If there is none,
-    the text says what a stack is.
+    If all stacks there are for AWS, a plan is offered, since an `up` would cost money. If there is none, the text says
+    what a stack is.
     """
     near = stacks_near(folder)
     if not near:
@@ -134,7 +134,7 @@ def _read_again(cluster: str, inventory_file: Path) -> str:
 
 
 def _half_made(home: Home, wanted: str | None, known: Sequence[str]) -> str | None:
-    """The cluster that is meant, when nothing but its run is known; looked for only when no inventory matches."""
+    """The cluster that is wanted, if nothing but its run is known here; None if an inventory matches."""
     candidates = (wanted, wanted + REHEARSAL_SUFFIX) if wanted else ()
     if any(candidate in known for candidate in candidates) or (known and not wanted):
         return None
@@ -155,7 +155,7 @@ def _run_of(home: Home, cluster: str) -> Mapping[str, Any]:
 
 
 def _running_pid(run: Mapping[str, Any]) -> int | None:
-    """The process of the run, while it is alive; None in what is no run's file, too."""
+    """The pid of the run while it is alive; None also if `run` is not what a run's file has."""
     pid, ticks = run.get("cli_pid"), run.get("cli_ticks")
     if run.get("boot") != boot_id() or not isinstance(pid, int) or not isinstance(ticks, int):
         return None

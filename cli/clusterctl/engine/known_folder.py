@@ -31,33 +31,33 @@ def stack_of_cluster(inventory: Inventory, *, files: Sequence[str] = STACK_FILES
     missing = next((file for file in files if not (folder / file).is_file()), None)
     if missing is not None:
         file = folder / missing
-        told = f"{folder}, the folder of {inventory.cluster}'s stack, has no {missing}: put it back"
-        raise UsageError(told, hint=edit(file) if missing == CLUSTER_FILE else f"ls -A {shlex.quote(str(folder))}")
+        message = f"{folder}, the folder of {inventory.cluster}'s stack, has no {missing}: put it back"
+        raise UsageError(message, hint=edit(file) if missing == CLUSTER_FILE else f"ls -A {shlex.quote(str(folder))}")
     return read_stack(folder, name=inventory.stack_name, files=files)
 
 
 def _gone(inventory: Inventory, folder: Path) -> UsageError:
-    told = f"the folder of {inventory.cluster}'s stack, {folder}, is not there any more; nothing was changed"
+    message = f"the folder of {inventory.cluster}'s stack, {folder}, is not there any more; nothing was changed"
     moved = next(
         (other for other in stacks_near(folder) if cluster_name_in(other / CLUSTER_FILE) == inventory.name), None
     )
     if moved is not None:
         hint = _nodes_command(moved, inventory)
-        return UsageError(f"{told}. {moved} says the same name: if it is that one, tell this computer", hint=hint)
-    ways = "put it back; or tell where it is, by clusterctl nodes --stack; or, if it is lost, end the cluster by its id"
+        return UsageError(f"{message}. {moved} has the same name: if it is that one, tell this computer", hint=hint)
+    ways = "put it back; or say where it is, by clusterctl nodes --stack; or, if it is lost, end the cluster by its id"
     forget = f"clusterctl forget {inventory.cluster} removes what this computer knows of it, once nothing of it bills"
-    return UsageError(f"{told}; {ways} ({forget})", hint=reap_cluster(inventory))
+    return UsageError(f"{message}; {ways} ({forget})", hint=reap_cluster(inventory))
 
 
 def _nodes_command(folder: Path | str, inventory: Inventory) -> str:
-    """`clusterctl nodes --stack stacks/train --rehearse`: without the flags it is another stack."""
+    """`clusterctl nodes --stack stacks/train --rehearse`: without these flags it would be another stack."""
     return (
         f"clusterctl nodes --stack {stack_words(folder, stack_name=inventory.stack_name, rehearse=inventory.rehearsal)}"
     )
 
 
 def cluster_name_in(file: Path) -> object:
-    """What stands behind `name:` in a cluster.yaml, sound or not; None where that cannot be read."""
+    """The value of `name:` in a cluster.yaml, valid or not; None if the file cannot be read."""
     try:
         data = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError):

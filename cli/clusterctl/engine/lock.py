@@ -52,7 +52,7 @@ class Lock:
         since = _instant(self.since)
         noted = [start for start in starts if since and start.took(host=self.host, pid=self.pid, since=since)]
         if noted:
-            return all(start.is_gone for start in noted)  # in a container two may have one number within minutes
+            return all(start.is_gone for start in noted)  # in a container two may get the same pid within minutes
         return self.is_of_own_disk and self._is_gone_from_here
 
     @property
@@ -70,8 +70,8 @@ class Lock:
         """Who holds the lock, and what a person may do about it."""
         if self.is_seen:
             return f"{self.named}; wait for it, or end it"
-        told = "if you are certain that it has ended, which this computer cannot see, remove its lock"
-        return f"{self.named}; wait for it; {told}"
+        advice = "if you are certain that it has ended, which this computer cannot see, remove its lock"
+        return f"{self.named}; wait for it; {advice}"
 
     def end_it(self, *, cancel: str) -> str:
         """The command that ends the holder; `cancel`: the command that removes the stack's lock, whoever holds it."""
@@ -139,7 +139,7 @@ def _read(path: Path, *, is_of_own_disk: bool) -> Lock | None:
 
 
 def _instant(text: str) -> datetime | None:
-    """The time that the engine wrote, RFC 3339 with nanoseconds; None for what is none."""
+    """The time that the engine wrote, RFC 3339 with nanoseconds; None for any other text."""
     try:
         at = datetime.fromisoformat(text)
     except ValueError:

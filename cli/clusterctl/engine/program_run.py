@@ -8,7 +8,7 @@
 4. What the SDK imports for programs of another kind is loaded when it is used: the automation API, which starts
    engines, and dill, which dynamic providers need. This saves another 0.1 s.
 5. What the SDK and the program say for debugging is not sent. The engine shows it with `--debug` alone, which
-   clusterctl never passes, but for each of five messages a resource the program waits until the engine has it.
+   clusterctl never passes, but the program waits for the engine at each of them, five times a resource.
 
 Run as a program.
 """
@@ -38,13 +38,13 @@ OUTPUTS = "outputs"
 ON_USE = ("pulumi.automation", "dill")
 """Modules that the SDK imports and a cluster's program does not use."""
 LOG = "pulumi.log"
-"""The module through which the SDK and programs say something."""
+"""The module by which the SDK and programs write messages."""
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SUFFIX = re.compile(r"(_output|ArgsDict|Args)$")
 
 
 class QuickExit:
-    """Ends the process once all that was to be done at its end is done, before its modules are taken apart."""
+    """Ends the process after all its exit handlers, before its modules are taken apart."""
 
     def __init__(self) -> None:
         self.code: int | None = None
@@ -65,7 +65,7 @@ class Finder:
     """
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """The spec of such a package or module, as `sys.meta_path` has it; None for all others."""
+        """The spec of such a package or module, for `sys.meta_path`; None for all others."""
         if name in ON_USE:
             spec = PathFinder.find_spec(name, path, target)
             if spec is not None and spec.loader is not None:
@@ -86,17 +86,17 @@ class Finder:
 
 
 class _QuietLoader(Loader):
-    """Loads the log with a `debug` that says nothing."""
+    """Loads the log with a `debug` that does nothing."""
 
-    def __init__(self, whole: Any) -> None:
-        self.whole = whole
+    def __init__(self, usual: Any) -> None:
+        self.usual = usual
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        made: ModuleType | None = self.whole.create_module(spec)
+        made: ModuleType | None = self.usual.create_module(spec)
         return made
 
     def exec_module(self, module: ModuleType) -> None:
-        self.whole.exec_module(module)
+        self.usual.exec_module(module)
         vars(module)["debug"] = _unsaid
 
 
@@ -107,8 +107,8 @@ def _unsaid(msg: str, resource: object = None, stream_id: int | None = None, eph
 class _PackageLoader(Loader):
     """Loads a package without its `__init__.py`, which would load all modules of the package."""
 
-    def __init__(self, whole: Any) -> None:
-        self.whole = whole
+    def __init__(self, usual: Any) -> None:
+        self.usual = usual
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return None
@@ -150,7 +150,7 @@ class _Package(ModuleType):
         """This package, as its `__init__.py` fills it."""
         loader = vars(self)["__loader__"]
         self.__class__ = ModuleType  # type: ignore[assignment]  # an ordinary module from now on
-        loader.whole.exec_module(self)
+        loader.usual.exec_module(self)
         return self
 
 
@@ -169,7 +169,7 @@ def main() -> None:
     quick = QuickExit()
     sys.meta_path.insert(0, Finder())
     del sys.argv[0]
-    sys.path[0] = str(Path(sys.argv[0]).parent)  # as Python has it for a script
+    sys.path[0] = str(Path(sys.argv[0]).parent)  # as Python sets it for a script
     try:
         runpy.run_path(sys.argv[0], run_name="__main__")
     except SystemExit as end:

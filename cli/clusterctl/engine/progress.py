@@ -38,7 +38,7 @@ class GroupProgress:
 
 @dataclass
 class Progress:
-    """All groups, and who is in which slot."""
+    """All groups, and which instance is in which slot."""
 
     groups: dict[Group, GroupProgress] = field(default_factory=lambda: {group: GroupProgress() for group in GROUPS})
     instances: dict[int, str] = field(default_factory=dict)
@@ -123,5 +123,5 @@ def clock_text(seconds: float) -> str:
 def summary(changes: Mapping[str, int]) -> str:
     """`31 created, 2 updated`; `nothing changed` when all is the same."""
     words = {"create": "created", "update": "updated", "delete": "deleted", "replace": "replaced"}
-    said = [f"{count} {words[op]}" for op, count in changes.items() if op in words and count]
-    return ", ".join(said) or "nothing changed"
+    parts = [f"{count} {words[op]}" for op, count in changes.items() if op in words and count]
+    return ", ".join(parts) or "nothing changed"

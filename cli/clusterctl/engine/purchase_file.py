@@ -36,7 +36,7 @@ class Purchase:
 def read_purchase(path: Path) -> Purchase | None:
     """The purchase in the file; None where there is none. Raises ConfigError for a file that cannot be read.
 
-    A file that is there and says nothing readable must not look like no purchase: the next one would be the second.
+    An unreadable file must not pass for no purchase: the next purchase would be the second.
     """
     try:
         row = parsed_object(path.read_bytes())
@@ -63,8 +63,8 @@ def read_purchase(path: Path) -> Purchase | None:
 def write_purchase(path: Path, purchase: Purchase) -> None:
     """Puts the purchase in place; file and folder are on the disk when this returns. Raises OSError."""
     make_private_folder(path.parent)
-    told = {"ends_at": purchase.ends_at.isoformat(), "asked_at": purchase.asked_at.isoformat()}
-    put_in_place(path, json.dumps({"version": VERSION, **asdict(purchase), **told}), keeps_owner=True)
+    times = {"ends_at": purchase.ends_at.isoformat(), "asked_at": purchase.asked_at.isoformat()}
+    put_in_place(path, json.dumps({"version": VERSION, **asdict(purchase), **times}), keeps_owner=True)
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(folder)
@@ -79,7 +79,7 @@ def paid_words(path: Path, *, now: datetime, is_rehearsal: bool) -> str | None:
     """
     try:
         purchase = read_purchase(path)
-    except ConfigError as e:  # what ends clusters goes on
+    except ConfigError as e:  # the caller is ending the cluster, and goes on
         return e.message
     if purchase is None or purchase.ends_at <= now:
         return None

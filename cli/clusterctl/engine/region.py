@@ -37,7 +37,7 @@ SETTINGS_FILE = "rehearsal.yaml"
 LOG_FILE = "region.log"
 LOOK = "clusterctl rehearse list"
 NEXT = "; next: "
-"""What stands before the command in a sentence of the stand-in."""
+"""What stands before the command that helps, in an error of the stand-in."""
 
 
 def region_access(home: Home, environ: Mapping[str, str]) -> RegionAccess:
@@ -50,8 +50,8 @@ def region_access(home: Home, environ: Mapping[str, str]) -> RegionAccess:
     try:
         return RegionAccess(endpoint_url=endpoint, keys=read_keys(file))
     except (OSError, ValueError) as e:
-        told = f"the rehearsed region has no key pair to ask it with ({type(e).__name__}: {e})"
-        raise RehearsalError(told, hint="clusterctl rehearse region stop") from e
+        message = f"the rehearsed region has no key pair to ask it with ({type(e).__name__}: {e})"
+        raise RehearsalError(message, hint="clusterctl rehearse region stop") from e
 
 
 def ensure_region(home: Home, environ: Mapping[str, str]) -> str:
@@ -60,8 +60,8 @@ def ensure_region(home: Home, environ: Mapping[str, str]) -> str:
     try:
         return str(json.loads(text)["endpoint"])
     except (ValueError, KeyError, TypeError) as e:
-        told = f"the answer of the rehearsed region is not an address: {text.strip()[:200]}"
-        raise RehearsalError(told, hint=LOOK) from e
+        message = f"the answer of the rehearsed region is not an address: {text.strip()[:200]}"
+        raise RehearsalError(message, hint=LOOK) from e
 
 
 def region_endpoint(home: Home, environ: Mapping[str, str]) -> str:
@@ -116,8 +116,8 @@ def tell_region(home: Home, environ: Mapping[str, str], stack_dir: Path, *, clus
     except (OSError, http.client.HTTPException, ValueError) as e:
         raise RehearsalError(f"the rehearsed region does not answer ({type(e).__name__}: {e})", hint=LOOK) from e
     if "refused" in answer:
-        said, _, helps = str(answer["refused"]).partition(NEXT)
-        raise RehearsalError(said, hint=helps or edit(path))
+        message, _, command = str(answer["refused"]).partition(NEXT)
+        raise RehearsalError(message, hint=command or edit(path))
 
 
 def _answers(endpoint: str, home: Home) -> bool:
@@ -130,17 +130,17 @@ def _answers(endpoint: str, home: Home) -> bool:
 
 
 def _answer_of_region(endpoint: str, home: Home, verb: str, asked: Mapping[str, str]) -> bytes:
-    """What the region answers its owner. Raises OSError, HTTPException, and ValueError for another status than OK."""
+    """What the region answers its owner. Raises OSError, HTTPException, and ValueError for a status other than OK."""
     token = (home.rehearsal_dir / REGION_TOKEN_FILE).read_text(encoding="ascii")
     place = urlsplit(endpoint)
     body = json.dumps(asked).encode()
     with contextlib.closing(http.client.HTTPConnection(place.hostname or "", place.port, timeout=ANSWER_S)) as asking:
         asking.request("POST", REGION_PRIVATE + verb, body=body, headers={REGION_TOKEN_HEADER: token})
         answer = asking.getresponse()
-        said = answer.read()
+        content = answer.read()
         if answer.status != http.client.OK:
             raise ValueError(f"HTTP {answer.status}")
-        return said
+        return content
 
 
 def machine_kind(stack_dir: Path) -> str:
@@ -167,8 +167,8 @@ def _output_of(module: str, home: Home, environ: Mapping[str, str], *, timeout_s
             timeout=timeout_s,
         )
     except subprocess.TimeoutExpired as e:
-        told = f"the rehearsed region did not start in {timeout_s:.0f} s"
-        raise RehearsalError(told, hint=f"tail {home.rehearsal_dir / LOG_FILE}") from e
+        message = f"the rehearsed region did not start in {timeout_s:.0f} s"
+        raise RehearsalError(message, hint=f"tail {home.rehearsal_dir / LOG_FILE}") from e
     except OSError as e:
         raise RehearsalError(f"the rehearsed region does not start: {e}", hint=LOOK) from e
     if done.returncode != 0:
@@ -177,9 +177,9 @@ def _output_of(module: str, home: Home, environ: Mapping[str, str], *, timeout_s
     return done.stdout
 
 
-def sentence_and_hint(said: str) -> tuple[str, str | None]:
-    """The sentence that the rehearsal's own command line said last, and the command that it named as the next."""
-    lines = said.strip().splitlines()
+def sentence_and_hint(text: str) -> tuple[str, str | None]:
+    """The last sentence that the rehearsal's own command line printed, and the command that it named as the next."""
+    lines = text.strip().splitlines()
     hint = next((line.strip().removeprefix("next: ") for line in lines if line.startswith("  next: ")), None)
     words = [line for line in lines if not line.startswith("  next: ")]
     return (words[-1].removeprefix("clusterctl rehearse: ") if words else ""), hint

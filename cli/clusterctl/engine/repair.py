@@ -61,8 +61,8 @@ def repair_state(
         for left in deletion.left:
             tell(f"{left.kind} {left.id} is in no Pulumi state and holds data: it stays, and bills")
         if deletion.not_listed:
-            untold = ", ".join(named(deletion.not_listed))
-            tell(f"AWS did not say whether it has: {untold}. If the last run left any, it may bill")
+            kinds = ", ".join(named(deletion.not_listed))
+            tell(f"AWS did not say whether it has: {kinds}. If the last run left any, it may bill")
     if not state.pending:
         return state
     engine.refresh([engine.stack.urn, *_half_deleted(state)], clears_pending=True)
@@ -70,9 +70,9 @@ def repair_state(
 
 
 def end_what_runs(engine: Engine, record: RunRecord | None, tell: Tell) -> bool:
-    """Ends what killed runs left: processes, locks and torn files. Whether an earlier run did not come to a good end.
+    """Ends what killed runs left: processes, locks and torn files. Returns whether an earlier run failed or was killed.
 
-    That is so if anything was left, or if `record` tells of such a run. Raises EngineError naming a run that lives.
+    It was if anything is left, or if `record` is not None. Raises EngineError naming a run that lives.
     """
     ended = 0
     if record is not None:

@@ -28,7 +28,7 @@ from clusterctl.system.other_programs import ends_with_parent
 POLL_S = 0.02
 POLITE_INTERRUPTS = 2
 CLOSING_S = 0.3
-"""After its last word the engine takes this long to end its plugins."""
+"""How long after its last event the engine may take before a program left without a language host is ended."""
 
 
 def engine_argv(
@@ -49,7 +49,7 @@ def run_engine(engine: Engine, asked: RunRequest) -> RunResult:
     """Runs the engine to its end; the first Ctrl-C lets it finish what it has begun, the second stops it at once,
     the third kills it.
 
-    To be called from the main thread: the child is told when the thread that started it ends (prctl(2)).
+    To be called from the main thread: the child gets its signal when the thread that started it ends (prctl(2)).
     """
     environment, log = engine.environment, asked.log
     argv = engine_argv(
@@ -61,7 +61,7 @@ def run_engine(engine: Engine, asked: RunRequest) -> RunResult:
         options=asked.options,
     )
     make_private_folder(log.parent)
-    with _private(log) as stdout, _private(_error_log(log)) as stderr, log.open("rb") as reader:
+    with _open_private(log) as stdout, _open_private(_error_log(log)) as stderr, log.open("rb") as reader:
         child = _start([*ends_with_parent(), *argv], engine, stdout=stdout, stderr=stderr)
         engine.begun(child.pid)  # setpriv and the wrapper exec the engine, so this pid is the one in its lock
         kept: list[Message] = []
@@ -172,5 +172,5 @@ def _start(argv: list[str], engine: Engine, *, stdout: IO[bytes], stderr: IO[byt
         raise EngineError(f"pulumi does not start: {e}", hint=engine_hint()) from e
 
 
-def _private(path: Path) -> IO[bytes]:
+def _open_private(path: Path) -> IO[bytes]:
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")

@@ -1,6 +1,6 @@
 """The file of a run under way, `runs/<cluster>.json`: who runs what since when, so that the next run can repair.
 
-Beside it lies a lock that the kernel releases when its holder dies, so that only one run at a time has a cluster.
+Beside it is a lock that the kernel releases when its holder dies, so that only one run at a time has a cluster.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def only_run(
     Raises EngineError naming who holds the cluster.
 
     That file says who holds it: not every holder is a run of the engine, and a run does not write its record at once.
-    Where the file system has no locks, only what the files say keeps runs of this computer apart, and `note` is told.
+    Where the file system has no locks, only what the files say keeps runs of this computer apart, and `note` says so.
     """
     path = home.run_file(cluster)
     make_private_folder(path.parent)
@@ -143,7 +143,7 @@ def only_run(
                 f"the file system of {home.path} has no locks: only Pulumi's own lock of the stack keeps a clusterctl "
                 f"on another computer from changing {cluster} meanwhile"
             )
-        with contextlib.suppress(OSError):  # a full disk: the next one is told less
+        with contextlib.suppress(OSError):  # a full disk: the next one cannot name this run
             lock.truncate(0)
             lock.write(_text(new_record(verb, tokens=(), stack="")))
             lock.flush()
@@ -169,9 +169,9 @@ def _hold(lock: IO[str], path: Path, cluster: str, flock: Flock) -> bool:
 
 
 def _living_record(path: Path) -> RunRecord | None:
-    """What the run that holds the cluster wrote of itself, if its process lives."""
-    told = (read_record(path), read_record(path.with_suffix(".lock")))
-    living = (record for record in told if record is not None and is_alive(record.cli_pid, record.cli_ticks))
+    """What the run that holds the cluster wrote about itself, if its process lives."""
+    records = (read_record(path), read_record(path.with_suffix(".lock")))
+    living = (record for record in records if record is not None and is_alive(record.cli_pid, record.cli_ticks))
     return next((record for record in living if record.is_of_this_boot), None)
 
 

@@ -15,15 +15,15 @@ from clusterctl.engine.call import PulumiEngine
 from clusterctl.engine.environment import real_variables
 
 STACK_VARIABLE = "PULUMI_STACK"
-"""Where a person has set it, `pulumi` takes the stack that it names, whatever is selected (engine 3.250, tried
-2026-11-26): selecting is left out, which saves a start of the engine."""
+"""If a person has set it, `pulumi` uses the stack that it names, whatever is selected (engine 3.250, tried
+2026-11-26): nothing is selected then, which saves a start of the engine."""
 
 
 @contextlib.contextmanager
 def selected_meanwhile(engine: Engine, environ: Mapping[str, str]) -> Iterator[None]:
     """Selects the stack of a rehearsal for plain `pulumi` while the caller works; failing to do so is no error.
 
-    The selection lies in the PULUMI_HOME of whoever types `pulumi` (`environ`): a rehearsal has another one.
+    The selection is in the PULUMI_HOME of whoever types `pulumi` (`environ`): a rehearsal has another one.
     """
     person = persons_engine(engine, environ)
     selecting = threading.Thread(target=select_for, args=(person,), daemon=True, name="stack select")

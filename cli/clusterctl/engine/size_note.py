@@ -1,4 +1,4 @@
-"""The line about a size that is not the file's: who gave it, and what ends it. Pure."""
+"""The line about a number of nodes that cluster.yaml does not give: what gave it, and what ends it. Pure."""
 
 from __future__ import annotations
 

@@ -81,8 +81,8 @@ def read_stack(
     folder for it to be a stack.
     """
     if not STACK_NAME.fullmatch(name):
-        told = f"--stack-name {name!r}: letters, digits, hyphens, underscores and periods only"
-        raise UsageError(told, hint=f"clusterctl {verb.split()[0]} --help")
+        message = f"--stack-name {name!r}: letters, digits, hyphens, underscores and periods only"
+        raise UsageError(message, hint=f"clusterctl {verb.split()[0]} --help")
     refuse_no_stack(directory, name=name, verb=verb, rehearse=rehearse, files=files)
     folder = directory.expanduser().absolute()
     project, data = _project(directory, folder)
@@ -101,7 +101,7 @@ def read_stack(
 def refuse_without_program(stack: Stack) -> None:
     """Raises UsageError, with the command that brings it back, if the stack's program is missing.
 
-    Else the engine would fail for want of it, after a person was asked.
+    Otherwise the engine would fail without it, after a person was asked.
     """
     if stack.program is None or (stack.directory / stack.program).is_file():
         return
@@ -117,12 +117,12 @@ def _project(directory: Path, folder: Path) -> tuple[str, Mapping[str, object]]:
     try:
         data = yaml.safe_load((folder / "Pulumi.yaml").read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as e:
-        told = f"{directory}/Pulumi.yaml cannot be read: {_reason(e)}"
-        raise UsageError(told, hint=edit(directory / "Pulumi.yaml")) from e
+        message = f"{directory}/Pulumi.yaml cannot be read: {_reason(e)}"
+        raise UsageError(message, hint=edit(directory / "Pulumi.yaml")) from e
     name = data.get("name") if isinstance(data, dict) else None
     if not isinstance(name, str):
-        told = f"{directory}/Pulumi.yaml names no project (name: …)"
-        raise UsageError(told, hint=edit(directory / "Pulumi.yaml"))
+        message = f"{directory}/Pulumi.yaml names no project (name: …)"
+        raise UsageError(message, hint=edit(directory / "Pulumi.yaml"))
     return name, data
 
 
@@ -146,7 +146,7 @@ def _is_python(runtime: object) -> bool:
 def refuse_no_stack(directory: Path, *, name: str, verb: str, rehearse: bool, files: Sequence[str]) -> None:
     """Raises UsageError where there is no folder, or where one of `files` is not in it.
 
-    `name`, `verb` and `rehearse` are what was typed around the folder.
+    `name`, `verb` and `rehearse`: as for `read_stack`.
     """
     folder = directory.expanduser()
     if not folder.is_dir():
@@ -160,11 +160,11 @@ def refuse_no_stack(directory: Path, *, name: str, verb: str, rehearse: bool, fi
     if missing is None:
         return
     shown = f"this folder ({folder.absolute()})" if directory == Path() else str(directory)
-    told = f"{shown} is not a stack, a folder with {' and '.join(STACK_FILES)}: it has no {missing}"
+    message = f"{shown} is not a stack, a folder with {' and '.join(STACK_FILES)}: it has no {missing}"
     if any((folder / file).is_file() for file in files):
-        raise UsageError(told, hint=f"ls -A {shlex.quote(str(directory))}")
+        raise UsageError(message, hint=f"ls -A {shlex.quote(str(directory))}")
     hint = _nearest_command(folder, verb, name=name, rehearse=rehearse) or f"clusterctl {verb.split()[0]} --help"
-    raise UsageError(told + _named(folder), hint=hint)
+    raise UsageError(message + _named(folder), hint=hint)
 
 
 def _named(folder: Path) -> str:
@@ -173,7 +173,7 @@ def _named(folder: Path) -> str:
 
 
 def _nearest_command(folder: Path, verb: str, *, name: str, rehearse: bool) -> str | None:
-    """The command for the stack that was surely meant; where several may be, one that changes nothing; else None."""
+    """The command for the stack that was surely meant; one that changes nothing if several may be; None without any."""
     near = stacks_near(folder)
     own = folder.parent if folder.is_file() and all((folder.parent / file).is_file() for file in STACK_FILES) else None
     inside = [stack for stack in near if stack.is_relative_to(folder)]

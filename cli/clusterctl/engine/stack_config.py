@@ -38,7 +38,7 @@ def config_values(text: str) -> dict[str, str]:
 
 
 def secrets_provider(text: str) -> str | None:
-    """What encrypts the stack's secrets, as `pulumi stack init --secrets-provider` has it; None where nothing is said.
+    """What encrypts the stack's secrets, as `pulumi stack init --secrets-provider` takes it; None if nothing is said.
 
     Raises ValueError when the text is no such file.
     """
@@ -47,7 +47,7 @@ def secrets_provider(text: str) -> str | None:
 
 
 def with_values(text: str, changes: Mapping[str, str | None]) -> str:
-    """`text` with these values, None taking one away; comments and order of all other lines are kept."""
+    """`text` with these values (None removes one); comments and order of all other lines are kept."""
     wanted = _load(text)
     before = wanted.get("config") or {}
     rows = {key: value for key, value in before.items() if key.removeprefix(NAMESPACE) not in changes}

@@ -98,7 +98,7 @@ def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, reh
 
 
 def _identity(config: ClusterConfig, settings: StackSettings, known: Inventory | None, *, now: datetime) -> Identity:
-    """The cluster's identity as far as this computer knows it, else one that stands in."""
+    """The cluster's identity as far as this computer knows it, else a stand-in."""
     identity = stand_in_identity(
         owner=config.owner or login_name(),
         image_id=_image_id(config.image),
@@ -121,7 +121,7 @@ def size_note_of(stack: Stack, settings: StackSettings, *, in_file: str | None, 
 def more_problems(
     config: ClusterConfig, unsound: Unsound, *, catalog: Catalog, now: datetime, is_rehearsal: bool
 ) -> tuple[ConfigProblem, ...]:
-    """More problems of a broken configuration: those of its sound parts."""
+    """The problems that a plan finds in the sound parts of a broken configuration."""
     found = problems_of_sound_parts(config, unsound, catalog=catalog, now=now)
     if is_rehearsal or not is_sound(("access",), unsound):
         return found

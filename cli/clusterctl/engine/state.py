@@ -135,7 +135,7 @@ class StackState:
 
     @property
     def physical_ids(self) -> dict[str, frozenset[str]]:
-        """Type → everything that names its things outside: ids, ARNs and names of custom resources."""
+        """Type → everything that names its resources in the cloud: ids, ARNs and names of custom resources."""
         types = {resource.type for resource in self.resources if resource.is_custom}
         return {
             type: frozenset(name for resource in self.of_type(type) for name in names_of(resource)) for type in types
@@ -184,7 +184,7 @@ def state_of(deployment: Fields) -> StackState:
 
 
 def _refuse_unreadable(state: StackState) -> None:
-    """Whatever is read of the state later is tried here once, so that no command fails in the middle."""
+    """Reads now whatever is read later, so that no command fails in the middle. Raises NotAsExpected."""
     readers: tuple[Callable[[StackState], object], ...] = (
         lambda state: (state.instances, state.empty_places),
         lambda state: (generation_in(state), ledger_in(state), deadline_in(state)),

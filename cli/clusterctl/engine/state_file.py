@@ -31,7 +31,7 @@ from clusterctl.engine.stack import Stack
 
 LOOK_S = 1.0
 LOOKS_COST = 20
-"""A look that takes long, as at the 20 MB of 256 nodes, is made that much more seldom: a twentieth of the time."""
+"""The next look comes no sooner than after 20 times as long as this one took: at 256 nodes the file has 20 MB."""
 
 
 class KeptState:
@@ -91,7 +91,7 @@ def put_back(backend_url: str, stack: Stack, *, reap: str) -> str | None:
         )
     torn_bytes, at = file.stat().st_size, time.gmtime(_age(copies[-1]))
     fresh = file.with_name(f"{file.name}.tmp")  # which `remove_torn_files` removes, should this be killed
-    shutil.copy(copies[-1], fresh)  # with its rights: a state is its owner's alone
+    shutil.copy(copies[-1], fresh)  # with its permissions: only its owner may read a state
     # At no moment is there no state: the next `up` would take that for a cluster that was never made.
     shutil.copy(file, file.with_name(f"{file.name}.torn"))
     os.replace(fresh, file)
@@ -123,7 +123,7 @@ def _kept(file: Path) -> Path:
 
 
 def _copies(file: Path, root: Path, stack: Stack) -> list[Path]:
-    """The copies of the state: ours, the `.bak`, and those that the backend makes of each run's beginning and end."""
+    """The copies of the state: ours, the `.bak`, and the two that the backend makes at the end of each run."""
     history, backups = copy_folders(root, stack)
     older = [*history.glob("*.checkpoint.json"), *backups.glob(f"{stack.name}.*.json")]
     return [_kept(file), file.with_name(f"{file.name}.bak"), *older]

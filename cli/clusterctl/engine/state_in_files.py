@@ -18,7 +18,7 @@ from clusterctl.engine.stack import Stack
 VERSION = 3
 """The version of the checkpoints that are read here. The engine writes a later one for what this cannot read."""
 BACKEND_SETTINGS = ("PULUMI_DIY_BACKEND_", "PULUMI_SELF_MANAGED_STATE_")
-"""How variables begin that have the engine keep files in another way."""
+"""Prefixes of the variables by which the engine keeps its files in another way."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,14 +26,14 @@ class StateInFiles:
     """What a backend of files says of a stack."""
 
     deployment: Mapping[str, Any] | None
-    """As `pulumi stack export` has it; None: there is no such stack."""
+    """As `pulumi stack export` prints it; None: there is no such stack."""
 
 
 def state_in_files(backend_url: str, stack: Stack, environ: Mapping[str, str]) -> StateInFiles | None:
     """What the files say; None where the engine has to be asked.
 
-    That is another kind of backend, one with settings of its own, a file that is torn, compressed, of another version
-    or not to be read, and a folder that is no backend: the engine then says what is wrong, if anything is.
+    It is asked about another kind of backend, one with settings of its own, a file that is torn, compressed, of another
+    version or unreadable, and a folder that is no backend: it then says what is wrong, if anything is.
     """
     root = folder_of(backend_url)
     if root is None or any(name.startswith(BACKEND_SETTINGS) for name in environ):

@@ -1,4 +1,4 @@
-"""Processes that a killed run left: its engine, the language host, plugins. Found, asked to end, then ended."""
+"""Processes that a killed run left: its engine, the language host, plugins. Found, asked to end, then killed."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def end_program(token: str) -> None:
 
 
 def run_processes(token: str) -> list[Process]:
-    """The engine and its parts that carry a run's token; the rehearsed region and its machines are none of them."""
+    """The engine and its parts that carry a run's token; the rehearsed region and its machines are not among them."""
     return [
         process
         for process in all_processes()

@@ -40,7 +40,7 @@ class Load(Protocol):
 
 
 class NamesInState(Protocol):
-    """The name and the region that a stack's state has for its cluster; None for none. Raises EngineError."""
+    """The name and the region that a stack's state has for its cluster; None if it has none. Raises EngineError."""
 
     def __call__(self, stack: Stack, *, rehearse: bool) -> tuple[str, str] | None: ...
 
