@@ -134,8 +134,8 @@ def addresses(interfaces: Sequence[Mapping[str, Any]], *, own_id: str | None) ->
     for row in interfaces:
         if own_id is not None and {"Key": ID_TAG, "Value": own_id} in row.get("TagSet", []):
             continue
-        alone = [each for each in (row, *row.get("PrivateIpAddresses", [])) if each.get("PrivateIpAddress")]
+        single = [each for each in (row, *row.get("PrivateIpAddresses", [])) if each.get("PrivateIpAddress")]
         prefixes = [each for each in row.get("Ipv4Prefixes", []) if each.get("Ipv4Prefix")]
-        found += [str(network_in(each, "PrivateIpAddress").network_address) for each in alone]
+        found += [str(network_in(each, "PrivateIpAddress").network_address) for each in single]
         found += [str(network_in(each, "Ipv4Prefix")) for each in prefixes]
     return sorted(set(found))

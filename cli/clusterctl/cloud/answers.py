@@ -34,8 +34,8 @@ class NotInAnswer(CloudError, KeyError):
 class OddAnswer(CloudError):
     """An answer says what AWS never says: it is from a proxy or a stand-in, or the mistake is ours. It is not used."""
 
-    def __init__(self, told: str) -> None:
-        super().__init__(f"AWS answered {told}", code="OddAnswer")
+    def __init__(self, what: str) -> None:
+        super().__init__(f"AWS answered {what}", code="OddAnswer")
 
 
 def network_in(answer: Mapping[str, Any], key: str, *, largest: int = 0) -> IPv4Network:
@@ -66,7 +66,7 @@ class Answer(dict[str, Any]):
 
 
 class AnswerParsers:
-    """botocore's parsers, whose answers are `Answer`s through and through (its component `response_parser_factory`)."""
+    """botocore's parsers, whose answers are `Answer`s at every level (its component `response_parser_factory`)."""
 
     def __init__(self) -> None:
         self._parsers = ResponseParserFactory()
@@ -94,8 +94,8 @@ class BoundedPaginator:
         """The pages. Raises CloudError if there are more than any account has, and botocore's errors."""
         for number, page in enumerate(self._paginator.paginate(**asked)):
             if number == self._most_pages:
-                told = f"AWS's list goes on after {self._most_pages} pages, which no account has"
-                raise CloudError(told, code="EndlessPages")
+                message = f"AWS's list goes on after {self._most_pages} pages, which no account has"
+                raise CloudError(message, code="EndlessPages")
             yield page
 
 
@@ -144,7 +144,7 @@ def answered(value: Any) -> Any:
 def date_of(answer: Mapping[str, Any]) -> datetime | None:
     """When AWS sent the answer, by its own clock; None if that cannot be read.
 
-    A date without a zone is in UTC, as HTTP has it (RFC 9110, 5.6.7).
+    A date without a zone is in UTC, as in HTTP (RFC 9110, 5.6.7).
     """
     headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
     try:

@@ -47,7 +47,7 @@ def purchase_tags(
 
 
 def blocks_of(clients: Clients, cluster: str, *, ids: Collection[str], now: datetime) -> tuple[FoundCapacity, ...]:
-    """The blocks that were bought for the cluster called `cluster`, or are in `ids`, and still last; by their begin.
+    """The blocks that were bought for the cluster called `cluster`, or are in `ids`, and still last; by their start.
 
     All reservations are asked for: the call documents no filter by tag. Raises CloudError.
     """

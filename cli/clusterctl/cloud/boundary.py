@@ -16,7 +16,7 @@ class Clients(Protocol):
 
     @property
     def region(self) -> str:
-        """Its name."""
+        """The region's name."""
 
     @property
     def endpoint_url(self) -> str | None:
@@ -24,10 +24,10 @@ class Clients(Protocol):
 
     @property
     def is_rehearsal(self) -> bool:
-        """The region is the stand-in on this computer."""
+        """Whether the region is the stand-in on this computer."""
 
     def warm_up(self) -> None:
-        """Makes the clients now that `look` uses, so that many threads may share them."""
+        """Makes all clients that `look` uses, so that many threads may share them."""
 
     def elsewhere(self, region: str) -> Clients:
         """The services of another region, with the same credentials."""

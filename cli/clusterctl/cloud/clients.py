@@ -97,7 +97,7 @@ class AwsClients:
 
     @property
     def is_rehearsal(self) -> bool:
-        """The region is the stand-in on this computer."""
+        """Whether the region is the stand-in on this computer."""
         return self.endpoint_url is not None
 
     @property
@@ -107,10 +107,10 @@ class AwsClients:
         return skew if skew is not None and abs(skew) > CLOCK_TOLERANCE else None
 
     def warm_up(self) -> None:
-        """Makes the clients now that `look` uses, for many threads to use."""
+        """Makes all clients that `look` uses, so that many threads may share them."""
         with self._making:
             for client in (self.ec2, self.iam, self.efs, self.fsx, self.scheduler, self.sfn, self.cloudwatch):
-                client.meta  # noqa: B018  asked for so that it is there
+                client.meta  # noqa: B018  makes the client
 
     @functools.cached_property
     def ec2(self) -> EC2Client:
@@ -193,7 +193,7 @@ class AwsClients:
     def credentials_end_at(self) -> datetime | None:
         """When the credentials expire; None: never, or it is not known."""
         found = self.session.get_credentials()
-        ends_at = getattr(found, "_expiry_time", None)  # botocore 1.44 tells it nowhere else
+        ends_at = getattr(found, "_expiry_time", None)  # botocore 1.44 has no public name for it
         return ends_at if isinstance(ends_at, datetime) else None
 
     @functools.cached_property
@@ -205,7 +205,7 @@ class AwsClients:
         session.set_config_variable("region", self.region)  # a person's role is assumed there, too
         if self.endpoint_url is not None:
             session.set_credentials(self._keys.access_key_id, self._keys.secret_access_key)
-        untyped: Any = session  # its types know no components, and want listeners that answer nothing
+        untyped: Any = session  # the stubs know no components, and want listeners that return nothing
         untyped.register_component("response_parser_factory", AnswerParsers())
         untyped.register_component("data_loader", descriptions(untyped.get_config_variable("data_path")))
         untyped.register("provide-client-params.ec2", in_pages)
@@ -222,7 +222,7 @@ class AwsClients:
         where = region or self.region
         config = config or self._config
         with self._making:  # botocore makes clients in one thread at a time; many threads may then use them
-            session: Any = self.session  # its types know no service's own client
+            session: Any = self.session  # the stubs know no service's own client
             client = session.create_client(service, region_name=where, endpoint_url=self.endpoint_url, config=config)
         paginator = client.get_paginator
         client.get_paginator = lambda operation: BoundedPaginator(paginator(operation))

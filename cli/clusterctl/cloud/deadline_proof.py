@@ -50,8 +50,8 @@ def not_ended(
             raise CloudError(f"there is no state machine {guard_name(cluster_id)}", code="StateMachineDoesNotExist")
         while True:
             arn = clients.sfn.start_execution(stateMachineArn=machine.id, input=DRY_RUN_INPUT)["executionArn"]
-            said = answers(_output(clients, arn, pause, give_up=give_up))
-            left = refusals(said, ids)
+            causes = answers(_output(clients, arn, pause, give_up=give_up))
+            left = refusals(causes, ids)
             if left:
                 left = without_gone(left, instances_of(clients, cluster_id), {*ids, *_others(clients, cluster_id)})
             if NOT_FOUND not in left.values() or time.monotonic() > give_up:
@@ -66,15 +66,15 @@ def answers(output: str) -> dict[str, str]:
     return {str(row["Id"]): str((row.get("Answer") or {}).get("Cause", "it said nothing")) for row in found}
 
 
-def refusals(said: Mapping[str, str], wanted: Iterable[str]) -> dict[str, str]:
-    """The answers that are refusals, by id.
+def refusals(causes: Mapping[str, str], wanted: Iterable[str]) -> dict[str, str]:
+    """The answers that are refusals, by id; `causes`: what `answers` gives.
 
     For a machine in `wanted`, that is any answer except that AWS would end it, or none at all; for any other resource,
     only that the right to end it is missing.
     """
-    left = {id: said.get(id, NOT_FOUND) for id in wanted}
+    left = {id: causes.get(id, NOT_FOUND) for id in wanted}
     machines = {id: why for id, why in left.items() if WOULD_END not in why}
-    return machines | {id: why for id, why in said.items() if id not in left and DENIED in why}
+    return machines | {id: why for id, why in causes.items() if id not in left and DENIED in why}
 
 
 def without_gone(left: Mapping[str, str], seen: Iterable[InstanceState], known: Container[str]) -> dict[str, str]:

@@ -80,8 +80,8 @@ def delete_orphans(
         unknown = (
             f"; AWS did not say whether it has: {', '.join(named(deletion.not_listed))}" if deletion.not_listed else ""
         )
-        told = f"not ended in {timeout_s:.0f} s: {left}{unknown}; run the same command again"
-        raise CloudError(told, code=NOT_ENDED, hint=_look_by_hand(clients, cluster_id))
+        message = f"not ended in {timeout_s:.0f} s: {left}{unknown}; run the same command again"
+        raise CloudError(message, code=NOT_ENDED, hint=_look_by_hand(clients, cluster_id))
     return deletion
 
 

@@ -14,6 +14,7 @@ from clusterctl.cloud.refusal import code_of
 from clusterctl.cloud.resource import CloudResource, ResourceType, type_of
 
 FORGIVEN = ("NotFound", "NoSuchEntity", "Malformed")
+"""Words in the codes of refusals that mean that the thing does not exist."""
 HOPELESS = ("Unauthorized", "AccessDenied", "OperationNotPermitted")
 """Words in the codes of refusals that waiting does not change: a right is missing, or the machine is protected against
 being ended."""
@@ -55,7 +56,7 @@ class DeletionAttempts:
         return dict(self._refusals)
 
     def is_new(self, resource: CloudResource) -> bool:
-        """Whether the round before did not have this very thing."""
+        """Whether the last round did not have this thing, or only an earlier one with its name."""
         return key_of(resource) not in self._of_last_round
 
     def were_asked(self, things: Sequence[CloudResource]) -> bool:
@@ -63,8 +64,7 @@ class DeletionAttempts:
         return all(key_of(resource) in self._asked for resource in things)
 
     def are_hopeless(self, things: Sequence[CloudResource], unknown: Sequence[CloudError]) -> bool:
-        """Whether waiting is in vain: AWS refuses for good to end each of these things, and to list the kinds that are
-        unknown.
+        """Whether waiting is useless: AWS refuses for good to end each of these things, and to list the unknown kinds.
 
         `unknown`: the error for each kind that AWS does not list.
         """
@@ -99,7 +99,7 @@ class DeletionAttempts:
         """AWS's code if it refused, such as DependencyViolation while an instance is still ending; None if it agreed,
         or the thing is gone already.
 
-        No answer counts as a refusal, too: the next look shows what became of the thing, or that AWS is silent.
+        A missing answer counts as a refusal, too: the next look shows what became of the thing, or that AWS is silent.
         """
         try:
             type_of(resource, self._kinds).delete(self._clients, resource)

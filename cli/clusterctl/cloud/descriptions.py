@@ -1,7 +1,7 @@
 """AWS's descriptions of its services, as botocore's files have them, read once in a process and quickly.
 
 botocore's own loader looks into the folders of all 400 services before it reads one, and reads JSON with Python's
-parser: making the clients of EC2 and STS took 150 ms of the processor with it, and takes 75 with ours (botocore 1.44,
+parser: making the clients of EC2 and STS took 150 ms of processor time with it, and takes 75 with ours (botocore 1.44,
 2026-11-27).
 """
 
@@ -21,7 +21,7 @@ class DescriptionFiles(JSONFileLoader):
     """Files of JSON, compressed or not."""
 
     def load_file(self, file_path: str) -> Any:
-        """The content of the file with this path and `.json` or `.json.gz` behind it; None if there is none."""
+        """The content of the file with this path plus `.json` or `.json.gz`; None if there is none."""
         plain, compressed = Path(f"{file_path}.json"), Path(f"{file_path}.json.gz")
         if plain.is_file():
             return from_json(plain.read_bytes())
@@ -29,7 +29,7 @@ class DescriptionFiles(JSONFileLoader):
 
 
 class Descriptions(Loader):
-    """botocore's loader, but that it looks only into the folder of the service that is asked for."""
+    """botocore's loader, except that it looks only into the folder of the service that is asked for."""
 
     def list_available_services(self, type_name: str) -> list[str]:
         """The names of all folders: whether one has a file of that type shows when the file is read."""

@@ -22,9 +22,9 @@ NO_ID = "0" * 12
 
 def rights(clients: Clients, needs: Needs, now: datetime) -> Iterator[Finding]:
     with ThreadPoolExecutor(max_workers=PARALLEL) as pool:
-        said = dict(pool.map(lambda row: (row[0], _dry_run(row[1])), dry_runs(clients, needs).items()))
-    lacking = [right for right, code in said.items() if code is not None]
-    limit = f"{len(said)} dry runs"
+        answers = dict(pool.map(lambda row: (row[0], _dry_run(row[1])), dry_runs(clients, needs).items()))
+    lacking = [right for right, code in answers.items() if code is not None]
+    limit = f"{len(answers)} dry runs"
     if lacking:
         value, helps = f"you may not {', '.join(lacking)}", "aws sts get-caller-identity"
         yield Finding(about="rights", level="error", value=value, limit=limit, helps=helps)

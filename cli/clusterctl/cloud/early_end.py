@@ -94,8 +94,8 @@ def running_ends(clients: Clients, cluster_id: str) -> tuple[RunningEnd, ...]:
 
 
 def _running(row: Mapping[str, Any], *, now: datetime) -> RunningEnd:
-    told = _told(str(row["name"]))
-    reason = None if told is None else "if slot 0 has no machine" if _is_unsure(row) else told[0]
+    named = _reason_and_since(str(row["name"]))
+    reason = None if named is None else "if slot 0 has no machine" if _is_unsure(row) else named[0]
     return RunningEnd(reason=reason, age=max(timedelta(0), now - row["startDate"]))
 
 
@@ -115,14 +115,14 @@ def newest_early_end(rows: Iterable[Mapping[str, Any]], *, after: datetime, now:
     """The last early end among executions; one that failed does not count, since it may have ended nothing."""
     found = []
     for row in rows:
-        told = _told(str(row["name"]))
-        if told is not None and row["startDate"] > after and row["status"] in ("RUNNING", "SUCCEEDED"):
-            found.append(EarlyEnd(reason=told[0], since=told[1], at=row.get("stopDate") or now))
+        named = _reason_and_since(str(row["name"]))
+        if named is not None and row["startDate"] > after and row["status"] in ("RUNNING", "SUCCEEDED"):
+            found.append(EarlyEnd(reason=named[0], since=named[1], at=row.get("stopDate") or now))
     return max(found, key=lambda end: end.at, default=None)
 
 
-def _told(name: str) -> tuple[str, datetime] | None:
-    """The reason and since when it held, by an execution's name; None for the name of any other execution."""
+def _reason_and_since(name: str) -> tuple[str, datetime] | None:
+    """The reason of nodes that began an execution, and since when it held, by its name; None if no node began it."""
     word = name.partition("-")[0]
     if word in REASONS:
         with contextlib.suppress(ValueError):

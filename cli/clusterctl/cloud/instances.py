@@ -80,7 +80,7 @@ def other_ids_alive(clients: Clients, name: str, *, own_id: str | None, now: dat
         vpcs = clients.ec2.get_paginator("describe_vpcs").paginate(Filters=[named])
         networks = [tags_of(row.get("Tags")) for page in vpcs for row in page["Vpcs"]]
     tags = [tags_of(row.get("Tags")) for row in machines]
-    tags += [network for network in networks if _has_time(network, now)]
+    tags += [network for network in networks if _is_before_deadline(network, now)]
     return tuple(sorted({row[ID_TAG] for row in tags if row.get(ID_TAG) not in (None, own_id)}))
 
 
@@ -109,7 +109,7 @@ def instance_state(row: Mapping[str, Any]) -> InstanceState:
 
 
 def transition_time(reason: str) -> datetime | None:
-    """The instant in a StateTransitionReason such as `User initiated (2026-01-31 23:59:59 GMT)`; None where is none."""
+    """The instant in a StateTransitionReason such as `User initiated (2026-01-31 23:59:59 GMT)`, else None."""
     found = _TRANSITION.search(reason)
     try:
         return None if found is None else datetime.fromisoformat(f"{found[1]}+00:00")
@@ -117,11 +117,11 @@ def transition_time(reason: str) -> datetime | None:
         return None
 
 
-def _has_time(tags: Mapping[str, str], now: datetime) -> bool:
+def _is_before_deadline(tags: Mapping[str, str], now: datetime) -> bool:
     """Whether these are the tags of something whose deadline is still to come."""
     try:
         return datetime.fromisoformat(tags.get(DEADLINE_TAG, NO_DEADLINE)) > now
-    except (ValueError, TypeError):  # none on purpose, or not ours to read
+    except (ValueError, TypeError):  # no deadline on purpose, or not a time
         return False
 
 

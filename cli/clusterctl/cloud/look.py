@@ -37,7 +37,7 @@ class Look:
 
 
 def look(clients: Clients, cluster_id: str | None, kinds: Sequence[ResourceType] = KINDS) -> tuple[CloudResource, ...]:
-    """Everything that carries the id (None: any id). Raises CloudError if AWS does not list even one kind."""
+    """Everything that carries the id (None: any id). Raises CloudError if there is a kind that AWS does not list."""
     seen = look_at_each(clients, cluster_id, kinds)
     for refusal in seen.not_listed.values():
         raise refusal

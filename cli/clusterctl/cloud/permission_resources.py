@@ -37,7 +37,7 @@ def _roles(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
         for row in page["Roles"]:
             found_id = id_in_name(row["RoleName"])
             if found_id is not None and cluster_id in (None, found_id):
-                # The list has no tags. Whoever looks for one cluster knows what they say.
+                # The list has no tags. They are needed only where all clusters are looked for.
                 tags = _role_tags(clients, row["RoleName"]) if cluster_id is None else {}
                 yield CloudResource(
                     kind="role",

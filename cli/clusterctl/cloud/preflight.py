@@ -122,10 +122,10 @@ def image_findings(id: str, row: Mapping[str, Any], needs: Needs, *, now: dateti
         yield Finding(about="image", level="error", value=f"{id} has {sizes[0]} GiB", limit=limit, helps=helps)
     made_at = datetime.fromisoformat(row["CreationDate"]) if row.get("CreationDate") else None
     age = None if made_at is None else now - made_at
-    told = id if age is None else f"{id}, {age.days} days old"
+    value = id if age is None else f"{id}, {age.days} days old"
     is_old = age is not None and age > OLD_IMAGE
     limit = f"a warning from {OLD_IMAGE.days} days on" if is_old else ""
-    yield Finding(about="image", level="warning" if is_old else "ok", value=told, limit=limit)
+    yield Finding(about="image", level="warning" if is_old else "ok", value=value, limit=limit)
 
 
 def offers(clients: Clients, needs: Needs, now: datetime) -> Iterator[Finding]:
@@ -208,8 +208,8 @@ def buckets(clients: Clients, needs: Needs, now: datetime) -> Iterator[Finding]:
         try:
             answer = clients.s3.head_bucket(Bucket=name)
         except ClientError as e:
-            told = {"404": "there is no such bucket", "403": "you may not look at it"}.get(code_of(e), code_of(e))
-            yield Finding(about="bucket", level="error", value=f"{name}: {told}", helps=f"aws s3 ls s3://{name}")
+            why = {"404": "there is no such bucket", "403": "you may not look at it"}.get(code_of(e), code_of(e))
+            yield Finding(about="bucket", level="error", value=f"{name}: {why}", helps=f"aws s3 ls s3://{name}")
             continue
         where = answer.get("BucketRegion") or "a region that S3 does not name"
         is_near = where == needs.region

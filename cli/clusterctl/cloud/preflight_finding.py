@@ -1,4 +1,4 @@
-"""One answer of AWS's to what an `up` will need of it, and how answers are shown and judged."""
+"""One answer of AWS about what an `up` needs of it, and how answers are shown and judged."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Needs:
     is_public: bool
     buckets: tuple[str, ...]
     own_id: str | None
-    """The cluster's; None: it has none yet."""
+    """The cluster's id; None: it has none yet."""
     source: str
     """The file that says all this, as a person calls it."""
     tags: Mapping[str, str]

@@ -55,7 +55,7 @@ def on_demand_price(products: Iterable[str]) -> float | None:
 def spot_prices(
     clients: Clients, instance_types: Sequence[str], *, now: datetime, zone: str | None = None
 ) -> Mapping[str, float]:
-    """The price in the zone, or the lowest of the region's, for each type that has a spot price now.
+    """Type → its spot price now in the zone (None: the lowest in the region); types without one are left out.
 
     Raises botocore's errors.
     """

@@ -133,8 +133,8 @@ def _is_made(clients: Clients, lock: PurchaseLock, own_tags: Mapping[str, str]) 
 def _tagged(lock: PurchaseLock, own_tags: Mapping[str, str]) -> list[TagSpecificationTypeDef]:
     """The lock's tags, without a cluster's id: what ends clusters must not end it in the middle of a purchase."""
     own = {key: value for key, value in own_tags.items() if key != ID_TAG}
-    told = {PURCHASE_TAG: lock.purchase_id, PURCHASED_FOR_TAG: lock.cluster, OWNER_TAG: lock.owner}
-    tags = {**own, **told, PURCHASED_AT_TAG: lock.asked_at.isoformat(timespec="seconds")}
+    purchase = {PURCHASE_TAG: lock.purchase_id, PURCHASED_FOR_TAG: lock.cluster, OWNER_TAG: lock.owner}
+    tags = {**own, **purchase, PURCHASED_AT_TAG: lock.asked_at.isoformat(timespec="seconds")}
     rows = [{"Key": key, "Value": value} for key, value in tags.items()]
     return [{"ResourceType": "placement-group", "Tags": rows}]  # type: ignore[typeddict-item]
 

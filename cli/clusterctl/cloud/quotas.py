@@ -78,7 +78,7 @@ class AddressQuota:
 
     limit: int
     taken: int
-    """How many belong to others than the cluster: its own are kept, or ended by the repair before a change."""
+    """How many do not belong to the cluster: its own are kept, or ended by the repair before a change."""
 
 
 def address_quota(clients: Clients, *, own_id: str | None) -> AddressQuota:

@@ -37,9 +37,7 @@ _OF_CREDENTIALS = frozenset(
         "UnrecognizedClientException",
     }
 )
-"""AWS's error codes that are about the credentials and not about the request (EC2 API error codes, IAM common
-errors; 2026-11-22).
-"""
+"""AWS's error codes about the credentials, not the request (EC2 API error codes, IAM common errors; 2026-11-22)."""
 _HINTS: tuple[tuple[type[BotoCoreError], str], ...] = (
     (ProfileNotFound, "aws configure list-profiles"),
     (SSOError, "aws sso login"),
@@ -62,18 +60,18 @@ def aws_errors(doing: str) -> Iterator[None]:
         yield
     except ClientError as e:
         code = code_of(e)
-        told = f"{code}: {doing}: {e.response.get('Error', {}).get('Message', '')}"
+        message = f"{code}: {doing}: {e.response.get('Error', {}).get('Message', '')}"
         if code in _ENDED:
-            raise CloudError(f"{told}: log in again", code=code, hint="aws sso login") from e
-        raise CloudError(told, code=code, hint=_WHO_IS_ASKING if code in _OF_CREDENTIALS else None) from e
+            raise CloudError(f"{message}: log in again", code=code, hint="aws sso login") from e
+        raise CloudError(message, code=code, hint=_WHO_IS_ASKING if code in _OF_CREDENTIALS else None) from e
     except NoCredentialsError as e:
-        told = f"no AWS credentials on this computer ({doing}): set AWS_PROFILE, or log in, as by aws sso login"
-        raise CloudError(told, code="NoCredentials", hint="aws configure") from e
+        message = f"no AWS credentials on this computer ({doing}): set AWS_PROFILE, or log in, as by aws sso login"
+        raise CloudError(message, code="NoCredentials", hint="aws configure") from e
     except BotoCoreError as e:
         raise CloudError(f"{doing}: {e}{_cause(e)}", code=type(e).__name__, hint=_hint(e)) from e
     except ResponseParserError as e:  # no BotoCoreError (botocore 1.44), and it shows the whole page
-        told = f"{doing}: the answer is not from AWS; a proxy may have sent a page of its own"
-        raise CloudError(told, code=type(e).__name__) from e
+        message = f"{doing}: the answer is not from AWS; a proxy may have sent a page of its own"
+        raise CloudError(message, code=type(e).__name__) from e
     except NotInAnswer as e:
         raise CloudError(f"{doing}: {e.message}", code=e.code) from e
 

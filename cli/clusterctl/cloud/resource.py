@@ -62,7 +62,7 @@ class ResourceType:
     find: Callable[[Clients, str | None], Iterable[CloudResource]]
     """Things of the cluster with this id; None: of every cluster."""
     delete: Callable[[Clients, CloudResource], None]
-    """Raises botocore's ClientError; a thing that is gone already is the caller's to forgive."""
+    """Raises botocore's ClientError, also for a thing that is gone already."""
     bills: str | None
     """What it costs for as long as it exists; None when nothing."""
     is_data: bool = False

@@ -1,6 +1,6 @@
 """The one table of what a cluster is made of in AWS: how each kind is found by tag, ended, and what it bills.
 
-It serves the repair after a killed run and the last look of `down`; its order is that in which things are ended.
+`down`, `reap` and the repair after a killed run use it; its order is that in which things are ended.
 """
 
 from __future__ import annotations

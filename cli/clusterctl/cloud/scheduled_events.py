@@ -13,7 +13,7 @@ from clusterctl.cloud.refusal import aws_errors
 IDS_A_CALL = 100
 """As many as DescribeInstanceStatus takes by id (EC2 API reference; 2026-11-26)."""
 OVER = ("[completed]", "[canceled]")
-"""How the description of an event begins that is over, and that AWS still shows for up to a week (EC2 API,
+"""How the description of a past event begins, which AWS still shows for up to a week (EC2 API,
 InstanceStatusEvent, and EC2 user guide, "Scheduled events for your instances"; 2026-11-26)."""
 
 
@@ -27,9 +27,9 @@ class ScheduledEvent:
     """`instance-reboot`, `system-reboot`, `system-maintenance`, `instance-retirement`, `instance-stop`."""
     description: str
     not_before: datetime | None
-    """When it comes at the earliest."""
+    """The earliest time at which it begins."""
     not_after: datetime | None
-    """When it is over at the latest; retirements have none."""
+    """The latest time at which it ends; retirements have none."""
     start_deadline: datetime | None
     """Until when it can be put off; None if it cannot."""
 

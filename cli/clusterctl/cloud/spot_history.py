@@ -1,4 +1,4 @@
-"""What spot machines cost, now and before, by type and zone: as AWS tells it."""
+"""What spot machines cost, now and before, by type and zone, according to AWS."""
 
 from __future__ import annotations
 

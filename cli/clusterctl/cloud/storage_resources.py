@@ -12,7 +12,7 @@ from clusterctl.cloud.resource import CloudResource, Meter, ResourceType, is_of
 
 
 def _targets(clients: Clients, cluster_id: str | None) -> Iterator[CloudResource]:
-    """The mount targets of the cluster's own file systems, with the tags of these: mount targets carry none."""
+    """The mount targets of the cluster's own file systems, with their file systems' tags: they have none themselves."""
     for file_system in _elastic(clients, cluster_id):
         pages = clients.efs.get_paginator("describe_mount_targets").paginate(FileSystemId=file_system.id)
         for page in pages:

@@ -14,7 +14,7 @@ ASKING = "asking where the machines stand in the network"
 IDS_A_CALL = 100
 """As many as DescribeInstanceTopology takes by id (EC2 API reference, checked 2026-11)."""
 MOST_PAGES = IDS_A_CALL
-"""The most pages of one call: as many as machines are asked about, since a page without a machine tells nothing."""
+"""The most pages of one call: as many as machines are asked about, since a page without a machine is of no use."""
 ATTEMPTS = 3
 PAUSE_S = 3.0
 """EC2 answers late about machines that were just made ("eventual consistency", same page)."""
