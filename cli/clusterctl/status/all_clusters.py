@@ -56,7 +56,7 @@ def all_text(rows: Sequence[ClusterSeen]) -> str:
 
 
 def all_json(rows: Sequence[ClusterSeen]) -> dict[str, object]:
-    """Each cluster as `status --json --cluster` has it; for one that could not be read, its name and the trouble."""
+    """Each cluster as `status --json --cluster` prints it; for one that could not be read, its name and the trouble."""
     return {
         "clusters": [
             {"cluster": row.cluster, "trouble": row.trouble} if row.seen is None else status_json(row.seen)

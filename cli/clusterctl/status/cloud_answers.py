@@ -36,34 +36,34 @@ T = TypeVar("T")
 
 
 class Asked(Generic[T]):
-    """A question that is being asked by a thread of its own."""
+    """A question that is asked in its own thread."""
 
     def __init__(self, ask: Callable[[], T], *, timeout_s: float = API_S) -> None:
         self._ask = ask
         self._timeout_s = timeout_s
-        self._said: queue.SimpleQueue[tuple[T | None, str | None]] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[tuple[T | None, str | None]] = queue.SimpleQueue()
         self._known: tuple[T | None, str | None] | None = None
         self._give_up = time.monotonic() + timeout_s
         self._reading = threading.Lock()
         threading.Thread(target=self._work, daemon=True, name="ask AWS").start()
 
     def answer(self) -> tuple[T | None, str | None]:
-        """The answer, or None and why; waits until `timeout_s` after the question was asked at most."""
+        """The answer, or None and why; waits no longer than `timeout_s` after the question was asked."""
         with self._reading:
             if self._known is None:
                 try:
-                    self._known = self._said.get(timeout=max(0.0, self._give_up - time.monotonic()))
+                    self._known = self._answers.get(timeout=max(0.0, self._give_up - time.monotonic()))
                 except queue.Empty:
                     self._known = None, f"no answer in {self._timeout_s:g} s"
             return self._known
 
     def _work(self) -> None:
         try:
-            self._said.put((self._ask(), None))
+            self._answers.put((self._ask(), None))
         except ClusterctlError as e:
-            self._said.put((None, e.message))
-        except Exception as e:  # noqa: BLE001 a thread must not take its answer with it: the person is told
-            self._said.put((None, f"{type(e).__name__}: {e}"))
+            self._answers.put((None, e.message))
+        except Exception as e:  # noqa: BLE001 else a thread would die without an answer: the person is told
+            self._answers.put((None, f"{type(e).__name__}: {e}"))
 
 
 def asked_instances(

@@ -1,4 +1,4 @@
-"""The clients by which a command asks AWS, or the rehearsed region, all that it wants to know of one cluster."""
+"""The clients by which a command asks AWS, or the rehearsed region, everything about one cluster."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CALL_S = 3.0
 class ClusterClients:
     """Made by the first question, for all of them: reading AWS's description of EC2 alone takes 0.1 s.
 
-    What keeps one question from being asked keeps all: nobody waits again for what did not answer.
+    An error in making them is raised for every question: nobody waits a second time for what did not answer.
     """
 
     def __init__(self, inventory: Inventory, *, home: Home, environ: Mapping[str, str]) -> None:
@@ -53,7 +53,7 @@ class ClusterClients:
         self._made = AwsClients.at(rehearsed, region=self._inventory.region, timeout_s=CALL_S)
         if not self._inventory.rehearsal and self._inventory.account_id is not None:
             refuse_account(self._inventory.account_id, self._made.account())
-        self._made.ec2  # noqa: B018  asked for so that it is there: every command needs it
+        self._made.ec2  # noqa: B018  makes the client now: every command needs it
         return self._made
 
     @property

@@ -43,17 +43,17 @@ class Facts:
     instances: tuple[InstanceState, ...] | None
     """None: the API did not answer, which says nothing about the machines."""
     cloud_trouble: str | None = None
-    """Why it did not."""
+    """Why the API did not answer."""
     wrong_by: timedelta | None = None
     """By how much this computer's clock is ahead of AWS's; None: by no more than is allowed, or not known."""
     is_reserved: bool | None = None
     """Whether places are held for machines; None: not known."""
     reserved_trouble: str | None = None
-    """Why not."""
+    """Why `is_reserved` is not known."""
     events: tuple[ScheduledEvent, ...] | None = None
     """What AWS plans for machines that run; None: not known."""
     events_trouble: str | None = None
-    """Why not, where the instances are known."""
+    """Why `events` is not known although the instances are."""
     alarms: tuple[Alarm, ...] | None = None
     """The alarms in state ALARM; None: not asked, because the deadline has not come, or no answer."""
     answers: Mapping[int, NodeReport | NodeFailure] = field(default_factory=dict)

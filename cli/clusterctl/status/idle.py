@@ -10,7 +10,7 @@ from clusterctl.status.node_report import IdleReport, NodeReport
 from clusterctl.text.quantities import clock, duration
 
 FRESH = timedelta(minutes=5)
-"""Slot 0 judges every half minute; what it said longer ago than this says nothing about now."""
+"""Slot 0 judges every half minute; a judgement older than this says nothing about now."""
 SHORT = timedelta(seconds=60)
 """A shorter time without use is not shown: nobody has to be told that nothing happens between two commands."""
 

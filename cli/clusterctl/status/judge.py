@@ -170,7 +170,7 @@ def _gone(node: InventoryNode, facts: Facts) -> _Verdict:
         return _Verdict(state="terminated", note=named[0].reason)
     if node.instance_id is None:
         return _Verdict(state="missing", note="no machine was made for it")
-    return _Verdict(state="missing", note=f"AWS knows {node.instance_id} no more")
+    return _Verdict(state="missing", note=f"AWS no longer knows {node.instance_id}")
 
 
 def _alive(machine: InstanceState, answer: NodeReport | NodeFailure | None, now: datetime) -> _Verdict:
@@ -209,7 +209,7 @@ def _by_report(report: NodeReport) -> _Verdict:
 def _notes(
     inventory: Inventory, node: InventoryNode, answer: NodeReport | NodeFailure | None, facts: Facts
 ) -> list[str]:
-    notes = _told_by_the_node(answer, facts.now) if isinstance(answer, NodeReport) else []
+    notes = _reported_by_node(answer, facts.now) if isinstance(answer, NodeReport) else []
     if _is_behind(inventory, answer) and not _has_failed(answer):
         notes.append("not yet told about the current list of nodes")
     if isinstance(answer, NodeReport) and _is_ahead(inventory, answer):
@@ -235,7 +235,7 @@ def _is_ahead(inventory: Inventory, answer: NodeReport | NodeFailure | None) -> 
     return isinstance(answer, NodeReport) and answer.generation > inventory.generation
 
 
-def _told_by_the_node(report: NodeReport, now: datetime) -> list[str]:
+def _reported_by_node(report: NodeReport, now: datetime) -> list[str]:
     watch = [f"its watch fails: {failure}" for failure in report.watch]
     jobs = [f"job {job}" for job in report.jobs]
     return [*_noticed(report, now), *_failed_checks(report), *watch, *jobs]
@@ -243,15 +243,15 @@ def _told_by_the_node(report: NodeReport, now: datetime) -> list[str]:
 
 def _noticed(report: NodeReport, now: datetime) -> list[str]:
     """What AWS told a spot machine."""
-    told = report.notice
-    if told is None:
+    notice = report.notice
+    if notice is None:
         return []
-    if told.kind == "interruption":
-        return [f"AWS takes it back at {clock(told.time, now)} (spot)"]
-    return [f"AWS may take it back soon (spot; it said so at {clock(told.time, now)})"]
+    if notice.kind == "interruption":
+        return [f"AWS takes it back at {clock(notice.time, now)} (spot)"]
+    return [f"AWS may take it back soon (spot; it said so at {clock(notice.time, now)})"]
 
 
 def _failed_checks(report: NodeReport) -> list[str]:
     """The failed checks, without those that the node's own message names already."""
-    told = [f"{check.name}: {check.detail}" for check in report.checks if check.verdict == "failed"]
-    return [each for each in told if each not in (report.message or "")]
+    lines = [f"{check.name}: {check.detail}" for check in report.checks if check.verdict == "failed"]
+    return [each for each in lines if each not in (report.message or "")]

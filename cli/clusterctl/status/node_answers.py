@@ -24,7 +24,7 @@ from clusterctl.status.node_report import NodeReport, parse_report
 ASK = f"clusterctl-node status; code=$?; {LINE}; exit $code"
 ASK_S = 5.0
 DIRECTLY_S, BY_SESSION_MANAGER_S = 5.0, 20.0
-"""How long it takes at most to log in to a healthy node: for its session alone Session Manager needs some seconds."""
+"""How long it takes at most to log in to a healthy node; Session Manager takes some seconds to open its session."""
 USUAL_WAITS = f"{DIRECTLY_S:.0f}s, by Session Manager {BY_SESSION_MANAGER_S:.0f}s"
 
 
@@ -35,7 +35,7 @@ def usual_wait_s(inventory: Inventory) -> float:
 
 def nodes_with_ways(inventory: Inventory, api: Asked[Instances]) -> tuple[InventoryNode, ...]:
     """The nodes with their addresses; only AWS knows those of a half-made cluster, so its answer is waited for."""
-    if not any(_lacks_its_way(inventory, node) for node in inventory.nodes):
+    if not any(_lacks_way_in(inventory, node) for node in inventory.nodes):
         return inventory.nodes
     instances, _ = api.answer()
     return tuple(with_machine(node, instances) for node in inventory.nodes)
@@ -79,9 +79,9 @@ def answer_of(result: NodeResult) -> NodeReport | NodeFailure:
         return NodeFailure("protocol", f"{result.name}: its agent's status cannot be read: {e}", phase="command")
     if report is not None:
         return dataclasses.replace(report, jobs=running_jobs(text))
-    said = result.stderr.decode(errors="replace").strip().splitlines()
-    told = said[-1] if said else f"exit {result.exit_code}"
-    return NodeFailure("protocol", f"{result.name}: no status from the node's agent ({told})", phase="command")
+    errors = result.stderr.decode(errors="replace").strip().splitlines()
+    why = errors[-1] if errors else f"exit {result.exit_code}"
+    return NodeFailure("protocol", f"{result.name}: no status from the node's agent ({why})", phase="command")
 
 
 def with_machine(node: InventoryNode, instances: Instances | None) -> InventoryNode:
@@ -96,6 +96,6 @@ def with_machine(node: InventoryNode, instances: Instances | None) -> InventoryN
     return node
 
 
-def _lacks_its_way(inventory: Inventory, node: InventoryNode) -> bool:
+def _lacks_way_in(inventory: Inventory, node: InventoryNode) -> bool:
     address = node.public_ip if inventory.ssh.address == "public" else node.private_ip
     return address is None or (node.instance_id is None and names_machine(inventory.ssh.proxy_command))

@@ -44,7 +44,7 @@ class SpotNotice:
     """What AWS told a node that is a spot machine."""
 
     kind: str
-    """`interruption`: AWS takes it back at `time`; `rebalance`: it may do so soon, and says so since `time`."""
+    """`interruption`: AWS takes it back at `time`; `rebalance`: it may do so soon, as it has said since `time`."""
     time: datetime
     at: datetime
     """When the node heard of it."""
@@ -97,8 +97,8 @@ def parse_report(line: str) -> NodeReport | None:
         generation=row.whole("generation") if row.has("generation") else 0,
         since=row.moment_or_none("since"),
         failed_phase=error.text_or_none("phase", most=100),
-        message=_said(error, "message") if error.has("message") else None,
-        log=_said_lines(error),
+        message=_printed(error, "message") if error.has("message") else None,
+        log=_log_lines(error),
         checks=tuple(_check(check) for check in row.objects("checks", most=1000)),
         idle=_idle(row.fields_or_none("idle")),
         notice=_notice(row.fields_or_none("notice")),
@@ -108,18 +108,18 @@ def parse_report(line: str) -> NodeReport | None:
     )
 
 
-def _said(error: Fields, key: str) -> str:
-    """What a program on the node wrote. It is shortened rather than refused: what counts is that the node failed."""
+def _printed(error: Fields, key: str) -> str:
+    """What a program on the node printed. It is shortened rather than refused: what counts is that the node failed."""
     value = error.row.get(key)
     return value.replace("\0", "")[:MOST_TEXT] if isinstance(value, str) else error.text(key)
 
 
-def _said_lines(error: Fields) -> tuple[str, ...]:
+def _log_lines(error: Fields) -> tuple[str, ...]:
     lines = error.row.get("log")
     if not isinstance(lines, list):
         return error.texts("log")
     rows = Fields({str(number): line for number, line in enumerate(lines[:MOST_LINES])}, "error.log.")
-    return tuple(_said(rows, number) for number in rows.row)
+    return tuple(_printed(rows, number) for number in rows.row)
 
 
 def _check(row: Fields) -> NodeCheck:

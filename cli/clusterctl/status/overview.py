@@ -63,7 +63,7 @@ def overview(inventory: Inventory, facts: Facts) -> Overview:
 
 
 def ended_early(inventory: Inventory, end: EarlyEnd | None, *, now: datetime) -> Inventory:
-    """The inventory; after an early end, that end and its reason are in the place of the deadline and its reason."""
+    """The inventory; after an early end, that end and its reason replace the deadline and its reason."""
     if end is None:
         return inventory
     reason = end.reason if end.since is None else f"{end.reason} since {clock(end.since, now)}"

@@ -22,7 +22,7 @@ from clusterctl.system.processes import is_alive
 
 @dataclass(frozen=True, kw_only=True)
 class Unfinished:
-    """A run that is under way, or did not come to a good end."""
+    """A run that is under way, failed or was killed."""
 
     verb: str
     pid: int | None
@@ -30,7 +30,7 @@ class Unfinished:
 
 
 def unfinished(cluster: str, home: Home) -> Unfinished | None:
-    """The run in the cluster's run file; None where the last one came to a good end, or is another computer's."""
+    """The run in the cluster's run file; None where the last one succeeded, or is another computer's."""
     return unfinished_of(read_record(home.run_file(cluster)))
 
 

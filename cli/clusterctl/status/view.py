@@ -80,11 +80,11 @@ def headline(seen: Overview) -> str:
 def remarks(seen: Overview) -> list[str]:
     """The lines about the cluster that belong to no single node."""
     inventory, facts = seen.inventory, seen.facts
-    told = []
+    lines = []
     if inventory.is_hosts:
-        told += advice(inventory, facts.now)
+        lines += advice(inventory, facts.now)
     elif facts.instances is None:
-        told.append(
+        lines.append(
             f"{cloud_name(inventory)} did not say what runs ({facts.cloud_trouble}): "
             "what is known comes from the nodes alone"
         )
@@ -92,59 +92,59 @@ def remarks(seen: Overview) -> list[str]:
         way = "ahead of" if facts.wrong_by > timedelta(0) else "behind"
         whose = f"{cloud_name(inventory)}'s"
         by = f"this computer's clock is {duration(abs(facts.wrong_by))} {way} {whose}; the times shown follow {whose}"
-        told.append(f"{by}; next: timedatectl set-ntp true")
-    told += _what_aws_did_not_say(seen)
-    told += [
+        lines.append(f"{by}; next: timedatectl set-ntp true")
+    lines += _what_aws_did_not_say(seen)
+    lines += [
         f"{alarm.means}, at {clock(alarm.since, facts.now)} (alarm {alarm.name}); next: {down_again(inventory)}"
         for alarm in facts.alarms or ()
     ]
     if facts.ssh_trouble is not None:
-        told.append(f"no node was asked: {facts.ssh_trouble}")
+        lines.append(f"no node was asked: {facts.ssh_trouble}")
     if seen.strays:
         ids = ", ".join(row.instance_id for row in seen.strays)
         ways = f"{up_again(inventory)}, or {down_again(inventory)}"
-        told.append(f"machines that are in no slot of the cluster: {ids}; next: {ways}")
+        lines.append(f"machines that are in no slot of the cluster: {ids}; next: {ways}")
     if seen.is_down:
         kept = f"storage and network are kept ({usd(inventory.usd_per_hour)}/h, and what bills by use)"
-        told.append(f"{kept}; next: {up_again(inventory)}, or {down_again(inventory)} --all ends the data too")
+        lines.append(f"{kept}; next: {up_again(inventory)}, or {down_again(inventory)} --all ends the data too")
     if (use := idle_line(facts)) is not None:
-        told.append(use)
+        lines.append(use)
     if facts.size_note is not None and not seen.is_down:
-        told.append(f"size: {facts.size_note}")
-    told += _what_is_half_done(seen) or _what_is_under_way(seen)
-    told += _what_is_gone(seen)
-    told += _memberships(seen)
+        lines.append(f"size: {facts.size_note}")
+    lines += _what_is_half_done(seen) or _what_is_under_way(seen)
+    lines += _what_is_gone(seen)
+    lines += _memberships(seen)
     if failed := {node.slot: node.name for node in seen.nodes if node.state == "failed"}:
         again = up_again(inventory) if inventory.is_hosts else replace_again(inventory.cluster, failed)
-        told.append(f"{count(len(failed), 'node')} failed; next: {again}")
-    return told
+        lines.append(f"{count(len(failed), 'node')} failed; next: {again}")
+    return lines
 
 
 def _what_aws_did_not_say(seen: Overview) -> list[str]:
     """The lines about what AWS did not say although it listed the machines, as when a right is missing."""
-    inventory, facts, told = seen.inventory, seen.facts, []
+    inventory, facts, lines = seen.inventory, seen.facts, []
     if facts.instances is not None and facts.reserved_trouble is not None:
-        told.append(reserved_unknown(inventory, facts.reserved_trouble))
+        lines.append(reserved_unknown(inventory, facts.reserved_trouble))
     if facts.events_trouble is not None:
-        told.append(f"{cloud_name(inventory)} did not say what it plans for the machines ({facts.events_trouble})")
-    return told
+        lines.append(f"{cloud_name(inventory)} did not say what it plans for the machines ({facts.events_trouble})")
+    return lines
 
 
 def _memberships(seen: Overview) -> list[str]:
     """The lines about nodes that have another list of nodes, deadline or environment than this computer knows."""
-    inventory, told = seen.inventory, []
+    inventory, lines = seen.inventory, []
     if behind := sum(node.is_behind for node in seen.nodes):
         has = "has" if behind == 1 else "have"
-        told.append(
+        lines.append(
             f"{count(behind, 'node')} {has} not been told the current list of nodes; next: {up_again(inventory)}"
         )
     if ahead := [node.name for node in seen.nodes if node.is_ahead]:
         why = "newer than what this computer knows: an older state was put back, or another computer changed it"
-        told.append(f"{fold_names(ahead)}: the membership there is {why}; next: {up_again(inventory)}")
+        lines.append(f"{fold_names(ahead)}: the membership there is {why}; next: {up_again(inventory)}")
     if split := [node.name for node in seen.nodes if node.is_split]:
         what = f"another membership under the same number {inventory.generation}"
-        told.append(f"{fold_names(split)}: {what}; next: {up_again(inventory)}")
-    return told
+        lines.append(f"{fold_names(split)}: {what}; next: {up_again(inventory)}")
+    return lines
 
 
 def _what_is_half_done(seen: Overview) -> list[str]:
@@ -185,14 +185,14 @@ def _what_is_gone(seen: Overview) -> list[str]:
     gone = sum(node.state in GONE for node in seen.nodes) - never
     if not gone:
         is_being_made = facts.unfinished is not None and facts.unfinished.pid is not None
-        is_told = never > 0 and not is_being_made
-        return [f"{count(never, 'machine')} not made; next: {up_again(inventory)}"] if is_told else []
+        is_shown = never > 0 and not is_being_made
+        return [f"{count(never, 'machine')} not made; next: {up_again(inventory)}"] if is_shown else []
     again = f"`up` makes {'it' if gone == 1 else 'them'} anew, same name and address; next: {up_again(inventory)}"
     if never:
         return [f"{count(gone, 'machine')} gone, {never} not made; {again}"]
     if facts.is_reserved is False and gone == len(seen.nodes):
-        told = f"{count(gone, 'machine')} gone, and nothing is reserved or bills for them"
-        return [f"{told}; next: {up_again(inventory)}, or {down_again(inventory)}"]
+        what = f"{count(gone, 'machine')} gone, and nothing is reserved or bills for them"
+        return [f"{what}; next: {up_again(inventory)}, or {down_again(inventory)}"]
     return [f"{count(gone, 'machine')} gone; {again}"]
 
 
@@ -238,8 +238,8 @@ def _membership_word(node: NodeStatus) -> str | None:
     return next((word for word, holds in words.items() if holds), None)
 
 
-def _notice_json(told: SpotNotice) -> dict[str, str]:
-    return {"kind": told.kind, "time": told.time.isoformat(), "at": told.at.isoformat()}
+def _notice_json(notice: SpotNotice) -> dict[str, str]:
+    return {"kind": notice.kind, "time": notice.time.isoformat(), "at": notice.at.isoformat()}
 
 
 def _table(inventory: Inventory, nodes: Sequence[NodeStatus], now: datetime) -> str:
