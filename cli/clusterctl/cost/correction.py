@@ -1,8 +1,8 @@
 """Corrects a ledger by what AWS said, where a command that was cut off left too little in it. Pure.
 
-The ledger is written once machines are there, and before machines are to go. If the engine is killed before it writes
-the one, or after it wrote the other, machines run that no span counts, until the next command, perhaps hours later. A
-budget would not know of them.
+The ledger is written after machines are made, and before machines are ended. If the engine is killed before the first
+of these writes, or after the second, machines run that no span counts, until the next command, perhaps hours later. A
+budget would ignore them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PriceOf = Callable[[SeenMachine], float | None]
 
 
 def as_the_last(machine: SeenMachine) -> None:
-    """A `price_of` without prices: a machine then costs what the last one in the ledger did."""
+    """A `PriceOf` that knows no price: a machine then costs what the last one in the ledger did."""
 
 
 def corrections(

@@ -1,7 +1,7 @@
 """What a cluster has cost, costs now, and will have cost at its deadline: rows of an estimated bill. Pure.
 
 The ledger says which machine ran in which slot from when to when, at what list price, and what disks,
-addresses, the gateway and storage cost beside, over all runs and between them; what AWS itself said of a machine holds
+addresses, the gateway and storage cost beside, over all runs and between them; what AWS itself said of a machine counts
 instead (`reconcile`). A machine whose end was not seen counts to the deadline, for its slot is reserved until then: AWS
 bills a reservation whether or not something runs in it. Where AWS was seen to hold no reservation any more, nothing
 counts beyond that.
@@ -27,10 +27,10 @@ from clusterctl.cost.standing_rows import assumed_rates, gone_with_machines, sta
 NOTHING_OVER: Mapping[StandingKind, datetime] = MappingProxyType({})
 NOT_COUNTED = (
     *("traffic", "what the NAT gateway carries", "what EFS and S3 bill by use"),
-    *("the deadline's alarms and state machine (cents)", "backups and logs of the account's own making"),
+    *("the deadline's alarms and state machine (cents)", "backups and logs that the account makes"),
     *("prepaid capacity", "discounts", "tax"),
 )
-"""What AWS bills besides, or differently; no list price by the hour tells it."""
+"""What AWS bills besides, or at another price: hourly list prices do not cover it."""
 EMPTY = "empty: a reservation bills all the same"
 LATE = "runs on after the deadline"
 TAIL = "AWS may bill its reservation up to 1 h longer"

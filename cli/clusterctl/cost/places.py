@@ -14,7 +14,7 @@ FAR = datetime.max.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, kw_only=True)
 class _Empty:
-    """A place of a slot that is empty between two instants; `until` is FAR if it is empty still."""
+    """A place of a slot that is empty between two instants; `until` is FAR if it is still empty."""
 
     slot: int
     began: datetime
@@ -29,7 +29,7 @@ def empty_places(
     An empty place counts for the lowest slot that has no machine. `planned`: when the cluster was to end.
     """
     inside = [machine for machine in machines if machine.instance_type in (None, reservation.instance_type)]
-    seen = {reservation.created_at, *_said(inside)}
+    seen = {reservation.created_at, *_seen_instants(inside)}
     if reservation.ended_at is not None:
         seen.add(reservation.ended_at)
     return tuple(
@@ -70,7 +70,7 @@ def _joined(rows: Iterable[_Empty]) -> list[_Empty]:
     return joined
 
 
-def _said(machines: Iterable[Paid]) -> Iterator[datetime]:
+def _seen_instants(machines: Iterable[Paid]) -> Iterator[datetime]:
     """The starts and ends of machines that AWS named."""
     for machine in machines:
         if machine.is_start_seen:

@@ -167,7 +167,7 @@ def _stray(
 
 
 def _cut(place: Paid, until: datetime | None) -> Paid | None:
-    """The assumed place, cut off at `until`, from when on more is known: the first reservation seen, or its end."""
+    """The assumed place, cut off at `until`, from which on more is known: the first reservation seen, or its end."""
     if until is None:
         return place
     if place.started_at >= until:

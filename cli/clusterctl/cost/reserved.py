@@ -1,7 +1,7 @@
 """What AWS itself said of a cluster's reservations, look by look: since when, for how many, until when. Pure.
 
-AWS says when a reservation was made, but when it ended only if that is its end date: of a cancelled one it says no more
-than that it is cancelled. So whatever cancels one here writes down when AWS agreed.
+AWS says when a reservation was made, but when it ended only if that is its end date: of a cancelled one it says only
+that it is cancelled. So whatever cancels one here writes down when AWS agreed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from clusterctl_infra.strict_json import Fields
 
 from clusterctl.cloud.reservations import EXPIRED, ReservationState
 
-AGAIN = timedelta(minutes=10)
+NOTED_EVERY = timedelta(minutes=10)
 """How often a reservation or a machine that is still there is written down again: that bounds when it can have ended
 unseen."""
 
@@ -46,8 +46,7 @@ class SeenReservation:
     instance_type: str
     created_at: datetime
     places: tuple[tuple[datetime, int], ...]
-    """(Since when, for how many machines it held room): first since it was made, then since the look that showed a
-    change."""
+    """(Since when, how many places): first since it was made, then since each look that showed a change."""
     ends_at: datetime | None
     held_at: datetime | None
     """The last look that found it held."""
@@ -84,13 +83,13 @@ def seen_reservations(sightings: Iterable[ReservationSighting]) -> dict[str, See
 def reservation_news(
     known: Mapping[str, SeenReservation], found: Iterable[ReservationState], *, at: datetime
 ) -> tuple[ReservationSighting, ...]:
-    """What an observation adds to what is known; a reservation that AWS no longer shows has ended."""
+    """What a look adds to what is known; a reservation that AWS no longer shows has ended."""
     listed = {reservation.reservation_id: reservation for reservation in found}
-    told = [
+    new = [
         _sighting(reservation, at=at) for id, reservation in listed.items() if _is_new(known.get(id), reservation, at)
     ]
     lost = (reservation for id, reservation in known.items() if id not in listed and reservation.gone_at is None)
-    return (*told, *(ending(reservation, at=at) for reservation in lost))
+    return (*new, *(ending(reservation, at=at) for reservation in lost))
 
 
 def ending(reservation: SeenReservation, *, at: datetime, ended_at: datetime | None = None) -> ReservationSighting:
@@ -108,7 +107,7 @@ def ending(reservation: SeenReservation, *, at: datetime, ended_at: datetime | N
 
 
 def resizing(reservation: SeenReservation, places: int, *, at: datetime) -> ReservationSighting:
-    """The sighting of a reservation with another size, which it was given here."""
+    """The sighting of a reservation whose size was changed here."""
     return ReservationSighting(
         reservation_id=reservation.reservation_id,
         instance_type=reservation.instance_type,
@@ -187,7 +186,7 @@ def _is_new(known: SeenReservation | None, reservation: ReservationState, at: da
     if not reservation.is_held:
         return known.gone_at is None or (known.ended_at is None and reservation.state == EXPIRED)
     is_changed = (known.places[-1][1], known.ends_at) != (reservation.places, reservation.ends_at)
-    return is_changed or known.held_at is None or at - known.held_at >= AGAIN
+    return is_changed or known.held_at is None or at - known.held_at >= NOTED_EVERY
 
 
 def _text(at: datetime | None) -> str | None:

@@ -10,7 +10,7 @@ from clusterctl_infra.ledger import HIGHEST_SLOT
 from clusterctl_infra.strict_json import Fields
 
 from clusterctl.cloud.instances import InstanceState
-from clusterctl.cost.reserved import AGAIN, SeenReservation
+from clusterctl.cost.reserved import NOTED_EVERY, SeenReservation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,11 +72,11 @@ def seen_machines(sightings: Iterable[Sighting]) -> dict[str, SeenMachine]:
 def news(known: Mapping[str, SeenMachine], instances: Iterable[InstanceState], *, at: datetime) -> tuple[Sighting, ...]:
     """What a look adds to what is known; an instance without a launch time is left out.
 
-    `instances`: all that AWS shows, which are also those that ended within about an hour. One that it no longer shows
-    ended before; but one that was made a moment ago may be missing in a list.
+    `instances`: all that AWS shows, including those that ended within about the last hour. One that it no longer shows
+    ended before that, unless it was made a moment ago: a list may miss it.
     """
     listed = {instance.instance_id: instance for instance in instances}
-    told = [
+    new = [
         Sighting(
             instance_id=instance.instance_id,
             slot=instance.slot,
@@ -91,7 +91,7 @@ def news(known: Mapping[str, SeenMachine], instances: Iterable[InstanceState], *
         if instance.launched_at is not None and _is_new(known.get(instance.instance_id), instance, at)
     ]
     lost = (machine for id, machine in known.items() if id not in listed and _is_lost(machine, at))
-    return (*told, *(_missed(machine, at) for machine in lost))
+    return (*new, *(_missed(machine, at) for machine in lost))
 
 
 def sighting_to_json(sighting: Sighting) -> dict[str, object]:
@@ -146,16 +146,16 @@ def _is_new(known: SeenMachine | None, instance: InstanceState, at: datetime) ->
     if known is None:
         return True
     if instance.is_alive:
-        return known.alive_at is None or at - known.alive_at >= AGAIN
+        return known.alive_at is None or at - known.alive_at >= NOTED_EVERY
     return known.gone_at is None or (known.ended_at is None and instance.ended_at is not None)
 
 
 def _is_lost(known: SeenMachine, at: datetime) -> bool:
-    return known.gone_at is None and at - (known.alive_at or known.launched_at) >= AGAIN
+    return known.gone_at is None and at - (known.alive_at or known.launched_at) >= NOTED_EVERY
 
 
 def _missed(known: SeenMachine, at: datetime) -> Sighting:
-    """The sighting of a machine that a look did not find any more: nobody knows since when it is gone."""
+    """The sighting of a machine that a look did not find any more: nobody knows since when it has been gone."""
     return Sighting(
         instance_id=known.instance_id,
         slot=known.slot,

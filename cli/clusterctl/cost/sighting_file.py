@@ -1,6 +1,6 @@
 """The file of what AWS said of a cluster: `observed/<cluster_id>.jsonl`, appended and never changed.
 
-Each line is of a machine or of a reservation.
+Each line is about a machine or a reservation.
 """
 
 from __future__ import annotations
@@ -88,14 +88,14 @@ def note_reservations(path: Path, found: Iterable[ReservationState], *, at: date
 
 
 def note_cancelled(path: Path, reservation_id: str, *, at: datetime) -> None:
-    """Writes down that AWS said yes to the end of a reservation that was seen before."""
+    """Writes down that AWS agreed to cancel a reservation that was seen before."""
     known = read_reserved(path).get(reservation_id)
     if known is not None and known.ended_at is None:
         _append(path, [reservation_to_json(ending(known, at=at, ended_at=at))])
 
 
 def note_resized(path: Path, reservation_id: str, places: int, *, at: datetime) -> None:
-    """Writes down that AWS said yes to another size of a reservation that was seen before."""
+    """Writes down that AWS agreed to another size of a reservation that was seen before."""
     known = read_reserved(path).get(reservation_id)
     if known is not None and known.places[-1][1] != places:
         _append(path, [reservation_to_json(resizing(known, places, at=at))])

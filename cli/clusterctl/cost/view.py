@@ -38,7 +38,7 @@ class CostView:
     is_reserved: bool | None = None
     """Whether AWS holds places for machines; None: not known."""
     reserved_trouble: str | None = None
-    """Why it is not known."""
+    """Why `is_reserved` is not known."""
     over: Mapping[StandingKind, datetime] = field(default_factory=dict)
     """The kinds of things beside machines that are gone, and since when."""
     ways_out: frozenset[StandingKind] | None = None
@@ -46,7 +46,7 @@ class CostView:
     spot_prices: tuple[SpotPriceChange, ...] | None = None
     """The prices of machines like the cluster's, in its zone, since its first one; None: not asked, or not known."""
     spot_trouble: str | None = None
-    """Why they are not known."""
+    """Why `spot_prices` are not known."""
 
     @property
     def rows(self) -> tuple[CostRow, ...]:
@@ -93,8 +93,8 @@ def cost_text(seen: CostView) -> str:
             if sum(row.kind == kind for row in rows) > 1
         ),
     ]
-    told = render_table(header, table, right={"$/h", "so far", "at the end"})
-    return "\n".join([title, told, *(f"  {remark}" for remark in remarks(seen))])
+    rendered = render_table(header, table, right={"$/h", "so far", "at the end"})
+    return "\n".join([title, rendered, *(f"  {remark}" for remark in remarks(seen))])
 
 
 def cost_json(seen: CostView) -> dict[str, object]:
@@ -133,30 +133,30 @@ def remarks(seen: CostView) -> list[str]:
     inventory = seen.inventory
     money = "simulated money, at AWS's list prices" if inventory.rehearsal else "an estimate from AWS's list prices"
     dated = "" if inventory.prices_dated is None else f" of {inventory.prices_dated}"
-    told = [f"{money}{dated}; not in it: {', '.join(NOT_COUNTED)}"]
-    told += _what_spot_costs(seen) if inventory.capacity == "spot" else []
-    told.append(_what_is_assumed(inventory))
+    lines = [f"{money}{dated}; not in it: {', '.join(NOT_COUNTED)}"]
+    lines += _what_spot_costs(seen) if inventory.capacity == "spot" else []
+    lines.append(_what_is_assumed(inventory))
     if inventory.prices_dated is None:
         older = "an older clusterctl did the last up"
-        told.append(f"disks, addresses and storage are not counted: {older}; next: {up_again(inventory)}")
+        lines.append(f"disks, addresses and storage are not counted: {older}; next: {up_again(inventory)}")
     if seen.ledger is None:
-        told.append("this computer has no ledger of the cluster: earlier sizes, replacements and runs are not counted")
+        lines.append("this computer has no ledger of the cluster: earlier sizes, replacements and runs are not counted")
     if inventory.run > 1 and (seen.ledger is None or not seen.ledger.standing):
-        told.append(
+        lines.append(
             f"this is run {inventory.run}: disks, addresses and storage count from its start, machines from the first"
         )
     if seen.cloud_trouble is not None:
-        told.append(
+        lines.append(
             f"{cloud_name(inventory)} did not say what runs ({seen.cloud_trouble}): "
             "what runs now is taken from the ledger"
         )
     if seen.cloud_trouble is None and seen.reserved_trouble is not None:
-        told.append(reserved_unknown(inventory, seen.reserved_trouble))
+        lines.append(reserved_unknown(inventory, seen.reserved_trouble))
     if more := uncounted(seen.ledger, seen.alive):
-        told.append(
+        lines.append(
             f"runs, but its cost is not counted in the deadline: {', '.join(more)}; next: {up_again(inventory)}"
         )
-    return told
+    return lines
 
 
 def _what_spot_costs(seen: CostView) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from clusterctl.cloud.reservations import ReservationState
-from clusterctl.cost.reserved import AGAIN, SeenReservation
+from clusterctl.cost.reserved import NOTED_EVERY, SeenReservation
 from clusterctl.cost.sighting_file import note_reservations, read_reserved, read_seen
 from clusterctl.engine.events import Step
 from clusterctl.engine.state import RESERVATION_TYPE
@@ -58,7 +58,7 @@ def test_only_what_is_new_is_written_and_one_that_is_held_on_now_and_then(path: 
         (after(seconds=9), [a_reservation()], 1),
         (after(seconds=20), [a_reservation(places=3)], 2),
         (after(seconds=30), [a_reservation(places=3, ends_at=after(hours=13))], 3),
-        (after(seconds=30) + AGAIN, [a_reservation(places=3, ends_at=after(hours=13))], 4),
+        (after(seconds=30) + NOTED_EVERY, [a_reservation(places=3, ends_at=after(hours=13))], 4),
         (after(hours=2), [], 5),
         (after(hours=3), [], 5),
     ):
@@ -68,7 +68,7 @@ def test_only_what_is_new_is_written_and_one_that_is_held_on_now_and_then(path: 
     assert reservation.places == ((MADE, 2), (after(seconds=20), 3))
     assert (reservation.ends_at, reservation.held_at, reservation.gone_at) == (
         after(hours=13),
-        after(seconds=30) + AGAIN,
+        after(seconds=30) + NOTED_EVERY,
         after(hours=2),
     )
     assert read_seen(path) == {}
@@ -116,7 +116,7 @@ def test_of_two_ends_that_lie_between_the_looks_the_sooner_one_is_its_end(path: 
 def test_a_look_that_missed_it_for_a_moment_is_no_end(path: Path) -> None:
     note_reservations(path, [a_reservation()], at=after(seconds=5))
     note_reservations(path, [], at=after(seconds=6))
-    note_reservations(path, [a_reservation()], at=after(seconds=7) + AGAIN)
+    note_reservations(path, [a_reservation()], at=after(seconds=7) + NOTED_EVERY)
     assert seen(path).end(planned=END_DATE) is None
 
 

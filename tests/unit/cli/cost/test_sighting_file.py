@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from clusterctl.cloud.instances import InstanceState, instance_state, transition_time
 from clusterctl.cloud.reservations import ReservationState
-from clusterctl.cost.reserved import AGAIN
+from clusterctl.cost.reserved import NOTED_EVERY
 from clusterctl.cost.sighting_file import note_instances, note_reservations, note_resized, read_observed, read_seen
 from clusterctl.home import Home
 from clusterctl_infra.ledger import Ledger
@@ -42,7 +42,7 @@ def test_only_what_is_new_is_written_and_a_machine_that_runs_on_now_and_then(tmp
     for seconds, state, ended, count in (
         (10, "running", None, 1),
         (20, "running", None, 1),
-        (AGAIN.total_seconds() + 10, "running", None, 2),
+        (NOTED_EVERY.total_seconds() + 10, "running", None, 2),
         (4000, "shutting-down", None, 3),
         (4001, "terminated", ENDED, 4),
         (4002, "terminated", ENDED, 4),
@@ -51,7 +51,7 @@ def test_only_what_is_new_is_written_and_a_machine_that_runs_on_now_and_then(tmp
         assert lines(path) == count
     seen = read_seen(path)["i-a"]
     assert (seen.slot, seen.instance_type, seen.launched_at, seen.ended_at) == (3, "p5.48xlarge", LAUNCHED, ENDED)
-    assert seen.alive_at == LAUNCHED + AGAIN + timedelta(seconds=10)
+    assert seen.alive_at == LAUNCHED + NOTED_EVERY + timedelta(seconds=10)
     assert seen.gone_at == LAUNCHED + timedelta(seconds=4000)
 
 
