@@ -35,7 +35,7 @@ def exit_code_of(step: Callable[[], object], output: Output) -> int:
 
 
 def _exit_code_after(error: Exception, output: Output) -> int:
-    """Reports what is no ClusterctlError: click's refusal of the command line, a full disk, a bug."""
+    """Reports a failure that is not a ClusterctlError: a command line that click refuses, a full disk, a bug."""
     failure = importlib.import_module("clusterctl.system.failure")
     if isinstance(error, click.ClickException):
         output.error(failure.usage_error(error, environ=os.environ))

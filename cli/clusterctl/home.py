@@ -34,7 +34,7 @@ class Home:
 
     @property
     def observed_dir(self) -> Path:
-        """One append-only `<cluster_id>.jsonl` per cluster: what AWS said of its machines."""
+        """One append-only `<cluster_id>.jsonl` per cluster: what AWS said of its machines and reservations."""
         return self.path / "observed"
 
     @property
@@ -44,7 +44,7 @@ class Home:
 
     @property
     def runs_dir(self) -> Path:
-        """One `<cluster>.json` per run of the engine that is under way, or did not come to a good end."""
+        """One `<cluster>.json` per run of the engine that is under way, failed or was killed."""
         return self.path / "runs"
 
     @property
@@ -69,17 +69,17 @@ class Home:
 
     @property
     def rehearsal_dir(self) -> Path:
-        """The rehearsed region: region.json, store, machines."""
+        """The rehearsed region: its server's files, what exists in it, its machines, the engine's state."""
         return self.path / "rehearsal"
 
     @property
     def warm_dir(self) -> Path:
-        """The socket of the process that keeps connections."""
+        """The sockets of the processes that keep connections for later commands."""
         return self.path / "warm"
 
     @property
     def log_dir(self) -> Path:
-        """Tracebacks of failures that nobody expected."""
+        """Tracebacks of unexpected failures, and the events of the engine's runs."""
         return self.path / "log"
 
     @property
@@ -95,7 +95,7 @@ class Home:
         return self.inventory_dir / f"{cluster}.json"
 
     def run_file(self, cluster: str) -> Path:
-        """The engine's run for `cluster` that is under way, or did not come to a good end."""
+        """The engine's run for `cluster` that is under way, failed or was killed."""
         return self.runs_dir / f"{cluster}.json"
 
     def purchase_file(self, cluster: str) -> Path:
@@ -107,7 +107,7 @@ class Home:
         return self.ledger_dir / f"{cluster_id}.jsonl"
 
     def observed_file(self, cluster_id: str) -> Path:
-        """What AWS said of the machines of the cluster with this id."""
+        """What AWS said of the machines and reservations of the cluster with this id."""
         return self.observed_dir / f"{cluster_id}.jsonl"
 
 

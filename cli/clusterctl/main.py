@@ -1,4 +1,4 @@
-"""The program `clusterctl`: a command that another process can do at once is left to it, all else is done here."""
+"""The program `clusterctl`: runs a command here, unless a process that has connections open can run it at once."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def main() -> None:
 def hold_standard_streams() -> None:
     """Opens something in the place of a closed stdin, stdout or stderr.
 
-    Otherwise the next file or connection would get the number, and be taken for the stream. A closed stdin is at its
-    end and a closed stderr takes everything, as ssh has it; a closed stdout refuses what is written, as in coreutils:
-    what was asked for has not reached anybody, and the exit code says so.
+    Otherwise the next file or connection would get the number, and be taken for the stream. As in ssh, a closed stdin
+    is empty and a closed stderr discards everything; as in coreutils, a closed stdout refuses what is written: nobody
+    has got the result, and the exit code says so.
     """
     # The lowest number that is free is given: stdin's before stdout's.
     for number, flags in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):

@@ -35,8 +35,8 @@ def cluster_but_not_hosts(name: str | None, *, verb: str, instead: str) -> Inven
     """The chosen cluster, for verbs that need machines that clusterctl made. Raises UsageError for hosts."""
     inventory = chosen_cluster(name)
     if inventory.is_hosts:
-        told = f"{verb} is not for {inventory.cluster}, whose machines are not clusterctl's: {instead}"
-        raise UsageError(told, hint=f"clusterctl status --cluster {inventory.cluster}")
+        message = f"{verb} is not for {inventory.cluster}, whose machines are not clusterctl's: {instead}"
+        raise UsageError(message, hint=f"clusterctl status --cluster {inventory.cluster}")
     return inventory
 
 
@@ -77,8 +77,8 @@ def refuse_cluster_for_folder(word: str, ctx: click.Context) -> None:
     flags = [flag for parameter in ctx.command.params for flag in parameter.opts]
     named = cluster_word(word, named_home(os.environ).cluster_names, typed=ctx.command_path, flags=flags)
     if named is not None:
-        told = f"there is no folder {word}, but {word} is {named.kind}: write it after {named.flag}"
-        raise UsageError(told, hint=named.hint)
+        message = f"there is no folder {word}, but {word} is {named.kind}: write it after {named.flag}"
+        raise UsageError(message, hint=named.hint)
 
 
 def cluster_option(function: F) -> F:
@@ -115,8 +115,8 @@ def node_option(*, default: str | None, help: str) -> Callable[[F], F]:
 
 def connect_timeout_option(*, default: str | None, shown: str | None = None) -> Callable[[F], F]:
     """Adds `--connect-timeout TIME`, passed as `connect_timeout` in seconds; `shown` says what None stands for."""
-    told = "" if shown is None else f" ({shown})"
-    help = f"How long connecting and logging in to a node may take{told}."
+    default_words = "" if shown is None else f" ({shown})"
+    help = f"How long connecting and logging in to a node may take{default_words}."
     return time_option("--connect-timeout", default=default, help=help)
 
 
@@ -184,14 +184,12 @@ def json_option(function: F) -> F:
 
 def names_option(*, default: bool | None, usual: str) -> Callable[[F], F]:
     """Adds `--names/--numbers`, passed as `has_names`: how lines of several nodes begin."""
-    told = f"--names: lines begin with [train-0]; --numbers: with [Node 0].  [default: {usual}]"
-    return click.option("--names/--numbers", "has_names", default=default, help=told)
+    help_text = f"--names: lines begin with [train-0]; --numbers: with [Node 0].  [default: {usual}]"
+    return click.option("--names/--numbers", "has_names", default=default, help=help_text)
 
 
 def names_of_nodes() -> list[str]:
-    """The nodes' names of every rehearsed cluster that is known here, for completion; a cluster that cannot be read has
-    none.
-    """
+    """The nodes' names of every readable rehearsed cluster that is known here, for completion."""
     names: list[str] = []
     for cluster in named_home(os.environ).cluster_names:
         try:
@@ -209,7 +207,7 @@ def complete_clusters(ctx: click.Context, param: click.Parameter, incomplete: st
 
 
 def complete_nodes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """The nodes of the cluster that is meant, by number and by name, and all of them."""
+    """The nodes of the chosen cluster, by number and by name, and `all`."""
     try:
         inventory = chosen_cluster(ctx.params.get("cluster"))
     except ClusterctlError:

@@ -27,7 +27,7 @@ ERASE_LINE = "\r\x1b[K"
 ERASE_SCREEN = "\x1b[H\x1b[2J"
 ALARM, PLAIN = "\x1b[1;31m", "\x1b[0m"
 PLAIN_TERMINALS = ("", "dumb")
-"""Values of TERM for a terminal that takes no escape sequences, as an editor's shell, or of which nothing is known."""
+"""Values of TERM for a terminal that takes no escape sequences, such as an editor's shell, or that is unknown."""
 
 
 class Output:
@@ -136,7 +136,7 @@ class Output:
         self.note("\n".join(lines))
 
     def live(self, text: str) -> None:
-        """A line at the bottom of the terminal that the next one replaces; nothing where there is none.
+        """Shows a line at the bottom of the terminal, which the next one replaces; does nothing without a terminal.
 
         It is cut to the terminal's width: of a line that is wrapped, only the last part can be erased.
         """

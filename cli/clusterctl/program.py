@@ -1,4 +1,4 @@
-"""All verbs: finds the one that is meant and runs it."""
+"""The group of all verbs, which finds the verb that was typed and runs it."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class VerbGroup(click.Group):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """As click's, which prints `--help` and `--version` here. For a reader that went away see `invoke`."""
+        """The context that click makes; for `--help` and `--version` it prints here. For a lost reader see `invoke`."""
         try:
             return super().make_context(info_name, args, parent, **extra)
         except BrokenPipeError as e:
             raise click.exceptions.Exit(READER_GONE) from e
 
     def invoke(self, ctx: click.Context) -> object:
-        """What the verb returns. A reader that went away is dealt with here: click 8.5 would end the program with 1.
+        """What the verb returns; READER_GONE if nobody reads stdout any more: click 8.5 would end the program with 1.
 
         Raises click's errors. For a flag without its value, click 8.5 does not say after which verb it was typed: that
         is added.
@@ -117,7 +117,7 @@ def run_as_process(argv: Sequence[str]) -> int:
 
 
 def run(argv: Sequence[str], output: Output) -> int:
-    """The exit code of `clusterctl ARGV`; whatever goes wrong is told to `output`."""
+    """The exit code of `clusterctl ARGV`; whatever goes wrong is reported on `output`."""
     return exit_code_of(
         lambda: cli.main(list(argv) or ["--help"], prog_name="clusterctl", standalone_mode=False, obj=output), output
     )

@@ -18,8 +18,8 @@ HEAD = """\
 This page is generated from the commands by `scripts/docs`.
 
 `--cluster NAME` says which cluster; else it is `$CLUSTERCTL_CLUSTER`, else the only one that this computer knows.
-`train` also means `train@rehearsal` if no other cluster has that name. Nodes are written `2`, `0,2-5`, `train-2`,
-`train-[0-1,3]` or `all`. Results go to stdout, everything else to stderr. clusterctl keeps what it knows in
+If no cluster is called `train`, that means `train@rehearsal`, else `train@hosts`. Nodes are written `2`, `0,2-5`,
+`train-2`, `train-[0-1,3]` or `all`. Results go to stdout, everything else to stderr. clusterctl keeps what it knows in
 `$CLUSTERCTL_HOME` (`~/.local/state/clusterctl`).
 
 | exit code | meaning |
@@ -28,7 +28,8 @@ This page is generated from the commands by `scripts/docs`.
 | 1 | it could not be done; the reason is named |
 | 2 | a flag, an argument or cluster.yaml is wrong; nothing was done |
 | 3 | no such cluster, no such node |
-| 4 | some of several nodes failed (`ssh`, `cp`, `sync`), did not answer or have no such log (`logs`, `top`), \
+| 4 | some of several nodes failed (`ssh`, `cp`, `sync`, `job`), did not answer or have no such log \
+(`logs`, `top`, `jobs`, `job`, `workflow`, `bundle`), \
 are not ready (`status`, `up`, `replace`), did not take the new deadline (`extend`) \
 or have a fault (`sweep`, `check`); something still bills, or AWS did not say whether (`down`, `reap`) |
 | 70 | a bug in clusterctl; the traceback is in `$CLUSTERCTL_HOME/log` |
@@ -62,7 +63,7 @@ def _section(verb: str) -> str:
 
 
 def _paragraphs(help_text: str) -> Iterator[str]:
-    """The help as Markdown: what click is told to leave as it stands (`\\b`) becomes a block."""
+    """The help as Markdown: a paragraph that click must not rewrap (`\\b`) becomes a block."""
     for paragraph in inspect.cleandoc(help_text).split("\n\n"):
         if not paragraph.startswith("\b"):
             yield paragraph + "\n"

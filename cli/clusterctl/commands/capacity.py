@@ -41,8 +41,8 @@ def command(
 ) -> None:
     """Lists the capacity blocks that AWS offers now, cheapest first: GPU machines for a fixed time, paid in advance.
 
-    TYPE is an instance type (`p5.48xlarge`) or GPUs (`h100:8`). HOURS are whole days up to 336, then whole weeks up to
-    4368. The price changes with supply and demand, and an offer may be gone a minute later. Nothing is bought here:
+    TYPE is an instance type (`p5.48xlarge`) or GPUs (`h100:8`). --hours takes whole days up to 336, then whole weeks up
+    to 4368. The price changes with supply and demand, and an offer may be gone a minute later. Nothing is bought here:
     `capacity_block: {find: …}` in cluster.yaml has `up` buy one.
 
     \b

@@ -26,9 +26,9 @@ WATCH_S = 10.0
 def command(output: Output, cluster: str | None, watch: bool, as_json: bool) -> None:
     """Shows what the cluster has cost, costs per hour, and will have cost at its end, by node and kind.
 
-    It is an estimate: from the times that AWS told, else (~) from what this computer recorded, and from dated list
+    It is an estimate: from the times that AWS reports, else (~) from what this computer recorded, and from dated list
     prices. A slot that is reserved and empty bills like a full one, and is named. Spot machines are counted at their
-    maximum price, the most that AWS bills; what they cost by the spot prices of their time, as AWS tells them, is shown
+    maximum price, the most that AWS bills; what they cost by the spot prices that AWS reports for their time is shown
     below. In a rehearsal all money is simulated.
 
     \b

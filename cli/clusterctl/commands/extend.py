@@ -63,8 +63,8 @@ def command(
     """
     now = datetime.now(UTC)
     wish = typed_request(longer, until, budget, now=now)
-    if (told := tomorrow_told(until, now=now)) is not None:
-        output.note(told)
+    if (note := tomorrow_told(until, now=now)) is not None:
+        output.note(note)
     inventory = cluster_but_not_hosts(cluster, verb="extend", instead="they have no deadline")
     request = ExtendRequest(inventory=inventory, wish=wish, is_agreed=yes, as_json=as_json)
     extend(request, output, home_directory(os.environ), os.environ)

@@ -41,8 +41,8 @@ def command(
     inventory = chosen_machines(cluster, file)
     nodes = chosen_rows(inventory, node)
     if len(nodes) != 1:
-        told = f"forward opens a port of one node, and --node names {len(nodes)}"
-        raise UsageError(told, hint="clusterctl forward --help")
+        message = f"forward opens a port of one node, and --node names {len(nodes)}"
+        raise UsageError(message, hint="clusterctl forward --help")
     forward(
         inventory,
         nodes[0],

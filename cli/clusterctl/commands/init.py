@@ -39,7 +39,7 @@ def complete_types(ctx: click.Context, param: click.Parameter, incomplete: str) 
     help="The machine of each node, such as p5.48xlarge.",
 )
 @click.option("--gpus", metavar="GPUS", help="Instead of --type: the GPUs of each node, such as h100:8.")
-@count_option("--nodes", help="How many nodes; 2 unless said.")
+@count_option("--nodes", help="How many nodes; 2 if left out.")
 @click.option(
     "--ssh-from",
     metavar="CIDR",

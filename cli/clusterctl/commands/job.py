@@ -27,7 +27,8 @@ HELP = """Shows, follows, cancels or enters one job, from any computer that know
   exec    run a command inside it, while it runs: its environment, folder and user
   cp      copy files out of its $CLUSTERCTL_JOB_DIR to a folder here
 
-attach and wait give the job's own exit code, as run does. show, logs, events and cancel give 0.
+attach and wait give the job's own exit code, as run does. show, logs and cancel give 0, events 4 when a node was not
+reached.
 
 exec runs on the job's first node, on those of --node, or on the node of --rank, with that rank's variables. At a
 terminal it has one, and without a command it is a shell. On one node the exit code is the command's own, on several

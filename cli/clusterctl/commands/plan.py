@@ -63,8 +63,8 @@ def command(
     found, trouble = _next_up(stack, home=home, rehearse=rehearse, now=now)
     findings = _online_findings(stack, stack_plan, catalog, home=home, now=now) if online else ()
     if as_json:
-        told = findings_json(findings) if online else None
-        output.json({**plan_json(stack_plan), "next_up": found and next_up_json(found), "online": told})
+        answers = findings_json(findings) if online else None
+        output.json({**plan_json(stack_plan), "next_up": found and next_up_json(found), "online": answers})
     refuse_problems(stack_plan.plan, stack, overrides=stack_plan.overrides)
     if not as_json:
         output.data(plan_text(stack_plan, found, now=now))
@@ -78,7 +78,7 @@ def command(
 
 
 def _next_up(stack: Stack, *, home: Home, rehearse: bool, now: datetime) -> tuple[NextUp | None, str | None]:
-    """What `up` would do to the cluster that is there, and why that is not known; None and None without a cluster."""
+    """What `up` would do to the existing cluster, or why that is not known; None and None without a cluster."""
     if cluster_of(stack, home=home, is_rehearsal=rehearse or stack.is_rehearsal_project) is None:
         return None, None
     # Loaded on use: without a cluster nothing is to be compared with the state.

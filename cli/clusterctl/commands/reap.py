@@ -47,7 +47,7 @@ def command(
     with the network that leads to it, unless --data names it.
 
     The exit code is 4, with a list, when something could not be ended, or not checked again; 1 when a region or a
-    service did not answer: what the others told is shown, and ended, all the same.
+    service did not answer: what the others list is shown, and ended, all the same.
 
     \b
     Examples:

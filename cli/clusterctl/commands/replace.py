@@ -42,8 +42,8 @@ def command(
     )
     slots = chosen_nodes(inventory, node)
     if len(slots) != 1:
-        told = f"--node {node} means {len(slots)} nodes: one at a time"
-        raise UsageError(told, hint=replace_slot(inventory.cluster, slots[0]))
+        message = f"--node {node} means {len(slots)} nodes: one at a time"
+        raise UsageError(message, hint=replace_slot(inventory.cluster, slots[0]))
     request = ReplaceRequest(
         inventory=inventory,
         slot=slots[0],

@@ -35,8 +35,9 @@ JOB.YAML can say all of it instead: the flags' names, and `command`, a list of w
 that you type override it. Paths in it are relative to it.
 
 --requirements is resolved once, to a lock (uv.lock is one); each node makes an environment for the lock, or reuses
-one. --setup runs once on a node for the same line, files that it names, and interpreter. Both run as the login user.
-Variables of --env-file with TOKEN, KEY, SECRET or PASSWORD in their names are treated as with --secret.
+one. --setup runs once on a node for each combination of its line, the files that it names, and the interpreter. Both
+run as the login user. Variables of --env-file with TOKEN, KEY, SECRET or PASSWORD in their names are treated as with
+--secret.
 
 The job goes on when this command, or this computer, ends. It runs as the login user, without sudo and without the key
 to the other nodes. Ctrl-C asks whether to cancel it; without a terminal SIGINT and SIGTERM cancel it, and SIGHUP does

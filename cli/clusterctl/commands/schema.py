@@ -1,4 +1,4 @@
-"""`clusterctl schema`: JSON Schema of cluster.yaml."""
+"""`clusterctl schema`: JSON Schema of cluster.yaml or job.yaml."""
 
 from __future__ import annotations
 

@@ -74,5 +74,5 @@ def command(
 
 
 def takes_a_screen(environ: Mapping[str, str]) -> bool:
-    """Whether the terminal can place a cursor, as an editor's shell or a log of a build cannot, and hears keys."""
+    """Whether the terminal can place a cursor, unlike an editor's shell or a build's log, and sends keys."""
     return environ.get("TERM", "dumb") not in ("", "dumb") and sys.stdin.isatty()

@@ -20,7 +20,7 @@ HELP = """Runs workflows in OSMO's file format: groups of tasks, each a job on a
   list            the workflows of a cluster, as its nodes know them
   show      ID    the states of its groups and tasks
   logs      ID    the output of its tasks; -f follows it
-  cancel    ID    stop what runs of it
+  cancel    ID    stop its running tasks
   exec      ID TASK [-- COMMAND]  run a command inside a task, as job exec does
 
 submit starts each group when its turn comes, so it has to stay: if it is killed, running tasks go on, and no further
