@@ -64,7 +64,7 @@ class Home:
 
     @property
     def jobs_dir(self) -> Path:
-        """One folder per cluster, and in it one per job: the output that is kept of it."""
+        """One folder per cluster, and in it one per job, with the job's kept output."""
         return self.path / "jobs"
 
     @property

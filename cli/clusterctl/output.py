@@ -98,7 +98,7 @@ class Output:
         return io.TextIOWrapper(self._stdout, encoding=self._encoding, errors="replace")
 
     def json(self, value: object, *, is_line: bool = False) -> None:
-        """`value` as JSON to stdout: indented, or as one line of a stream of them.
+        """`value` as JSON to stdout: indented, or as one line of a stream of such lines.
 
         JSON is UTF-8 (RFC 8259), so in another locale what is not ASCII is escaped: a program reads the same value.
         """

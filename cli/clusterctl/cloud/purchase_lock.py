@@ -43,7 +43,7 @@ class PurchaseLock:
     owner: str
     asked_at: datetime
     number: int = 0
-    """One more than the number of the lock in whose place it is; 0 for the first."""
+    """0 for the first lock; one more than the number of the lock that it supersedes."""
 
     @property
     def name(self) -> str:

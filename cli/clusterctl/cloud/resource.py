@@ -72,7 +72,7 @@ class ResourceType:
     is_guard: bool = False
     """It ends machines at the deadline: it goes when there is nothing left that it would end."""
     is_tagged_once: bool = False
-    """Its tags are those of its machine's birth: no `up` and no `extend` moves the deadline in them."""
+    """Its tags are set only when its machine is made: no `up` and no `extend` moves the deadline in them."""
     is_global: bool = False
     """It is in no region: every region shows it."""
     also_called: tuple[str, ...] = ()

@@ -23,9 +23,7 @@ def standing_rows(
     deadline: datetime,
     now: datetime,
 ) -> tuple[CostRow, ...]:
-    """What bills until somebody ends it; `over`: the kinds that do not any more, and since when, whatever the ledger
-    says.
-    """
+    """What bills until somebody ends it; `over`: kinds that no longer bill → since when, whatever the ledger says."""
     standing = _assumed(inventory) if ledger is None or not ledger.standing else ledger.standing
     return tuple(_row(_cut(charge, over.get(charge.kind)), deadline=deadline, now=now) for charge in standing)
 
@@ -39,9 +37,9 @@ def gone_with_machines(
 ) -> dict[StandingKind, datetime]:
     """The kinds of things that are gone because all machines are, and since when; empty while a machine lives.
 
-    These are root disks, addresses that AWS gave with the machines, and of elastic IPs and the NAT gateway whatever is
-    not in `ways_out`: those that AWS still has; None: it was not asked. What ends a cluster ends these two some minutes
-    after the last machine.
+    These are root disks, addresses that AWS gave with the machines, and elastic IPs and the NAT gateway unless they are
+    in `ways_out`, which has those that AWS still has (None: it was not asked): they are ended some minutes after the
+    last machine.
     """
     ends = [row.ended_at for row in machines]
     if alive != frozenset() or not ends or None in ends:

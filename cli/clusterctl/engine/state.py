@@ -44,7 +44,7 @@ class StateResource:
     is_replaced: bool = False
     """Another resource with its URN is there already; the next run of the engine ends this one."""
     is_ended: bool = False
-    """The engine has ended it, and the making of the one in its place failed: the next run makes that. No refresh takes
+    """The engine has ended it, and failed to make its replacement: the next run makes that. No refresh takes
     it out of the state (engine 3.250, RefreshStep; tried 2026-11-22)."""
     trigger: str = ""
     """Its replacement trigger; empty without one."""

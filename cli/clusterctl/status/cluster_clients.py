@@ -19,7 +19,7 @@ CALL_S = 3.0
 
 
 class ClusterClients:
-    """Made by the first question, for all of them: reading AWS's description of EC2 alone takes 0.1 s.
+    """Made by the first question, for all of them: making the client of EC2 takes 0.08 s (measured 2026-11-27).
 
     An error in making them is raised for every question: nobody waits a second time for what did not answer.
     """

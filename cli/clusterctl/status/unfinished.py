@@ -26,7 +26,7 @@ class Unfinished:
 
     verb: str
     pid: int | None
-    """The process that is at it now; None: it is gone, and its work is half done or was refused half way."""
+    """The process that carries it out; None: it is gone, and left its work unfinished."""
 
 
 def unfinished(cluster: str, home: Home) -> Unfinished | None:
