@@ -145,7 +145,7 @@ def _make_group(clients: Clients, trial: CapacityTrial, *, ends_at: datetime) ->
 
 
 def _is_group_deleted(clients: Clients, trial: CapacityTrial) -> bool:
-    """Whether AWS deleted the group: it refuses while the reservation is in it that was cancelled a moment ago."""
+    """Whether AWS deleted the group: it refuses while the reservation that was just cancelled is still in it."""
     try:
         clients.ec2.delete_placement_group(GroupName=_group_name(trial))
     except ClientError:

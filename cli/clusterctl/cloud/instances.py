@@ -39,7 +39,7 @@ class InstanceState:
     """When its end began, where AWS says so."""
     instance_type: str | None = None
     birth: str | None = None
-    """The settings that it could only get at birth, as its tag has them: `replaceable.birth_facts` reads them."""
+    """The settings that it could only get at birth, from its tag: `replaceable.birth_facts` reads them."""
     is_spot: bool = False
     """Whether it is a spot machine, for which no place was ever reserved."""
 

@@ -69,7 +69,7 @@ LIMIT_ATTRIBUTE: Any = "vpc-max-elastic-ips"
 QUOTA_CODE = "L-0263D0A3"
 """The quota `EC2-VPC Elastic IPs` in Service Quotas (2026-11-21)."""
 VPC_QUOTA_CODE = "L-F678F1CE"
-"""The quota `VPCs per Region` in Service Quotas: as others' public code has it, not verified with AWS (2026-11-26)."""
+"""The quota `VPCs per Region` in Service Quotas: from other projects' code, not verified with AWS (2026-11-26)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -58,7 +58,7 @@ def corrections(
 def _corrected_span(
     machine: SeenMachine, slot: int, ledger: Ledger, *, ends_by: datetime | None, price_of: PriceOf
 ) -> Span | None:
-    """The machine's last span as it really was; None if the ledger has it so, or counts all of its time already."""
+    """The machine's last span as it really was; None if the ledger has the same, or counts all of its time already."""
     of_slot = [span for span in ledger.spans if span.slot == slot]
     own = [span for span in of_slot if span.instance_id == machine.instance_id]
     others = [span for span in of_slot if span.instance_id != machine.instance_id]

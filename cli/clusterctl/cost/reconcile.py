@@ -1,7 +1,7 @@
 """What was paid for in each slot: the ledger, put right by what AWS said of the machines. Pure.
 
 The ledger's instants are too early: it counts from a run's start and to the instant that a change was planned for.
-Where AWS told when a machine was launched or ended, that holds instead; machines that AWS showed and no ledger has are
+Where AWS said when a machine was launched or ended, that counts instead; machines that AWS showed and no ledger has are
 added. Empty places of a reservation are paid for, too: as AWS described the reservation, or, where it said nothing, for
 as long as the ledger takes the slot to be reserved.
 """

@@ -137,7 +137,7 @@ class PulumiEngine:
         self._check(self._call(argv, timeout_s=REFRESH_S, takes_lock=True))
 
     def held_by(self) -> tuple[Lock, ...]:
-        """The locks that keep others from the stack: takes its lock for a second, and changes nothing.
+        """The locks that keep others from the stack. It takes the lock for a second itself, and changes nothing.
 
         Raises EngineError.
         """

@@ -72,7 +72,7 @@ class EngineEnvironment:
 
 
 def engine_environment(stack: Stack, *, rehearse: bool, home: Home, environ: Mapping[str, str]) -> EngineEnvironment:
-    """The environment for one run; in a rehearsal its AWS is nowhere until `at` says where. Raises EngineError."""
+    """The environment for one run; in a rehearsal it reaches no region until `at` names one. Raises EngineError."""
     rehearsal = rehearse or stack.is_rehearsal_project
     is_own_backend = rehearsal and not stack.is_rehearsal_project
     run_token = secrets.token_hex(16)

@@ -1,4 +1,4 @@
-"""The stacks near a folder, for the command that helps. Verbs use it that load nothing else of the engine."""
+"""The stacks near a folder, for the command that helps. Used by verbs that load nothing else of the engine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ STACK_FILES = ("Pulumi.yaml", CLUSTER_FILE)
 
 
 def stacks_near(directory: Path) -> tuple[Path, ...]:
-    """The stacks in a folder and beside it, and in `stacks` of either, as a person who typed it would type them."""
+    """The stacks in a folder and beside it, and in `stacks` of either, written as the folder was typed."""
     places = (directory, directory / "stacks", directory.parent, directory.parent / "stacks")
     found = [child for place in places for child in sorted(_children(place))]
     # By os.path, which takes a folder that may not be looked into, such as another user's .pulumi, for no stack.

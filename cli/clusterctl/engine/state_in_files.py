@@ -1,6 +1,6 @@
 """A stack's state read from a backend of files, as `pulumi stack export` would print it, without a start of the engine.
 
-Such a start takes 0.17 s of the processor and up to 0.8 s of a person's time, and every change begins with one. What
+Such a start takes 0.17 s of processor time and up to 0.8 s of a person's time, and every change begins with one. What
 the engine exports is the `latest` of the file's `checkpoint` as it stands there (engine 3.250, compared 2026-11-26).
 """
 
