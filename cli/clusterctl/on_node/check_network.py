@@ -6,6 +6,7 @@ every port, and connects to every port of every other node, until all have done 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -54,12 +55,13 @@ class Listener:
         while True:
             try:
                 visitor, (address, *_) = sock.accept()
-                with visitor:
-                    visitor.settimeout(GREETING_S)
-                    visitor.sendall(GREETING)
             except OSError:
-                continue  # the visitor left at once
-            self.visits.add((address, port))
+                time.sleep(RETRY_S)  # too many files may be open for a while
+                continue
+            with visitor, contextlib.suppress(OSError):  # a visitor may leave at once
+                visitor.settimeout(GREETING_S)
+                visitor.sendall(GREETING)
+                self.visits.add((address, port))
 
 
 def listening(address: str, port: int) -> socket.socket:

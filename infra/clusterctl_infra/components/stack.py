@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,8 @@ from clusterctl_infra.config.load import load_cluster
 from clusterctl_infra.config.model import ClusterConfig
 from clusterctl_infra.config.stack import NAMESPACE, StackSettings, stack_settings
 from clusterctl_infra.errors import ConfigError
+from clusterctl_infra.home_path import home_path
+from clusterctl_infra.names import PRICES_FILE
 from clusterctl_infra.plan.sound_parts import problems_of_sound_parts
 
 
@@ -27,8 +30,9 @@ def load_stack(folder: Path) -> tuple[ClusterConfig, StackSettings]:
     settings = current_settings()
     overrides = without_ended_size(settings.overrides, settings.nodes_over, in_file=size_in_file(file))
     settings = dataclasses.replace(settings, overrides=overrides, cluster_file=shown)
-    more = partial(problems_of_sound_parts, catalog=load_catalog(), now=datetime.now(UTC))
     try:
+        catalog = load_catalog(home_path(os.environ) / PRICES_FILE)
+        more = partial(problems_of_sound_parts, catalog=catalog, now=datetime.now(UTC))
         config = load_cluster(file, overrides=settings.overrides, more_problems=more, source=str(shown))
     except ConfigError as e:
         raise refused(e) from e

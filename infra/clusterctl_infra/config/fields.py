@@ -26,9 +26,9 @@ TAG_LETTER = r"[\w +\-=._:/@]"
 """A character of a tag's value. EC2 takes others too; IAM, FSx and EFS do not (their API models in botocore 1.44;
 2026-11-22)."""
 KMS_EXAMPLE = "arn:aws:kms:us-west-2:123456789012:key/1a2b3c4d-5e6f-7a8b-9c0d-1e2f3a4b5c6d"
-LEAST_ROOT_DISK_GIB, LARGEST_DISK_GIB = 8, 16_384
-"""The size of the smallest usual image; the largest gp3 volume (EBS User Guide, "General Purpose SSD volumes"; before
-2026)."""
+LEAST_ROOT_DISK_GIB, LARGEST_DISK_GIB = 8, 65_536
+"""The size of the smallest usual image; the largest gp3 volume since September 2025 (AWS re:Invent 2025, session
+STG320; looked up 2026-11-27)."""
 
 
 def check_name(value: object) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pulumi
 import pytest
+from clusterctl_infra.catalog.fresh_prices import FreshPrice, fresh_prices_text
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.components.birth import Birth
 from clusterctl_infra.components.cluster import Cluster, ClusterArgs
@@ -62,6 +63,37 @@ def test_every_problem_of_the_file_is_on_the_screen_of_plain_pulumi(tmp_path: Pa
         load_stack(tmp_path)
     assert "2 problems, nothing was changed" in str(caught.value)
     assert "did you mean placement?" in str(caught.value)
+
+
+def test_beside_another_problem_a_cap_is_judged_by_the_newest_price(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cluster.yaml").write_text(
+        CLUSTER.replace("nodes: 4", "nodes: 1") + "placemnt: cluster\ncaps:\n  price_usd_per_hour: 45\n"
+    )
+    monkeypatch.setenv("CLUSTERCTL_HOME", str(tmp_path / "home"))
+    with pytest.raises(PlanRefused, match=r"a node of p5\.48xlarge costs \$55\.04 an hour"):
+        load_stack(tmp_path)
+    row = FreshPrice(
+        instance_type="p5.48xlarge",
+        region="us-west-2",
+        on_demand_usd_per_hour=40.0,
+        spot_usd_per_hour=None,
+        dated="2026-11-27",
+    )
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "prices.json").write_text(fresh_prices_text([row]))
+    with pytest.raises(PlanRefused, match="1 problem, nothing was changed") as caught:
+        load_stack(tmp_path)
+    assert "did you mean placement?" in str(caught.value)
+
+
+def test_a_broken_price_list_is_a_refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cluster.yaml").write_text(CLUSTER)
+    (tmp_path / "prices.json").write_text("{")
+    monkeypatch.setenv("CLUSTERCTL_HOME", str(tmp_path))
+    with pytest.raises(PlanRefused, match="not a price list that clusterctl wrote"):
+        load_stack(tmp_path)
 
 
 def test_problems_of_the_plan_have_their_lines_in_the_file_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
