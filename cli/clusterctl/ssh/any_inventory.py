@@ -20,7 +20,7 @@ from clusterctl.text.quantities import count
 
 LONGEST_NAME = 253
 """The most characters that a name in DNS may have (RFC 1035)."""
-_NOT_MADE = {
+_DEFAULTS = {
     "version": 1,
     "cluster_id": "",
     "run": 1,
@@ -61,21 +61,22 @@ def read_any_inventory(path: Path, *, ssh_config: Path) -> Inventory:
     if not data["nodes"]:
         raise ConfigError(f"--inventory {path}: the list `nodes` is empty", hint=edit(path))
     problems = [problem for number, row in enumerate(data["nodes"]) for problem in _problems(number, row)]
-    problems += [*_twice(data["nodes"], "name"), *_twice(data["nodes"], "slot"), *_ssh_problems(data.get("ssh", {}))]
+    problems += [*_duplicates(data["nodes"], "name"), *_duplicates(data["nodes"], "slot")]
+    problems += _ssh_problems(data.get("ssh", {}))
     if problems:
-        told = f"--inventory {path}: {count(len(problems), 'problem')}"
-        raise ConfigError(told, problems=problems, hint=edit(path))
+        message = f"--inventory {path}: {count(len(problems), 'problem')}"
+        raise ConfigError(message, problems=problems, hint=edit(path))
     try:
         inventory = inventory_from_json(_completed(data, path.stem), source=str(path))
     except InventoryUnreadable as e:
         raise ConfigError(f"--inventory {e.message}", hint=edit(path)) from e
-    return _as_ssh_would(inventory, data, ssh_config) if ssh_config.is_file() else inventory
+    return _with_ssh_config(inventory, data, ssh_config) if ssh_config.is_file() else inventory
 
 
-def _as_ssh_would(inventory: Inventory, data: dict[str, Any], path: Path) -> Inventory:
+def _with_ssh_config(inventory: Inventory, data: dict[str, Any], path: Path) -> Inventory:
     """The inventory, completed by what the person's ssh configuration says of the nodes, where the file is silent."""
     persons_config = importlib.import_module("clusterctl.ssh.persons_config")
-    config, said = persons_config.read_ssh_config(path), data.get("ssh", {})
+    config, ssh = persons_config.read_ssh_config(path), data.get("ssh", {})
     nodes = []
     for node, row in zip(inventory.nodes, data["nodes"], strict=True):
         settings = persons_config.settings_of(node.name, config)
@@ -83,10 +84,10 @@ def _as_ssh_would(inventory: Inventory, data: dict[str, Any], path: Path) -> Inv
         facts: dict[str, Any] = {
             **dataclasses.asdict(node),
             "private_ip": node.private_ip if has_address else settings.host,
-            "user": None if "user" in said else settings.user,
-            "port": node.port if node.port is not None or "port" in said else settings.port,
-            "proxy_argv": None if said.get("proxy_command") else settings.proxy_argv,
-            "identity_files": () if said.get("key_file") else settings.identity_files,
+            "user": None if "user" in ssh else settings.user,
+            "port": node.port if node.port is not None or "port" in ssh else settings.port,
+            "proxy_argv": None if ssh.get("proxy_command") else settings.proxy_argv,
+            "identity_files": () if ssh.get("key_file") else settings.identity_files,
             "identity_agent": settings.identity_agent,
             "has_identities_only": settings.has_identities_only,
         }
@@ -112,8 +113,8 @@ def _problems(number: int, row: Any) -> list[str]:
     return missing
 
 
-def _twice(rows: list[Any], key: Literal["name", "slot"]) -> list[str]:
-    """The rows whose name or slot another row has: one would hide the other. A row without a slot has its place."""
+def _duplicates(rows: list[Any], key: Literal["name", "slot"]) -> list[str]:
+    """A problem for each row whose name or slot an earlier row has. The slot of a row that names none is its index."""
     kind = {"name": str, "slot": int}[key]
     first: dict[object, int] = {}
     problems = []
@@ -145,12 +146,12 @@ def _completed(data: dict[str, Any], name: str) -> dict[str, Any]:
             "rank": slot,
             **row,
             "private_ip": address or row.get("private_ip", row["name"]),
-            # The one that is dialled: an inventory that clusterctl wrote may have another one there.
+            # The address that is dialled: an inventory that clusterctl wrote may have another one in `public_ip`.
             **({"public_ip": address} if address and ssh["address"] == "public" else {}),
             "host_public_key": row.get("host_key") or row.get("host_public_key", ""),
         }
         nodes.append(facts)
-    whole = {"name": name, "cluster": name, **_NOT_MADE, **data}
+    whole = {"name": name, "cluster": name, **_DEFAULTS, **data}
     if ssh["key_file"]:
-        ssh["key_file"] = os.path.expanduser(ssh["key_file"])  # as it stands where there is no such user
+        ssh["key_file"] = os.path.expanduser(ssh["key_file"])  # unchanged if there is no such user
     return {**whole, "ssh": ssh, "nodes": nodes}

@@ -1,4 +1,4 @@
-"""Reads the words behind `clusterctl ssh` into a request, for the verb and for the process that keeps connections."""
+"""Reads the words after `clusterctl ssh` into a request, for the verb and for the process that keeps connections."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _ARGUMENTS: tuple[Callable[[Any], Any], ...] = (  # Any: each gives back the fun
 
 
 class SshCommand(click.Command):
-    """Tells a command behind `--` from one whose first word may name a node, or a job."""
+    """Tells a command after `--` from one whose first word may name a node, or a job."""
 
     allow_interspersed_args = False
 

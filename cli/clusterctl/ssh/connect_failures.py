@@ -33,10 +33,10 @@ def asked_again_at(clock: Clock) -> float | None:
 
 
 def connect_failure(target: Target, complaint: str) -> NodeFailure:
-    """The failure of a connection whose proxy command ended with `complaint`; that may begin with the place, too."""
+    """The failure of a connection whose proxy command ended with `complaint`, which may begin with the place."""
     if complaint.startswith(TURNED_AWAY):
-        told = "the host or program on the way there closes connections at once, as sshd does beyond MaxStartups"
-        return TurnedAway("proxy", f"no way to {target.place}: {told} ({complaint.removeprefix(TURNED_AWAY)})")
+        reason = "the host or program on the way there closes connections at once, as sshd does beyond MaxStartups"
+        return TurnedAway("proxy", f"no way to {target.place}: {reason} ({complaint.removeprefix(TURNED_AWAY)})")
     if complaint.startswith(REFUSED_BEHIND):
         return NodeFailure(
             "refused", f"{target.place} does not answer the node that relays to it: no SSH server there (yet)"
@@ -67,7 +67,7 @@ def unreachable(target: Target, why: str) -> NodeFailure:
 
 
 def closed_unheard(target: Target) -> NodeFailure:
-    """The failure of a connection that ended before anything came."""
+    """The failure of a connection that ended before the server had sent anything."""
     return NodeFailure("lost", f"{target.place} closed the connection without sending anything", phase="greeting")
 
 
@@ -77,7 +77,7 @@ def unknown_key_type(target: Target) -> NodeFailure:
 
 
 def endless_key_exchange(target: Target) -> NodeFailure:
-    """The failure of a key exchange that did not end in its time."""
+    """The failure of a key exchange that did not end in time."""
     return NodeFailure("timeout", f"{target.place} began but never finished the key exchange", phase="key exchange")
 
 

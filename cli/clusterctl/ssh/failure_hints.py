@@ -12,15 +12,16 @@ from clusterctl.ssh.failures import NodeFailure
 from clusterctl.text.next_commands import replace_slot
 from clusterctl.text.quantities import clock
 
-LOOK_AT = ("refused", "timeout", "unreachable", "proxy", "lost")
+STATUS_HELPS = ("refused", "timeout", "unreachable", "proxy", "lost")
+"""The kinds of failure that `clusterctl status` may explain."""
 
 
 def not_reached(
     failure: NodeFailure, inventory: Inventory, node: InventoryNode, *, now: datetime | None = None
 ) -> NotReached:
-    """The failure as the error that ends a command on one node, exit code 255; `now` is the clock's if not given."""
+    """The failure as the error that ends a command on one node, exit code 255; `now` is by default the clock's time."""
     message = failure.message if node.name in failure.message else f"{node.name}: {failure.message}"
-    if _is_worth_a_look(failure) and (ended := ended_at_deadline(inventory, now or datetime.now(UTC))) is not None:
+    if _status_helps(failure) and (ended := ended_at_deadline(inventory, now or datetime.now(UTC))) is not None:
         message = f"{ended} ({message})"
     return NotReached(message, hint=next_step(failure, inventory, node))
 
@@ -31,7 +32,7 @@ def next_step(failure: NodeFailure, inventory: Inventory, node: InventoryNode) -
         return None
     if failure.kind == "host-key":
         return _replace(inventory, node)
-    return _status(inventory) if _is_worth_a_look(failure) else None
+    return _status(inventory) if _status_helps(failure) else None
 
 
 def ended_at_deadline(inventory: Inventory, now: datetime) -> str | None:
@@ -43,8 +44,8 @@ def ended_at_deadline(inventory: Inventory, now: datetime) -> str | None:
 
 
 def look_at(failures: Iterable[NodeFailure | None], inventory: Inventory, *, now: datetime | None = None) -> str | None:
-    """The line below several nodes' results that says where to look; None when all that failed was reached."""
-    if not inventory.cluster_id or not any(_is_worth_a_look(each) for each in failures if each is not None):
+    """The line below several nodes' results that says where to look; None where `status` would explain no failure."""
+    if not inventory.cluster_id or not any(_status_helps(each) for each in failures if each is not None):
         return None
     ended = ended_at_deadline(inventory, now or datetime.now(UTC))
     return f"  {'' if ended is None else f'{ended}; '}next: {_status(inventory)}"
@@ -52,19 +53,19 @@ def look_at(failures: Iterable[NodeFailure | None], inventory: Inventory, *, now
 
 def told_in_a_row(failure: NodeFailure, inventory: Inventory, node: InventoryNode) -> str:
     """The failure as a line among other nodes'; where only `replace` helps, the line names that command."""
-    told = failure.told_under(node.name)
+    message = failure.told_under(node.name)
     if failure.kind != "host-key" or not inventory.cluster_id:
-        return told
-    return f"{told}; next: {_replace(inventory, node)}"
+        return message
+    return f"{message}; next: {_replace(inventory, node)}"
 
 
 def _replace(inventory: Inventory, node: InventoryNode) -> str:
-    """The command to replace the node; it names the cluster, as another may be the default where it is typed."""
+    """The command to replace the node; it names the cluster, as another may be the default there."""
     return replace_slot(inventory.cluster, node.slot)
 
 
-def _is_worth_a_look(failure: NodeFailure) -> bool:
-    return failure.phase != "command" and failure.kind in LOOK_AT
+def _status_helps(failure: NodeFailure) -> bool:
+    return failure.phase != "command" and failure.kind in STATUS_HELPS
 
 
 def _status(inventory: Inventory) -> str:

@@ -14,17 +14,18 @@ def signature_algorithms(key_type: str) -> tuple[str, ...]:
     """What SSH calls the signatures of a host key of this type, the strongest first.
 
     Only RSA signatures have other names than their key. The name `ssh-rsa` itself means a signature with SHA-1, which
-    OpenSSH no longer offers since 8.8 (RFC 8332; its release notes, 2026-11-26).
+    OpenSSH has not offered since 8.8 (RFC 8332; its release notes, 2026-11-26).
     """
     return ("rsa-sha2-512", "rsa-sha2-256") if key_type == "ssh-rsa" else (key_type,)
 
 
 def refuse_other_host_key(target: Target, seen: bytes) -> None:
-    """Returns when `seen`, as SSH writes keys, is the declared one. Raises NodeFailure with both fingerprints."""
+    """Returns if `seen`, in SSH's own encoding, is the declared key. Raises NodeFailure with both fingerprints."""
     try:
         declared = base64.b64decode(target.host_key, validate=True)
     except binascii.Error as e:
-        raise NodeFailure("host-key", f"{target.name}: the declared host key is not one", phase="key exchange") from e
+        message = f"{target.name}: the declared host key is not valid base64"
+        raise NodeFailure("host-key", message, phase="key exchange") from e
     if seen != declared:
         raise NodeFailure(
             "host-key",

@@ -20,7 +20,7 @@ PRIVATE = 0o600
 
 
 def install(home: Home, ssh_dir: Path) -> bool:
-    """Writes the file and has the person's configuration include it; False where it did already.
+    """Writes the file and has the person's configuration include it; returns False if it already did.
 
     Raises ClusterctlError naming what cannot be read or written.
     """
@@ -34,7 +34,7 @@ def install(home: Home, ssh_dir: Path) -> bool:
         if include in before.splitlines():
             return False
         mode = stat.S_IMODE(config.stat().st_mode) if config.exists() else PRIVATE
-        # As the first line: behind a `Host` line it would count for that host alone (ssh_config(5)).
+        # As the first line: after a `Host` line it would apply to that host alone (ssh_config(5)).
         put_in_place(config, f"{include}\n\n{before}" if before else f"{include}\n", mode=mode, keeps_owner=True)
     except UnicodeDecodeError as e:
         raise ClusterctlError(f"{config} is not UTF-8; write this as its first line: {include}") from e
@@ -44,7 +44,7 @@ def install(home: Home, ssh_dir: Path) -> bool:
 
 
 def refresh(home: Home) -> None:
-    """Rewrites the file where it was installed; errors are ignored, so that they make no change of a cluster fail."""
+    """Rewrites the file where it was installed; errors are ignored: they must not make a change of a cluster fail."""
     with contextlib.suppress(OSError, ValueError, LookupError, ClusterctlError):
         if _file(home).exists():
             _write(home)

@@ -44,7 +44,7 @@ def carry_out(request: SshRequest, output: Output, caller: Caller, *, keep: Call
         log_in(request, caller, output)
     remote = remote_command(request, caller)
     folder = caller.home.warm_dir
-    is_kept = not (request.is_cold or is_off(caller.environ) or _is_of_persons_own(remote))
+    is_kept = not (request.is_cold or is_off(caller.environ) or _uses_persons_config(remote))
     return run_and_show(request, remote, output, NewLinks(lambda pool: keep(pool, folder)) if is_kept else NewLinks())
 
 
@@ -54,8 +54,8 @@ def run_and_show(request: SshRequest, remote: RemoteCommand, output: Output, lin
     return show(remote, output, links, shown=request.shown)
 
 
-def _is_of_persons_own(remote: RemoteCommand) -> bool:
-    """Whether a node depends on the person's ssh configuration, which is not kept: so neither are connections."""
+def _uses_persons_config(remote: RemoteCommand) -> bool:
+    """Whether a node is reached by the person's ssh configuration; connections to such nodes are not kept."""
     return any(isinstance(node, PersonsNode) for node in remote.nodes)
 
 
@@ -100,8 +100,8 @@ def read_file(inventory: Inventory, node: InventoryNode, path: str, *, home: Hom
     if result.failure is not None:
         raise not_reached(result.failure, inventory, node)
     if not result.is_ok:
-        said = result.stderr.decode(errors="replace").strip() or f"exit {result.exit_code}"
-        raise ClusterctlError(f"{node.name}: {said}", hint=f"clusterctl status --cluster {inventory.cluster}")
+        reason = result.stderr.decode(errors="replace").strip() or f"exit {result.exit_code}"
+        raise ClusterctlError(f"{node.name}: {reason}", hint=f"clusterctl status --cluster {inventory.cluster}")
     return result.stdout.decode(errors="replace")
 
 
@@ -114,15 +114,15 @@ def _run_shown(shown: Shown) -> _Run:
 
 
 def _run_prefixed(remote: RemoteCommand, output: Output, links: Links, *, has_names: bool) -> dict[int, NodeResult]:
-    called = {node.slot: node.name if has_names else f"Node {node.slot}" for node in remote.nodes}
-    stdout = {slot: LinePrefixer(name, output.data_bytes) for slot, name in called.items()}
-    stderr = {slot: LinePrefixer(name, output.note_bytes) for slot, name in called.items()}
+    labels = {node.slot: node.name if has_names else f"Node {node.slot}" for node in remote.nodes}
+    stdout = {slot: LinePrefixer(name, output.data_bytes) for slot, name in labels.items()}
+    stderr = {slot: LinePrefixer(name, output.note_bytes) for slot, name in labels.items()}
 
     def finish(result: NodeResult) -> None:
         stdout[result.slot].finish()
         stderr[result.slot].finish()
         if result.failure is not None and result.failure.kind != "stopped":
-            output.note(f"[{called[result.slot]}] {result.failure.told_under(result.name)}")
+            output.note(f"[{labels[result.slot]}] {result.failure.told_under(result.name)}")
 
     sinks = NodeSinks(
         stdout=lambda node, chunk: stdout[node.slot].feed(chunk),

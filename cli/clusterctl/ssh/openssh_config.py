@@ -56,7 +56,7 @@ def _shared(inventory: Inventory, *, key_file: Path | None, known_hosts: Path) -
     if key_file is not None:
         settings += [f"IdentityFile {quoted_path(key_file)}", "IdentitiesOnly yes"]
     if inventory.ssh.proxy_command is not None and not names_machine(inventory.ssh.proxy_command):
-        # ssh puts each node's address and port in the place of %h and %p, which must not be escaped; all else must.
+        # ssh replaces %h and %p by each node's address and port; so these two must not be escaped, and all else must.
         line = proxy_line(inventory.ssh.proxy_command).replace("'{host}'", "%h").replace("'{port}'", "%p")
         settings.append(f"ProxyCommand {line.replace('{host}', '%h').replace('{port}', '%p')}")
     names = " ".join(node.name for node in inventory.nodes)

@@ -69,15 +69,15 @@ def _port(text: str, name: str) -> int:
     except (OSError, ValueError):  # no such service; more digits than Python reads
         port = 0
     if not 1 <= port <= HIGHEST_PORT:
-        told = f"~/.ssh/config, host {name}: {shortened(text)} is no port, which is a number from 1 to {HIGHEST_PORT}"
-        raise ConfigError(told, hint=f"ssh -G {shlex.quote(name)}")
+        problem = f"{shortened(text)} is no port, which is a number from 1 to {HIGHEST_PORT}"
+        raise ConfigError(f"~/.ssh/config, host {name}: {problem}", hint=f"ssh -G {shlex.quote(name)}")
     return port
 
 
 def _proxy_argv(found: Mapping[str, object], host: str, port: str) -> tuple[str, ...] | None:
     """The argv of the host's ProxyCommand; for ProxyJump, as ssh does it, an ssh to the last jump. None without either.
 
-    That ssh reads the person's configuration itself, for its own way to the last jump.
+    That ssh itself reads the person's configuration to reach the last jump.
     """
     jump, command = found.get("proxyjump"), found.get("proxycommand")
     if isinstance(jump, str) and jump.lower() != "none":

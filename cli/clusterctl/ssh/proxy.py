@@ -51,15 +51,15 @@ class Proxy:
         return os.pidfd_open(self._process.pid) if self._process.poll() is None else None
 
     def complaint(self, *, wait_s: float = 0.2) -> str | None:
-        """The command's last words at its end, or those about being turned away; None if it runs after `wait_s`."""
+        """The ended command's last line, or its last about being turned away; None if it runs after `wait_s`."""
         try:
             code = self._process.wait(timeout=wait_s)
         except subprocess.TimeoutExpired:
             return None
         self._complaints.seek(0)
         lines = self._complaints.read().decode(errors="replace").strip().splitlines()
-        telling = [line for line in lines if line.startswith(TURNED_AWAY)]
-        return (telling or lines or [f"exit {code}"])[-1]
+        turned_away = [line for line in lines if line.startswith(TURNED_AWAY)]
+        return (turned_away or lines or [f"exit {code}"])[-1]
 
     def close(self) -> None:
         """Ends the command and waits for it."""

@@ -1,4 +1,4 @@
-"""A command for nodes with all that it needs to run: where, by which keys, with what input, for how long."""
+"""A command for nodes with all that it needs to run: where, with which keys, with what input, for how long."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from clusterctl.system.caller import Caller, this_process
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteCommand:
-    """A command, where it runs, and how; data only, handed on whole until its channels are open."""
+    """A command, where it runs, and how; plain data."""
 
     inventory: Inventory
     nodes: tuple[InventoryNode, ...]
@@ -36,15 +36,15 @@ class RemoteCommand:
 
 def usable_keys(inventory: Inventory, home: Home) -> LoginKeys:
     """The keys to log in with. Raises NotReached when this computer has none."""
-    return _or_not_reached(inventory, home, this_process())
+    return _loaded_keys(inventory, home, this_process())
 
 
 def keys_of(caller: Caller, inventory: Inventory) -> LoginKeys:
     """The keys that `caller` logs in with. Raises NotReached when there are none."""
-    return _or_not_reached(inventory, caller.home, caller)
+    return _loaded_keys(inventory, caller.home, caller)
 
 
-def _or_not_reached(inventory: Inventory, home: Home, caller: Caller) -> LoginKeys:
+def _loaded_keys(inventory: Inventory, home: Home, caller: Caller) -> LoginKeys:
     try:
         return load_login_keys(inventory, home, ssh_dir=caller.ssh_dir, environ=caller.environ)
     except NodeFailure as e:

@@ -1,4 +1,4 @@
-"""What a person asks for with `clusterctl ssh`, as data, and the command on nodes that it comes to."""
+"""What a person asks for with `clusterctl ssh`, as data, and the command on nodes that results from it."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from clusterctl.text.quantities import clock, duration
 FIRST = "0"
 HINT = "clusterctl ssh --help"
 SOON = timedelta(hours=1)
-"""From this long before the end of a cluster on, a login names the command that moves the end."""
+"""In this last stretch before a cluster's end, a login names the command that moves the end."""
 WITHOUT_TERMINAL = ("--gather", "--json", "--env", "--sudo", "--timeout", "--fail-fast")
 
 
 class Shown(Enum):
     """How the output of several nodes is shown."""
 
-    LIVE = "each line behind its node's name, as it comes"
-    NUMBERED = "each line behind its node's number, as it comes"
+    LIVE = "each line after its node's name, as it comes"
+    NUMBERED = "each line after its node's number, as it comes"
     GATHERED = "equal outputs once"
     JSON = "one line of JSON per node"
 
@@ -53,7 +53,7 @@ class SshRequest:
     line: str | None
     """The command; None: a login."""
     words: tuple[str, ...] = ()
-    """The command's words as they were typed, if the first may name a node; empty behind `--`."""
+    """The command's words as they were typed, if the first may name a node; empty after `--`."""
     shown: Shown
     environment: Mapping[str, str]
     is_sudo: bool
@@ -78,8 +78,8 @@ class SshRequest:
 def with_node_named_first(request: SshRequest, caller: Caller) -> SshRequest:
     """The request with its first word taken as the node that it names, as in `clusterctl ssh train-2`.
 
-    The node's cluster is the one that `--cluster` names. Without that flag any known cluster may be meant, and first
-    the one that the environment names. Raises UsageError for flags behind the node.
+    The node's cluster is the one that `--cluster` names. Without that flag any known cluster may be meant, but the
+    one that the environment names comes first. Raises UsageError for flags after the node.
     """
     first, *rest = request.words or ("",)
     base, dash, number = first.rpartition("-")
@@ -95,14 +95,14 @@ def with_node_named_first(request: SshRequest, caller: Caller) -> SshRequest:
 
 
 def _cluster_called(base: str, named: str | None, caller: Caller) -> str | None:
-    """The cluster whose nodes are called `base-0` and so on, of those that may be meant; None when there is none."""
+    """The cluster that may be meant and whose nodes are called `base-0` and so on; None when there is none."""
     known = caller.home.cluster_names
     named_here = named or caller.environ.get(VARIABLE)
-    called_so = [name for name in known if plain_name(name) == base]
+    matching = [name for name in known if plain_name(name) == base]
     if named_here is not None:
-        meant = [name for name in called_so if named_here in (name, base)]
-        called_so = meant if meant or named is not None else called_so
-    return min(called_so, key=len, default=None)
+        meant = [name for name in matching if named_here in (name, base)]
+        matching = meant if meant or named is not None else matching
+    return min(matching, key=len, default=None)
 
 
 def remote_command(request: SshRequest, caller: Caller) -> RemoteCommand:
@@ -150,8 +150,8 @@ def log_in(request: SshRequest, caller: Caller, output: Output) -> NoReturn:
     refuse_beside_terminal(given)
     login: Callable[..., NoReturn] = importlib.import_module("clusterctl.ssh.single.login").log_in
     inventory = machines_of(caller, request.cluster, request.file)
-    if request.line is None and output.can_ask and (told := end_line(inventory, datetime.now(UTC))) is not None:
-        output.note(told)
+    if request.line is None and output.can_ask and (line := end_line(inventory, datetime.now(UTC))) is not None:
+        output.note(line)
     login(
         inventory,
         _chosen_nodes(inventory, request.node, FIRST),
@@ -184,5 +184,5 @@ def refuse_beside_terminal(given: Mapping[str, object]) -> None:
     seen = [flag for flag in WITHOUT_TERMINAL if given[flag]]
     if seen:
         *most, last = WITHOUT_TERMINAL
-        told = f"{', '.join(most)} and {last} are for a command without a terminal"
-        raise UsageError(f"{', '.join(seen)} beside a login or --tty: {told}", hint=HINT)
+        message = f"{', '.join(most)} and {last} are for a command without a terminal"
+        raise UsageError(f"{', '.join(seen)} beside a login or --tty: {message}", hint=HINT)

@@ -1,4 +1,4 @@
-"""What one command gave on each of many nodes: partial failure is data."""
+"""The result of one command on each of many nodes: partial failure is data."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ def failure_summary(results: Iterable[NodeResult]) -> str | None:
     outcomes: dict[str, list[str]] = {}
     for result in sorted(failed, key=_is_stopped):
         outcomes.setdefault(outcome(result), []).append(result.name)
-    told = [f"{fold_names(names)} {what}" for what, names in outcomes.items()]
+    lines = [f"{fold_names(names)} {what}" for what, names in outcomes.items()]
     head = f"{len(failed)} of {len(results)} failed:"
-    return f"{head} {told[0]}" if len(told) == 1 else "\n  ".join([head, *told])
+    return f"{head} {lines[0]}" if len(lines) == 1 else "\n  ".join([head, *lines])
 
 
 def _is_stopped(result: NodeResult) -> bool:
-    """Whether it ended because another node failed; that other failure is told first."""
+    """Whether the command ended because another node failed; that other failure is listed first."""
     return result.failure is not None and result.failure.kind == "stopped"
 
 
 def outcome(result: NodeResult) -> str:
-    """`exit 1`, `ended by SIGKILL`, `not reached: timeout`: how it ended, in words that several nodes can share."""
+    """`exit 1`, `ended by SIGKILL`, `not reached: timeout`: the result in words that several nodes can share."""
     if result.failure is not None:
         if (result.failure.kind, result.failure.phase) == ("timeout", "command"):
             return "ended at --timeout"
@@ -64,7 +64,7 @@ def outcome(result: NodeResult) -> str:
 
 
 def signal_exit_code(name: str) -> int:
-    """128 + the signal's number, as shells say it; 255 for a signal that this system does not know."""
+    """128 + the signal's number, as in a shell; 255 for a signal that this system does not know."""
     number = getattr(signal, f"SIG{name}", None)
     return 255 if number is None else 128 + int(number)
 

@@ -52,7 +52,7 @@ def run_gathered(remote: RemoteCommand, output: Output, links: Links) -> dict[in
         try:
             return links.run(remote, sinks=spool.sinks, on_result=note)
         finally:
-            # After Ctrl-C too: what the nodes have said so far.
+            # After Ctrl-C, too: shows what the nodes have printed so far.
             for node in remote.nodes:
                 if node.name not in reached:
                     failed[node.name] = NodeFailure("stopped", f"{node.name}: its end was not waited for")
@@ -66,12 +66,12 @@ def run_gathered(remote: RemoteCommand, output: Output, links: Links) -> dict[in
 def _groups(
     nodes: Iterable[InventoryNode], spooled: dict[int, Spooled], without_result: set[int]
 ) -> tuple[SameOutput, ...]:
-    """Groups of nodes with equal output; a node without a result is in a group only if it said something."""
+    """Groups of nodes with equal output; a node without a result is in a group only if it printed something."""
     groups: dict[bytes, list[InventoryNode]] = {}
     for node in nodes:
-        said = spooled[node.slot]
-        if said.length_bytes or node.slot not in without_result:
-            groups.setdefault(said.fingerprint, []).append(node)
+        output = spooled[node.slot]
+        if output.length_bytes or node.slot not in without_result:
+            groups.setdefault(output.fingerprint, []).append(node)
     return tuple(
         SameOutput(
             names=tuple(node.name for node in members),
@@ -99,7 +99,7 @@ class SameOutput:
 
 
 def render_gathered(groups: Sequence[SameOutput]) -> bytes:
-    """All groups, the largest first; nothing when nobody said anything."""
+    """The text of all groups, the largest first; empty when no node printed anything."""
     if all(group.is_empty for group in groups):
         return b""
     ordered = sorted(groups, key=lambda group: -len(group.names))
@@ -119,39 +119,39 @@ def _is_majority(ordered: Sequence[SameOutput]) -> bool:
 
 
 def _rendered(group: SameOutput, *, common: bytes | None) -> bytes:
-    said = group.read()
-    body, note = _body(said, common)
+    output = group.read()
+    body, note = _body(output, common)
     head = fold_names(group.names) + (f" ({len(group.names)} nodes)" if len(group.names) > 1 else "") + note
     if group.is_truncated:
         body += INDENT + b"[truncated: there was more]\n"
     return head.encode() + b"\n" + body
 
 
-def _body(said: bytes, common: bytes | None) -> tuple[bytes, str]:
-    """The indented text under a group's names, and what stands behind the names."""
-    if not said:
+def _body(output: bytes, common: bytes | None) -> tuple[bytes, str]:
+    """(the indented text under a group's names, what follows the names)."""
+    if not output:
         return INDENT + b"(no output)\n", ""
-    lines = said.splitlines(keepends=True)
+    lines = output.splitlines(keepends=True)
     if common is None or not common:
         return _indented(lines), ""
     if len(lines) == 1:
         text = lines[0].rstrip(b"\r\n")
         return INDENT + text.ljust(48) + "  ← differs\n".encode(), ""
-    diff = _diff(said, common)
+    diff = _diff(output, common)
     if diff is None:
         return _indented(lines), " (differs)"
     return _indented([line.encode() for line in diff]), " (differs: - as most have it, + as it is here)"
 
 
-def _diff(said: bytes, common: bytes) -> list[str] | None:
+def _diff(output: bytes, common: bytes) -> list[str] | None:
     """The lines that differ, with one line around them; None when the whole output tells more, or is no text."""
     try:
-        here, there = (text.decode().removesuffix("\n").split("\n") for text in (said, common))
+        here, there = (text.decode().removesuffix("\n").split("\n") for text in (output, common))
     except UnicodeDecodeError:
         return None
     if max(len(here), len(there)) > MOST_DIFF_LINES:
         return None
-    # Each line gets a newline, also the last one of an output that has none, or two would stand in one.
+    # Each line gets a newline, even the last of an output that has none: or it and the next would be one line.
     diff = [f"{line}\n" for line in difflib.unified_diff(there, here, n=1, lineterm="")][2:]
     return diff if 0 < len(diff) < len(here) else None
 

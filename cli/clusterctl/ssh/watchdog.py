@@ -2,9 +2,9 @@
 
 Closing an SSH channel ends nothing on the node, and a connection whose network was cut is not even closed there. So
 a small watcher in the command's own process group reads beats from the channel's input, and ends the group when
-they stop. A command that reads input itself leaves no room for beats: its watcher has a channel of its own, and is
-told the group by the first line on the command's stderr. Until that watcher has come, which takes two round trips, a
-place holder stands in for it. It hears nothing, and ends the group after the same silence; the watcher ends it.
+they stop. A command that reads input itself leaves no room for beats: its watcher has a channel of its own, and the
+first line on the command's stderr says which group to watch. That watcher comes two round trips later. Until then a
+place holder waits, which reads no beats: it ends the group after the same silence, unless the watcher ends it first.
 
 All of this text is in the argv of the node's shell, and `pkill -f` and `pgrep -f` on the node search argvs. So every
 character is escaped: a search for a word of the command finds what the command has started, and neither its shell nor
@@ -26,16 +26,16 @@ from pathlib import Path
 ENVIRONMENT_FILE = "/etc/clusterctl/env"
 """A node's variables, in words that every shell reads."""
 GRACE_S = 1
-"""How long a command has for its own end after SIGTERM, before SIGKILL."""
+"""How long a command has to end by itself after SIGTERM, before SIGKILL."""
 MOST_S = GRACE_S + 1.5
-"""How long an interrupted command is waited for: its own end, SIGKILL, and the way back."""
+"""How long to wait for an interrupted command: for its own end, SIGKILL, and the network."""
 BEAT = b"\n"
 BEATS = 3
 """How many beats may get lost until the watcher believes that clusterctl is gone."""
 
 LONGEST_ESCAPED = 8192
 """Longer texts, which are programs of ours, are not escaped but quoted: escaping would double them, and they have to
-fit into a packet of SSH's (35,000 bytes)."""
+fit into an SSH packet (35,000 bytes, RFC 4253)."""
 
 _MARK = "clusterctl-group"
 _MARKED = rb"clusterctl-group (\d+) (\d+)\n"
@@ -43,7 +43,7 @@ _MARKED = rb"clusterctl-group (\d+) (\d+)\n"
 # It starts the command without the session's variables (sudoers(5), env_reset): root reads the node's own again.
 _NODE_VARIABLES = f"if [ -r {ENVIRONMENT_FILE} ]; then set -a; . {ENVIRONMENT_FILE}; set +a; fi; "
 # The person's variables, see `first_input`; without them nothing runs.
-# If a line of .bashrc reads its input, it takes them away: then a beat comes here, or what is not meant for a shell.
+# If a line of .bashrc has read them already, the next line of the input comes here: a beat, or the command's own.
 _ASKED = (
     "IFS= read -r clusterctl_exports || clusterctl_exports=; "
     'case $clusterctl_exports in "export "*) ;; *) echo "clusterctl: the values of --env did not come: '
@@ -62,12 +62,12 @@ _BACKSLASHED = {code: f"\\{chr(code)}" for code in range(ord(" "), ord("~") + 1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class ReportedIds:
     """The process ids on the node that a command with input reports."""
 
     group: int
     holder: int
-    """The process of place_holder.sh, which stands in for the watcher."""
+    """The process of place_holder.sh, which the watcher replaces."""
 
 
 def guarded(line: str, *, environment: Mapping[str, str], is_sudo: bool, silence_s: float) -> bytes:
@@ -98,9 +98,10 @@ def first_input(*, environment: Mapping[str, str], is_sudo: bool) -> bytes:
     return os.fsencode(_exports(environment).replace("\n", "'\"$clusterctl_newline\"'") + "\n")
 
 
-def watcher(told: Told, *, is_sudo: bool, silence_s: float) -> bytes:
+def watcher(reported: ReportedIds, *, is_sudo: bool, silence_s: float) -> bytes:
     """The text for the channel beside a command with input."""
-    text = f"clusterctl_group={told.group}; kill -s KILL {told.holder} 2>/dev/null; {_watcher(silence_s)} >/dev/null"
+    end_holder = f"kill -s KILL {reported.holder} 2>/dev/null"
+    text = f"clusterctl_group={reported.group}; {end_holder}; {_watcher(silence_s)} >/dev/null"
     run = evaluated(text)
     return os.fsencode(_SUDO + shlex.quote(run) if is_sudo else run)
 
@@ -120,16 +121,16 @@ def _in_quotes(match: re.Match[str]) -> str:
     return f"'{match[0]}'"
 
 
-def group_in(said: bytes) -> tuple[Told, bytes] | None:
+def group_in(stderr: bytes) -> tuple[ReportedIds, bytes] | None:
     """The process ids that a command with input reports on stderr, and the rest of `said`; None before they come."""
-    found = re.search(_MARKED, said)
+    found = re.search(_MARKED, stderr)
     if found is None:
         return None
-    return Told(group=int(found[1]), holder=int(found[2])), said[: found.start()] + said[found.end() :]
+    return ReportedIds(group=int(found[1]), holder=int(found[2])), stderr[: found.start()] + stderr[found.end() :]
 
 
 def _text(start: str, line: str, environment: Mapping[str, str], *, is_sudo: bool) -> bytes:
-    """Ours is all on the first line, and the person's runs by `eval`: so the shell counts only the person's lines.
+    """The text: our part on its first line, the person's in an `eval`, so the shell counts only the person's lines.
 
     sshd makes the login shell the leader of its group, so $$ is the group; under sudo it has to be passed on.
     """
@@ -141,7 +142,7 @@ def _text(start: str, line: str, environment: Mapping[str, str], *, is_sudo: boo
         command = f"{_SUDO}{shlex.quote(f'{ours}; {run}')} $$"
     else:
         command = f"{evaluated(f'clusterctl_group=$$; {start}{_exports(environment)}')}; {run}"
-    return os.fsencode(command)  # the bytes that were typed, be they text or not
+    return os.fsencode(command)  # the bytes that were typed, UTF-8 or not
 
 
 def _exports(environment: Mapping[str, str]) -> str:
@@ -162,5 +163,5 @@ def _script(name: str, silence_s: float) -> str:
 
 
 def _joint(line: str) -> str:
-    """What stands between this line of a shell script and the next, when both are one."""
+    """What separates this line of a shell script from the next when they are joined."""
     return " " if line.split()[-1] in {"{", "(", "&", "then", "else", "do"} else "; "

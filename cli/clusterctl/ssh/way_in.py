@@ -20,7 +20,7 @@ _NEEDED = {
 
 
 def uses_session_manager(argv: Sequence[str] | None) -> bool:
-    """Whether a proxy command goes through AWS's Session Manager, where a try takes seconds and starts a process."""
+    """Whether a proxy command goes through AWS's Session Manager, where each connection takes seconds and a process."""
     return argv is not None and Path(argv[0]).name == SESSION_MANAGER
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from clusterctl.ssh.watchdog import BEAT, Told, first_input, group_in, guarded, watcher, with_input
+from clusterctl.ssh.watchdog import BEAT, ReportedIds, first_input, group_in, guarded, watcher, with_input
 
 from tests.integration.cli.shell_process import close_input, first_number
 from tests.integration.cli.waiting import comes_true, has_ended, is_alive
@@ -210,7 +210,7 @@ def test_under_sudo_nothing_runs_where_the_variables_have_not_come(shell: str, t
         assert b"clusterctl: the values of --env did not come: " in complaint
 
 
-def told_by(process: subprocess.Popen[bytes]) -> Told:
+def told_by(process: subprocess.Popen[bytes]) -> ReportedIds:
     assert process.stderr is not None
     found = group_in(process.stderr.readline())
     assert found is not None

@@ -1,4 +1,4 @@
-"""Leaves a command, with its words and its input, to the process that has the connections already.
+"""Hands a command, with its words and its input, to the process that has the connections already.
 
 Imports next to nothing: starting Python is most of the time of such a command. The words are read, the cluster found
 and the output rendered by that process, where all the code for it is loaded.
@@ -25,14 +25,14 @@ VERB = "ssh"
 ANSWER_S = 2.0
 """A process that does not take the command in this time is left alone: a new connection is as quick."""
 LAST_WORDS_S = 4.0
-"""How long the end of an interrupted command is waited for: longer than the process waits for its nodes."""
+"""How long to wait for the end of an interrupted command: longer than the process waits for its nodes."""
 EXIT_INTERRUPTED = 130
 EXIT_UNWRITTEN = 1
 TYPED_BYTES = 4096
 
 
 def done_warm(argv: Sequence[str], environ: Mapping[str, str]) -> int | None:
-    """The exit code of `clusterctl ARGV`, its output passed on; None when nobody takes it: then nothing has run."""
+    """The exit code of `clusterctl ARGV`, its output passed on; None when no process takes it: then nothing has run."""
     if argv[:1] != [VERB] or is_off(environ):
         return None
     with socket.socket(socket.AF_UNIX) as connection:
@@ -47,7 +47,7 @@ def done_warm(argv: Sequence[str], environ: Mapping[str, str]) -> int | None:
 
 
 def _taken(connection: socket.socket, coming: Frames, argv: Sequence[str], environ: Mapping[str, str]) -> int | None:
-    """The exit code for the case that the process is lost; None when it does not take the command. Raises OSError."""
+    """The exit code to use if the process is lost; None when it does not take the command. Raises OSError."""
     connection.settimeout(ANSWER_S)
     home = home_folder(environ)
     place = opened(os.path.join(home, FOLDER_NAME))
@@ -58,7 +58,7 @@ def _taken(connection: socket.socket, coming: Frames, argv: Sequence[str], envir
     if not is_same_person(connection):
         return None
     typed_to = _stdin_sent(connection)
-    connection.sendall(frame(REQUEST, _asked(argv, {**environ, HOME_VARIABLE: home}).to_bytes()))
+    connection.sendall(frame(REQUEST, _request(argv, {**environ, HOME_VARIABLE: home}).to_bytes()))
     answer = coming.next(within_s=ANSWER_S)
     if answer is None or answer[0] != ACCEPTED:
         return None
@@ -102,7 +102,7 @@ def _pass_on_typed(terminal: int, typed_to: int) -> None:
     os.close(typed_to)
 
 
-def _asked(argv: Sequence[str], environ: Mapping[str, str]) -> BrokerRequest:
+def _request(argv: Sequence[str], environ: Mapping[str, str]) -> BrokerRequest:
     return BrokerRequest(
         argv[1:],
         stamp=stamp(),
@@ -120,31 +120,31 @@ def _passed_on(connection: socket.socket, coming: Frames, code_if_lost: int) -> 
     except BrokenPipeError:  # `clusterctl ssh … | head -1`: the reader has what it wanted
         return 0  # what runs ends with the connection
     except OSError as e:
-        return _said(f"stdout cannot be written: {e.strerror}", EXIT_UNWRITTEN)
+        return _reported(f"stdout cannot be written: {e.strerror}", EXIT_UNWRITTEN)
     except KeyboardInterrupt:
         code = _ended(connection, coming)
         return _interrupted() if code is None else code
     if code is None:
-        return _said("the process that kept the connections has ended, and with it what ran", code_if_lost)
+        return _reported("the process that kept the connections has ended, and with it what ran", code_if_lost)
     return code
 
 
 def _written(coming: Frames) -> int | None:
     """Writes all output; returns the exit code; None when the process has gone. Raises OSError if stdout fails."""
-    is_told = True
-    while (came := coming.next()) is not None:
-        kind, data = came
+    is_stderr_written = True
+    while (received := coming.next()) is not None:
+        kind, data = received
         if kind == EXIT:
-            return int(data) or (0 if is_told else EXIT_UNWRITTEN) if data.isdigit() else None
+            return int(data) or (0 if is_stderr_written else EXIT_UNWRITTEN) if data.isdigit() else None
         if kind == STDOUT:
             write_whole(1, data)
         elif kind == STDERR:
-            is_told = _complain(data) and is_told
+            is_stderr_written = _complain(data) and is_stderr_written
     return None
 
 
 def _ended(connection: socket.socket, coming: Frames) -> int | None:
-    """Asks for the command's end and returns its exit code, None if it does not come; last words are still written."""
+    """Has the command ended, writes its last output, and returns its exit code; None if that does not come."""
     try:
         connection.shutdown(socket.SHUT_WR)
         connection.settimeout(LAST_WORDS_S)
@@ -154,10 +154,10 @@ def _ended(connection: socket.socket, coming: Frames) -> int | None:
 
 
 def _interrupted() -> int:
-    return _said("interrupted", EXIT_INTERRUPTED)
+    return _reported("interrupted", EXIT_INTERRUPTED)
 
 
-def _said(text: str, code: int) -> int:
+def _reported(text: str, code: int) -> int:
     _complain(f"clusterctl: {text}\n".encode())
     return code
 

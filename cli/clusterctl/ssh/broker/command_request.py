@@ -1,4 +1,4 @@
-"""The request by which a command is left to the process that keeps connections. Imports next to nothing."""
+"""The request that hands a command to the process that keeps connections. Imports next to nothing."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import os
 from collections.abc import Mapping, Sequence
 
 CARRIED = ("HOME", "USER", "LOGNAME", "SSH_AUTH_SOCK")
-"""The variables that a command on nodes reads, beside our own."""
+"""The variables that a command on nodes reads, besides our own."""
 _OURS = "CLUSTERCTL_"
 _SEPARATOR = b"\0"
 
 
 class BrokerRequest:
-    """Words, and where they were typed. No dataclass: loading that costs as much as all else in a start."""
+    """A command's words, and where they were typed. No dataclass: to import those would double the time of a start."""
 
     def __init__(
         self,

@@ -1,9 +1,9 @@
-"""What a command and the process that keeps connections say to each other: frames of a kind, a length and bytes.
+"""What a command and the process that keeps connections send each other: frames of a kind, a length and bytes.
 
 The command begins with WITH_STDIN, which carries the descriptor of its stdin and, where that is a terminal, also that
 of a pipe. REQUEST follows, and ACCEPTED or REFUSED is the answer; only after GO does anything run, so that a command
-which has given up waiting is not run twice. Then its output comes back, and EXIT. A command that wants what runs to end
-closes its side. Imports next to nothing, as `client`.
+which has given up waiting is not run twice. Then its output comes back, and EXIT. To end what runs, the command
+closes its side. Imports next to nothing, like `client`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ WITH_STDIN = b"\0"
 """One byte, not a frame."""
 REQUEST, GO = b"q", b"g"
 ACCEPTED, REFUSED = b"a", b"x"
-"""ACCEPTED carries the exit code for the case that the process is lost while the command runs, and 1 where it reads its
-stdin: what is typed is then wanted."""
+"""ACCEPTED carries the exit code to use if the process is lost while the command runs, and 1 where the command reads
+its stdin: then what is typed has to be sent."""
 STDOUT, STDERR, EXIT = b"o", b"e", b"r"
 MOST_BYTES = 64 * 1024 * 1024
 

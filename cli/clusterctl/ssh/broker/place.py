@@ -41,7 +41,7 @@ def opened(folder: str) -> str:
 
 
 def write_stamp(folder: str, number: int) -> None:
-    """Writes down which clusterctl listens on the socket with this inode number: commands of another do not connect.
+    """Writes down which clusterctl listens on the socket with this inode number: others' commands do not connect.
 
     The number tells this socket from a later one of a version that writes no stamp. Raises OSError.
     """

@@ -34,7 +34,7 @@ LOOK_S = 2.0
 PR_SET_DUMPABLE = 4  # linux/prctl.h
 OWN_NAME = "clusterctl: keeps connections (export CLUSTERCTL_WARM=no)"
 MOST_DESCRIPTORS = 2
-"""Stdin, and for a terminal the pipe by which what is typed comes."""
+"""Stdin, and for a terminal the pipe through which what is typed comes."""
 BACKLOG = 64
 REQUEST_S = 10.0
 """How long a command may take to say what it wants."""
@@ -50,7 +50,7 @@ class OwnCode:
         self._changed_ns = {file: _changed_ns(file) for file in files}
 
     def is_changed(self) -> bool:
-        """Whether another version was installed: this process would still do as the old one did."""
+        """Whether another version was installed: this process would still behave like the old one."""
         return any(_changed_ns(file) != changed for file, changed in self._changed_ns.items())
 
 
@@ -103,12 +103,12 @@ def keep_warm(pool: LinkPool, folder: Path) -> str | None:
         make_private_folder(folder)
         folder.chmod(0o700)
     except OSError:
-        return None  # a home that cannot be written, or root's: the command has run, and its exit code counts
+        return None  # a home that is read-only, or root's: no failure, since the command itself has run
     try:
         meeting = _meeting(folder)
     except OSError as e:
-        told = f"connections are not kept: that takes a socket and a lock in {folder} ({e.strerror})"
-        return f"{told}; without this message: export {VARIABLE}=no"
+        reason = f"connections are not kept: that takes a socket and a lock in {folder} ({e.strerror})"
+        return f"{reason}; without this message: export {VARIABLE}=no"
     if meeting is None:
         return None  # another command was quicker
     if os.fork() != 0:
@@ -119,7 +119,7 @@ def keep_warm(pool: LinkPool, folder: Path) -> str | None:
         _become_daemon(pool, meeting)
         _serve(_State(pool), meeting)
     finally:
-        os._exit(0)  # never back into the command's own end
+        os._exit(0)  # never returns into the code of the command that was forked
 
 
 def _meeting(folder: Path) -> Meeting | None:
@@ -188,10 +188,10 @@ def refuse_tracing() -> None:
 
 
 def _serve(state: _State, meeting: Meeting) -> None:
-    os.umask(0o077)  # a folder that is made here later can be entered
+    os.umask(0o077)  # what is made here later is for this user alone
     threading.Thread(target=_look_after, args=(state,), daemon=True).start()
     with meeting.listener as listener:
-        listener.listen(BACKLOG)  # again, by this process: the kernel tells commands the id of who called it (unix(7))
+        listener.listen(BACKLOG)  # again, by this process: commands ask the kernel who called it (SO_PEERCRED, unix(7))
         while _is_wanted(state, meeting.place, meeting.number):
             if _has_come(listener, LOOK_S):
                 connection, _ = listener.accept()
@@ -225,38 +225,39 @@ def _answer(state: _State, connection: socket.socket) -> None:
     try:
         with contextlib.closing(connection), contextlib.suppress(OSError, ValueError):
             if is_same_person(connection):
-                _do(state, connection)
+                _carry_out(state, connection)
     finally:
         with state.changing:
             state.commands -= 1
             state.used_at = time.monotonic()
 
 
-def _do(state: _State, connection: socket.socket) -> None:
+def _carry_out(state: _State, connection: socket.socket) -> None:
     connection.settimeout(REQUEST_S)
     _, descriptors, _, _ = socket.recv_fds(connection, len(WITH_STDIN), MOST_DESCRIPTORS)
     with contextlib.ExitStack() as held:
         files = [held.enter_context(open(number, "rb", buffering=0)) for number in descriptors]
         coming = Frames(connection)
-        came = coming.next(within_s=REQUEST_S)
-        if came is None or not files:
+        received = coming.next(within_s=REQUEST_S)
+        if received is None or not files:
             return
-        found = None if state.is_outdated() else warm_command(broker_request_from_bytes(came[1]), files, state.pool)
-        if found is None:
+        request = broker_request_from_bytes(received[1])
+        command = None if state.is_outdated() else warm_command(request, files, state.pool)
+        if command is None:
             connection.sendall(frame(REFUSED))
             return
-        connection.sendall(frame(ACCEPTED, b"%d %d" % (found.code_if_lost, found.remote.stdin is not None)))
+        connection.sendall(frame(ACCEPTED, b"%d %d" % (command.code_if_lost, command.remote.stdin is not None)))
         if coming.next(within_s=REQUEST_S) != (GO, b""):
             return
         connection.settimeout(None)
         canceller = Canceller()
         threading.Thread(target=_cancel_when_left, args=(connection, canceller), daemon=True).start()
-        code = found.done(connection, state.pool, canceller)
+        code = command.done(connection, state.pool, canceller)
         connection.sendall(frame(EXIT, b"%d" % code))
 
 
 def _cancel_when_left(connection: socket.socket, canceller: Canceller) -> None:
-    """Ends the work when the command is gone. It sends nothing after GO: whatever can be read then is its end."""
+    """Ends the work when the command is gone. A command sends nothing after GO: whatever can be read is its end."""
     with contextlib.suppress(OSError, ValueError):
         _has_come(connection, None)
         canceller.cancel()

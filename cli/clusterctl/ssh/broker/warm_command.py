@@ -38,7 +38,7 @@ SAME_FOR_BOTH = ("HOME", "USER", "LOGNAME")
 
 @dataclass(frozen=True, kw_only=True)
 class WarmCommand:
-    """A command that can be carried out here, before anything of it has begun."""
+    """A command that this process can carry out, and has not begun."""
 
     request: SshRequest
     remote: RemoteCommand
@@ -46,7 +46,7 @@ class WarmCommand:
 
     @property
     def code_if_lost(self) -> int:
-        """The exit code for a command whose process went away."""
+        """The exit code to use if this process is lost."""
         return (NotReached if is_for_one(self.request, self.remote) else SomeNodesFailed).exit_code
 
     def done(self, connection: socket.socket, pool: LinkPool, canceller: Canceller) -> int:
@@ -67,17 +67,17 @@ class WarmCommand:
 
 
 def warm_command(asked: BrokerRequest, files: Sequence[IO[bytes]], pool: LinkPool) -> WarmCommand | None:
-    """The command that was asked for; None for what the asking process has to do itself.
+    """The command that was asked for; None for one that the asking process has to carry out itself.
 
-    That is a login, words that are refused, or a request of another version. `files`: the command's stdin, and behind
-    it, where that is a terminal, what is typed there.
+    Such are a login, words that are refused, a request of another version, and all that needs the asking process's
+    variables or ssh configuration. `files`: the command's stdin; if that is a terminal, also a pipe of what is typed.
     """
     if asked.stamp != stamp() or any(asked.environ.get(name) != os.environ.get(name) for name in SAME_FOR_BOTH):
         return None
     caller = Caller(environ=asked.environ, folder=Path(asked.folder), stdin=files[0])
     try:
         request = with_node_named_first(request_of(asked.argv), caller)
-        if request.is_login or request.is_cold or _is_of_persons_own(request, caller):
+        if request.is_login or request.is_cold or _uses_persons_config(request, caller):
             return None
         remote = remote_command(request, caller)
         if not _is_all_kept(remote, pool):
@@ -89,7 +89,7 @@ def warm_command(asked: BrokerRequest, files: Sequence[IO[bytes]], pool: LinkPoo
     return WarmCommand(request=request, remote=remote, asked=asked)
 
 
-def _is_of_persons_own(request: SshRequest, caller: Caller) -> bool:
+def _uses_persons_config(request: SshRequest, caller: Caller) -> bool:
     """Whether the person's ssh configuration has a say in how to reach the machines: such connections are not kept."""
     return request.file is not None and (caller.ssh_dir / "config").is_file()
 

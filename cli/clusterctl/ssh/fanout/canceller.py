@@ -28,7 +28,7 @@ class Canceller:
         return self._is_cancelled
 
     def on_cancel(self, stop: Callable[[], None]) -> None:
-        """`stop` is called when the run is cancelled; now, if it has been already."""
+        """Has `stop` called when the run is cancelled; at once, if it already was."""
         with self._changing:
             self._stop = stop
             is_cancelled = self._is_cancelled

@@ -54,7 +54,7 @@ class CommandInput:
         self._on_more = on_more
         self._ring_bytes = AHEAD_BYTES if readers == 1 else 0
         self._file = temporary_file()  # lives as long as the input
-        self._is_wanted = threading.Condition()
+        self._changed = threading.Condition()
         self._written = 0
         self._read = 0
         self._is_at_end = False
@@ -67,11 +67,11 @@ class CommandInput:
         threading.Thread(target=self._pump, daemon=True, name="ssh stdin").start()
 
     def stop(self) -> None:
-        """Reads and keeps no more: what is typed at a terminal from now on is for somebody else."""
-        with self._is_wanted:
+        """Reads and keeps no more: what is typed at a terminal from now on is for other programs."""
+        with self._changed:
             self._has_ended = True
             self._file.close()
-            self._is_wanted.notify()
+            self._changed.notify()
         os.close(self._end_writer)
 
     def read(self, offset: int) -> bytes | None:
@@ -80,7 +80,7 @@ class CommandInput:
         Raises OSError where the input could not be kept, and ClusterctlError where it could not be read: ending the
         command's input instead would look like the end of what the person gave.
         """
-        with self._is_wanted:
+        with self._changed:
             if self._lost is not None:
                 raise self._lost
             if self._has_ended:
@@ -94,14 +94,14 @@ class CommandInput:
 
     def taken(self, offset: int) -> None:
         """Says that a reader needs nothing before `offset` any more."""
-        with self._is_wanted:
+        with self._changed:
             self._read = max(self._read, offset)
-            self._is_wanted.notify()
+            self._changed.notify()
 
     def _pump(self) -> None:
         while chunk := self._next():
-            with self._is_wanted:
-                self._is_wanted.wait_for(self._has_room)
+            with self._changed:
+                self._changed.wait_for(self._has_room)
                 if self._has_ended:
                     break
                 try:
@@ -112,7 +112,7 @@ class CommandInput:
                 self._written += len(chunk)
             self._on_more()
         os.close(self._end_reader)
-        with self._is_wanted:
+        with self._changed:
             self._is_at_end = True
         self._on_more()
 

@@ -18,11 +18,11 @@ from clusterctl.ssh.fanout.libssh2 import BROKEN, STDERR, STDOUT, Channel, Libss
 from clusterctl.ssh.fanout.link import Late, Link, Silent, lost
 from clusterctl.ssh.fanout.watch import Watch
 from clusterctl.ssh.results import signal_exit_code
-from clusterctl.ssh.watchdog import MOST_S, Told, first_input, group_in, guarded, watcher, with_input
+from clusterctl.ssh.watchdog import MOST_S, ReportedIds, first_input, group_in, guarded, watcher, with_input
 
 CHUNKS_A_TURN = 16
 LAST_WORDS_S = 0.8
-"""How long the output of a command that was ended is still waited for."""
+"""How long to wait for the last output of a command that was ended."""
 WINDOW_BYTES_TOGETHER = 64 * 1024 * 1024
 """How much all nodes together may send before anybody reads it: this bounds our memory."""
 
@@ -52,7 +52,7 @@ NEAR_S = 0.2
 
 
 def command_text(command: Command, *, has_input: bool, silence_s: float) -> bytes:
-    """What a node's shell is given to run: the same for all nodes of a command. Pure."""
+    """The text that a node's shell runs: the same for all nodes of a command. Pure."""
     text = with_input if has_input else guarded
     return text(command.line, environment=command.environment, is_sudo=command.is_sudo, silence_s=silence_s)
 
@@ -96,8 +96,8 @@ class CommandRun:
         try:
             self._channel = yield from self._link.opened(self._window, ends_at)
         except Late as e:
-            told = f"{self._link.target.name} did not open a session in time"
-            raise NodeFailure("timeout", told, phase="session") from e
+            message = f"{self._link.target.name} did not open a session in time"
+            raise NodeFailure("timeout", message, phase="session") from e
         except Libssh2Error as e:
             raise refusal(self._link, e) from e
 
@@ -115,16 +115,16 @@ class CommandRun:
                     link.take_back()
                     raise NodeFailure("timeout", f"{link.target.name} takes nothing", phase="session") from e
                 yield from link.until_done(lambda: self._channel.execute(text), ends_at)
-            yield from self._feed.give_before(self._before(), self._channel, ends_at)
+            yield from self._feed.give_before(self._first_input(), self._channel, ends_at)
         except Late as e:
-            told = f"{link.target.name} did not say in time whether the command has started"
-            raise NodeFailure("lost", told, phase="command") from e
+            message = f"{link.target.name} did not say in time whether the command has started"
+            raise NodeFailure("lost", message, phase="command") from e
         except Libssh2Error as e:
             raise refusal(self._link, e) from e
         if not self._has_input:
             self._watch = Watch(link, self._channel, silence_s=self._silence_s)
 
-    def _before(self) -> bytes:
+    def _first_input(self) -> bytes:
         return first_input(environment=self._command.environment, is_sudo=self._command.is_sudo)
 
     def to_its_end(self) -> Generator[Waiting, bool, ExitCode]:
@@ -138,8 +138,8 @@ class CommandRun:
             return (yield from self._until_closed(ends_at))
         except Late as e:
             yield from self._end(LAST_WORDS_S)
-            told = f"{self._link.target.name}: the command still ran after {timeout_s:g} s and was ended"
-            raise NodeFailure("timeout", told, phase="command") from e
+            message = f"{self._link.target.name}: the command still ran after {timeout_s:g} s and was ended"
+            raise NodeFailure("timeout", message, phase="command") from e
         except (Libssh2Error, Silent) as e:
             raise lost(self._link, e) from e
         except Stopped:
@@ -193,7 +193,7 @@ class CommandRun:
         until = 0.0 if is_more and has_room else min(ends_at, self._link.asks_at, beat_at)
         has_come = yield self._waiting(has_room, until)
         if self._link.note(has_come, ends_at, is_watched=True):
-            # Waits for the answer, which a near node gives at once: drained before any wait it would not be noticed.
+            # Waits for the answer, which a near node gives at once: drained before a wait, it would go unnoticed.
             has_come = yield self._waiting(has_room, min(ends_at, time.monotonic() + NEAR_S))
             self._link.note(has_come)
 
@@ -229,14 +229,14 @@ class CommandRun:
     @property
     def _is_guard_due(self) -> bool:
         """Whether the command has reported its group, and nothing watches it yet."""
-        return self._mark.told is not None and self._watch is None
+        return self._mark.reported is not None and self._watch is None
 
     def _guard_beside(self, ends_at: float) -> Generator[Waiting, bool, None]:
         """Opens the watcher's own channel once the command has reported its group."""
-        told = self._mark.told
-        if told is None or not self._is_guard_due:
+        reported = self._mark.reported
+        if reported is None or not self._is_guard_due:
             return
-        text = watcher(told, is_sudo=self._command.is_sudo, silence_s=self._silence_s)
+        text = watcher(reported, is_sudo=self._command.is_sudo, silence_s=self._silence_s)
         link = self._link
         try:
             channel = yield from started(link, text, self._window, ends_at)
@@ -250,7 +250,7 @@ class CommandRun:
         self._watch = Watch(link, channel, silence_s=self._silence_s)
 
     def _end(self, wait_s: float) -> Generator[Waiting, bool, None]:
-        """Has the watcher end the command, and waits a little for what it still says."""
+        """Has the watcher end the command, and waits a little for what the command still prints."""
         ends_at = time.monotonic() + wait_s
         self._feed.stop()
         with contextlib.suppress(Late, Silent, Libssh2Error, NodeFailure, Stopped):
@@ -290,7 +290,7 @@ class GroupMark:
 
     def __init__(self, *, is_awaited: bool) -> None:
         self.is_awaited = is_awaited
-        self.told: Told | None = None
+        self.reported: ReportedIds | None = None
         self._head = b""
 
     def passed(self, chunk: bytes) -> bytes:
@@ -299,7 +299,7 @@ class GroupMark:
             return chunk
         self._head += chunk
         if (found := group_in(self._head)) is not None:
-            self.told, self._head = found
+            self.reported, self._head = found
         elif len(self._head) <= WITHIN_BYTES:
             return b""
         return self.rest()

@@ -28,7 +28,7 @@ LONGEST_LINE_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a command that ran gave back."""
+    """The exit code and output of a command that ran."""
 
     exit_code: int
     """128 + the signal's number when a signal ended it."""
@@ -74,7 +74,7 @@ class Conversation:
             raise lost(link, e) from e
 
     def run(self, command: Command, stdin: bytes) -> Generator[Waiting, bool, Answer]:
-        """Runs the command and returns its answer. Raises NodeFailure when it did not end, or not in its time."""
+        """Runs the command and returns its answer. Raises NodeFailure when it did not end, or not in time."""
         kept = _Kept()
         run = CommandRun(
             self._link,
@@ -95,7 +95,7 @@ class Conversation:
         return Answer(exit_code=exit_code, stdout=bytes(kept.streams[STDOUT]), stderr=bytes(kept.streams[STDERR]))
 
     def end(self) -> Generator[Waiting, bool, None]:
-        """Closes the connection, and has the other tasks run while its proxy ends."""
+        """Closes the connection, and lets the other tasks run while its proxy ends."""
         yield from let_go(self._link)
 
     def cut(self) -> None:
@@ -116,7 +116,7 @@ def _heard(link: Link, until: float) -> Generator[Waiting, bool, None]:
     """Waits for what comes next, or to be woken. Raises Silent, Libssh2Error."""
     has_come = yield _waiting(link, until)
     if link.note(has_come, is_watched=True):
-        # Waits for the answer, which a near node gives at once: drained before any wait it would not be noticed.
+        # Waits for the answer, which a near node gives at once: drained before a wait, it would go unnoticed.
         link.note((yield _waiting(link, time.monotonic() + NEAR_S)))
 
 
@@ -127,10 +127,10 @@ def _waiting(link: Link, until: float) -> Waiting:
 def _drain(channel: Channel, link: Link, lines: Lines) -> bool:
     """Passes on what has come on stdout, and drops stderr; True when there may be more."""
     for _ in range(CHUNKS_A_TURN):
-        said = channel.read(STDOUT, link.buffer)
-        complaint = channel.read(STDERR, link.buffer)
-        lines.feed(said)
-        if not said and not complaint and not channel.has_unread():
+        stdout = channel.read(STDOUT, link.buffer)
+        stderr = channel.read(STDERR, link.buffer)
+        lines.feed(stdout)
+        if not stdout and not stderr and not channel.has_unread():
             return False
     return True
 

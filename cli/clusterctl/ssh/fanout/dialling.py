@@ -1,4 +1,4 @@
-"""Connections begun before there is anybody to wait for them: nodes get ready while clusterctl still loads."""
+"""Connections begun before the code that waits for them is loaded: nodes get ready meanwhile."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Dialled:
         self._sockets: dict[tuple[str, int], socket.socket] = {}
 
     def begin(self, target: Target) -> None:
-        """Begins to connect to a plain address; a name, a proxy, and what fails at once are left to the node's turn."""
+        """Begins to connect to a plain address; names, proxies and failures are left to the node's turn."""
         if target.proxy_argv is not None or (target.host, target.port) in self._sockets:
             return
         with contextlib.suppress(OSError):
@@ -56,7 +56,7 @@ def dialled(inventory: Inventory, nodes: Iterable[InventoryNode]) -> Dialled:
 
 
 def begun(family: socket.AddressFamily, address: SocketAddress) -> tuple[socket.socket, int]:
-    """A socket that does not block, and what connecting it says: 0, EINPROGRESS, or an error's number."""
+    """A socket that does not block, and the result of connecting it: 0, EINPROGRESS, or an error's number."""
     connection = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
     try:
         return connection, connection.connect_ex(address)

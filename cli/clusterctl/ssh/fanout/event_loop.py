@@ -65,7 +65,7 @@ class EventLoop:
             self._wake_writer.send(b"w")
 
     def look(self) -> None:
-        """Has the source asked whether it has another task, without resuming any; from any thread."""
+        """Has the loop ask its source for more tasks, without resuming any; from any thread."""
         with contextlib.suppress(OSError):
             self._wake_writer.send(b"l")
 
@@ -77,10 +77,10 @@ class EventLoop:
     def run(self) -> None:
         """Returns when every task has ended."""
         try:
-            has_told = False
+            has_stopped_all = False
             while True:
-                if self._is_stopping and not has_told:
-                    has_told = True
+                if self._is_stopping and not has_stopped_all:
+                    has_stopped_all = True
                     self._stop_all()
                 self._fill()
                 if not self._entries:
@@ -120,10 +120,10 @@ class EventLoop:
         return -1
 
     def _woken(self) -> None:
-        told = b""
+        signals = b""
         with contextlib.suppress(BlockingIOError):
-            told = self._wake_reader.recv(4096)
-        if b"w" not in told:
+            signals = self._wake_reader.recv(4096)
+        if b"w" not in signals:
             return
         for entry in [entry for entry in self._entries.values() if entry.waiting.for_waking]:
             self._resume(entry.task, _without_news)

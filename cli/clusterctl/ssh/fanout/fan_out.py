@@ -37,7 +37,7 @@ CAPTURED_BYTES = 4 * 1024 * 1024
 MOST_LOOPS = 2
 """The most threads with a loop: the handshakes' arithmetic is done outside the interpreter's lock, all else inside."""
 NODES_A_LOOP = 16
-"""Nodes to be connected for each loop: where connections exist, another would only wait for the first one's lock."""
+"""Nodes to be connected for each loop: where connections exist, a second loop would only wait for that lock."""
 
 
 def run_on_nodes(
@@ -85,7 +85,7 @@ def run_remote(
     Without a timeout a command may run for ever; connecting always has an end.
     KeyboardInterrupt ends the commands on the nodes before it is passed on; what they still say, and how each ended, is
     passed on too.
-    `links` has connections that exist already; those that are dialled and not taken are closed in the end. `canceller`
+    `links` has connections that exist already; those that are dialled and not taken are closed at the end. `canceller`
     ends the run from another thread. `on_quiet` is called, on this thread, when all that has come was passed on.
     """
     load()  # before there are threads
@@ -141,7 +141,7 @@ def _pumped(stdin: IO[bytes] | bytes | None, *, readers: int, on_more: Callable[
 
 
 class _Run:
-    """One fan-out under way: its threads, and the way by which their news reach the caller's thread."""
+    """One fan-out under way: its threads, and the queue that takes their news to the caller's thread."""
 
     def __init__(
         self,
@@ -186,7 +186,7 @@ class _Run:
             self._pumped.stop()
 
     def next_result(self) -> NodeResult:
-        """The next node's result; output on the way to it goes to the sinks. Raises what a node's thread raised."""
+        """The next node's result; output before it goes to the sinks. Raises what a loop or a node's task raised."""
         while True:
             event = self._next_event()
             if isinstance(event, NodeResult):
@@ -207,14 +207,14 @@ class _Run:
         with contextlib.suppress(queue.Empty):
             while True:
                 node = self._waiting.get_nowait()
-                told = f"{node.name}: not run, because the command was stopped"
+                message = f"{node.name}: not run, because the command was stopped"
                 self._outbox.put(
                     NodeResult(
                         slot=node.slot,
                         name=node.name,
                         exit_code=None,
                         signal=None,
-                        failure=NodeFailure("stopped", told),
+                        failure=NodeFailure("stopped", message),
                         stdout=b"",
                         stderr=b"",
                         duration_s=0.0,

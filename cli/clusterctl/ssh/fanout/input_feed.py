@@ -39,7 +39,7 @@ class InputFeed:
         except Libssh2Error as e:
             if e.code in BROKEN:
                 raise
-            # The command has ended already, as sudo does for who may not use it: its exit code says that.
+            # The command has ended already, as sudo does for a user who may not use it: its exit code says so.
 
     def give(self, channel: Channel, ends_at: float) -> Generator[Waiting, bool, bool]:
         """Gives what is there; True when the node would take more at once.

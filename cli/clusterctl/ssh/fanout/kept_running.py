@@ -17,16 +17,16 @@ from clusterctl.ssh.keys.login_keys import LoginKeys
 from clusterctl.ssh.results import NodeResult
 
 AGAIN_S = (1.0, 2.0, 5.0, 10.0)
-"""Waits before the next try; the last one stays."""
+"""Waits before the next tries; the last one is repeated."""
 COMPLAINT_BYTES = 2000
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeptCommand:
-    """What runs, and who hears of it; the callbacks of one node never run at the same time."""
+    """What runs, and the callbacks that hear of it; those of one node never run at the same time."""
 
     command: Callable[[InventoryNode], str]
-    """Asked anew for each start, so that a node can go on where it was."""
+    """Called for each start, so that a node can continue where it was."""
     on_begin: Callable[[InventoryNode], None]
     on_output: Callable[[InventoryNode, bytes], None]
     on_lost: Callable[[InventoryNode, NodeFailure, int], bool]
@@ -37,7 +37,7 @@ class KeptCommand:
 class _NodeRun:
     """One node's run."""
 
-    has_said: bool = False
+    has_output: bool = False
     complaint: bytes = b""
     tries: int = field(default=0)
 
@@ -52,7 +52,7 @@ def keep_running(
 ) -> None:
     """Starts the command on all nodes, in threads that end with the process.
 
-    All nodes share one fan-out; a node that is lost goes on in a thread of its own, so that it holds nobody up.
+    All nodes share one fan-out; a node that is lost goes on in its own thread, so that it holds up no other.
     """
     keeper = _Keeper(kept, inventory, keys, deadlines)
     threading.Thread(target=keeper.run_all, args=(nodes,), daemon=True, name="kept running").start()
@@ -88,7 +88,7 @@ class _Keeper:
 
         while is_wanted:
             time.sleep(AGAIN_S[min(run.tries, len(AGAIN_S) - 1)])
-            run.has_said, run.complaint = False, b""
+            run.has_output, run.complaint = False, b""
             self._run((node,), {node.slot: run}, take)
 
     def _run(
@@ -98,7 +98,7 @@ class _Keeper:
         on_result: Callable[[NodeResult], None],
     ) -> None:
         def hear(node: InventoryNode, chunk: bytes) -> None:
-            runs[node.slot].has_said = True
+            runs[node.slot].has_output = True
             self._kept.on_output(node, chunk)
 
         def hear_complaint(node: InventoryNode, chunk: bytes) -> None:
@@ -119,13 +119,13 @@ class _Keeper:
         )
 
     def _lost(self, node: InventoryNode, run: _NodeRun, result: NodeResult) -> bool:
-        run.tries = 0 if run.has_said else run.tries + 1
+        run.tries = 0 if run.has_output else run.tries + 1
         return self._kept.on_lost(node, reason(result, run.complaint), run.tries)
 
 
 def reason(result: NodeResult, complaint: bytes) -> NodeFailure:
-    """Why the command does not run any more: the failure, else its own last words."""
+    """Why the command does not run any more: the failure, else the command's last line."""
     if result.failure is not None:
         return result.failure
-    said = complaint.decode(errors="replace").strip().splitlines()
-    return NodeFailure("ended", f"it ended: {said[-1] if said else f'exit {result.exit_code}'}", phase="command")
+    lines = complaint.decode(errors="replace").strip().splitlines()
+    return NodeFailure("ended", f"it ended: {lines[-1] if lines else f'exit {result.exit_code}'}", phase="command")

@@ -1,7 +1,7 @@
 """libssh2 as the fan-out uses it: sessions and channels that never block, errors as exceptions.
 
-The library is the one inside the wheel of ssh2-python, called through ctypes: that package's own classes tell neither
-which signal ended a command nor that there was no exit status, and show 0 for both (1.2.0, checked 2026-11-21;
+The library is the one inside the wheel of ssh2-python, called through ctypes: that package's own classes report neither
+which signal ended a command nor that there was no exit status, and give 0 for both (1.2.0, checked 2026-11-21;
 docs/adr/0011). What takes long lets other threads run. A session belongs to one thread at a time.
 """
 
@@ -69,12 +69,12 @@ _PROTOTYPES = (
     ("channel_get_exit_status", _INT, (_POINTER,)),
     ("channel_get_exit_signal", _INT, (_POINTER, _OUT, _OUT, _OUT, _OUT, _OUT, _OUT)),
 )
-"""Name behind `libssh2_`, result, arguments."""
+"""Name after `libssh2_`, result, arguments."""
 _LONG = frozenset(
     {"session_handshake", "userauth_publickey_frommemory", "agent_connect", "agent_list_identities", "agent_userauth"}
 )
-"""Key arithmetic, and talk with an agent: other threads run meanwhile. All else is done sooner than the interpreter's
-lock is given away and taken back, which is a switch of threads each time that another thread waits for the lock."""
+"""Key arithmetic, and talk with an agent: other threads run meanwhile. All else takes less time than to release
+and retake the interpreter's lock, which switches threads each time that another one waits for it."""
 _READ = "libssh2_channel_read_ex"
 _READ_BESIDE = "libssh2_channel_read_ex_beside_other_threads"
 
@@ -218,7 +218,7 @@ class Channel:
         return self._call("process_startup", b"exec", 4, line, len(line))
 
     def read(self, stream: int, buffer: ctypes.Array[ctypes.c_char]) -> bytes:
-        """What has come on stdout (0) or STDERR (1); empty when nothing has, `is_at_end` tells more."""
+        """What has come on stdout (0) or STDERR (1); empty when nothing has come, or no more will (`is_at_end`)."""
         length = self._session.checked(self._read(self._handle, stream, buffer, len(buffer)))
         if length == AGAIN:
             return b""
@@ -227,7 +227,7 @@ class Channel:
         return ctypes.string_at(buffer, length)
 
     def has_unread(self) -> bool:
-        """Whether something lies here that came while another stream was read: the socket will not tell of it."""
+        """Whether something lies here that came while another stream was read: the socket will not report it."""
         # Not libssh2_poll_channel_read: it gives up at the first packet shorter than five bytes, and the answer to a
         # keepalive is one that stays in the queue (libssh2 1.11, channel.c; seen 2026-11-21).
         waiting = ctypes.c_ulong()
@@ -283,8 +283,8 @@ def load() -> Any:
     files = [path for folder in folders for path in Path(folder).glob(_SHARED_LIBRARY)]
     if not files:
         raise ClusterctlError("the Python package ssh2-python is not installed", hint="pip install ssh2-python")
-    # Looked up through the extension module, the names are found in the libssh2 that it is linked with. A PyDLL keeps
-    # the interpreter's lock during a call, a CDLL gives it away (ctypes, checked 2026-11-22).
+    # Names looked up through the extension module are found in the libssh2 that it is linked with. A PyDLL keeps the
+    # interpreter's lock during a call, a CDLL releases it (ctypes, checked 2026-11-22).
     library: Any = ctypes.PyDLL(str(files[0]))
     beside: Any = ctypes.CDLL(str(files[0]))
     for name, result, arguments in _PROTOTYPES:

@@ -35,11 +35,11 @@ QUESTIONS = 3
 
 
 class Silent(Exception):
-    """Nothing was heard for longer than a living node takes."""
+    """Nothing was heard for longer than a living node takes to answer."""
 
 
 class Late(Exception):
-    """The deadline is over."""
+    """The deadline has passed."""
 
 
 class Link:
@@ -192,7 +192,7 @@ class Link:
 
 
 def lost(link: Link, error: Exception) -> NodeFailure:
-    """The failure of a connection that was there and then was not."""
+    """The failure of a connection that broke or fell silent."""
     if isinstance(error, Silent):
         return NodeFailure("lost", f"{link.target.name} has given no sign of life for too long", phase="command")
     return NodeFailure("lost", f"the connection to {link.target.name} broke ({error})", phase="command")

@@ -53,7 +53,7 @@ class LinkPool:
             return key in self._links
 
     def take(self, key: LinkKey) -> Link | None:
-        """A connection that is as it was left; None when there is none."""
+        """A connection on which nothing has come since it was kept; None when there is none."""
         with self._changing:
             link = self._links.pop(key, None)
         if link is None or link.is_quiet():
@@ -63,7 +63,7 @@ class LinkPool:
 
     def put(self, key: LinkKey, link: Link) -> None:
         """Keeps the connection; a kept one to the same node, or to the machine before it at that place, is closed."""
-        _notice_its_end(link)
+        _set_keepalive(link)
         with self._changing:
             old = [
                 other for other in self._links if other.target.name == key.target.name and _is_same_place(other, key)
@@ -74,7 +74,7 @@ class LinkPool:
             other.close()
 
     def drop_dead(self, wait_s: float) -> None:
-        """Closes connections that have ended, or said something unasked for; waits this long for it."""
+        """Closes connections that have ended, or on which anything comes within `wait_s`."""
         with self._changing:
             by_descriptor = {link.socket.fileno(): key for key, link in self._links.items()}
         poll = select.poll()
@@ -117,7 +117,7 @@ def _is_same_place(key: LinkKey, other: LinkKey) -> bool:
     )
 
 
-def _notice_its_end(link: Link) -> None:
+def _set_keepalive(link: Link) -> None:
     if link.socket.family not in {socket.AF_INET, socket.AF_INET6}:
         return  # a proxy's socket: it ends with the proxy
     for option, value in (

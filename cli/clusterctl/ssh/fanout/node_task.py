@@ -108,7 +108,7 @@ def _run(shared: SharedCommand, node: InventoryNode, outlet: _NodeOutlet) -> Gen
 def _started_warm(
     shared: SharedCommand, key: LinkKey, outlet: _NodeOutlet
 ) -> Generator[Waiting, bool, tuple[Link | None, CommandRun | None]]:
-    """Starts the command on a kept connection; gives nothing when there is none, or it turns out to be dead."""
+    """Starts the command on a kept connection; gives (None, None) without one, or if it turns out to be dead."""
     link = None if shared.links.pool is None else shared.links.pool.take(key)
     if link is None:
         return None, None
@@ -121,10 +121,10 @@ def _started_warm(
         is_asked = True
         yield from run.ask(now + session_s, taken_by=now + WARM_ANSWER_S)
     except NodeFailure as e:
-        has_it = e.phase == "command" or (is_asked and e.kind == "lost" and link.is_taken())
+        may_have_started = e.phase == "command" or (is_asked and e.kind == "lost" and link.is_taken())
         yield Waiting(until=0.0)  # the loop forgets the descriptor before its number comes again
         link.close()
-        if has_it:  # it may have started, and would start a second time on another connection
+        if may_have_started:  # it may have started, and would start a second time on another connection
             raise NodeFailure(e.kind, e.message, phase="command") from e
         return None, None
     except BaseException:

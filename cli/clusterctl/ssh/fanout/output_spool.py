@@ -1,4 +1,4 @@
-"""The output of many nodes kept until it is shown: small ones in memory, larger ones on disk, each with a bound."""
+"""The output of many nodes, kept until it is shown: a small one in memory, a larger one on disk, each with a limit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ IN_MEMORY_BYTES = 16 * 1024
 
 @dataclass
 class Spooled:
-    """What one stream of one node has said."""
+    """The output of one stream of one node."""
 
     _file: IO[bytes]
     length_bytes: int = 0

@@ -1,4 +1,4 @@
-"""Makes a logged-in link: each phase has its own end, and only the declared host key is accepted."""
+"""Makes a logged-in link: each phase has its own deadline, and only the declared host key is accepted."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from clusterctl.ssh.proxy import Proxy
 
 COMPLAINT_S = 0.2
-"""How long a proxy whose connection has failed is waited for, since it may say why."""
+"""How long to wait for a proxy whose connection has failed, since it may say why."""
 HUNG_UP_S = 0.1
 """How long a proxy has to end by itself once nobody is at its other end; then it is told to end."""
 SESSION_WORDS = "Starting session with SessionId:"
@@ -70,17 +70,17 @@ def another_link(target: Target, keys: LoginKeys, usual: Deadlines, ends_at: flo
         left_s = min(usual.total_s, ends_at - time.monotonic())
         return (yield from reach(target, keys, replace(usual, total_s=left_s), None))
     except NodeFailure as e:
-        told = (
+        message = (
             f"{target.name} allows one session at a time, and no second connection ({e.message}): "
             f"the command is ended there within {usual.silence_s:g} s"
         )
-        raise NodeFailure(e.kind, told, phase="command") from e
+        raise NodeFailure(e.kind, message, phase="command") from e
 
 
 def reach_host(
     target: Target, deadlines: Deadlines, clock: Clock, dialled: Dialled | None = None
 ) -> Generator[Waiting, bool, Link]:
-    """A link to the target, the host's key checked, nobody logged in; asked for again where it was turned away.
+    """A link to the target, the host's key checked, nobody logged in; tried again if it is turned away.
 
     Raises NodeFailure.
     """
@@ -105,7 +105,7 @@ def _reach_once(
         if proxy is not None:
             proxy.close()
         raise
-    yield from _closed_on_failure(link, _known(link, deadlines, clock))
+    yield from _closed_on_failure(link, _check_host_key(link, deadlines, clock))
     return link
 
 
@@ -137,7 +137,7 @@ def _closed_on_failure(link: Link, steps: Generator[Waiting, bool, None]) -> Gen
         raise
 
 
-def _known(link: Link, deadlines: Deadlines, clock: Clock) -> Generator[Waiting, bool, None]:
+def _check_host_key(link: Link, deadlines: Deadlines, clock: Clock) -> Generator[Waiting, bool, None]:
     yield from _exchange_keys(link, deadlines, clock)
     refuse_other_host_key(link.target, link.session.host_key())
 
@@ -244,16 +244,16 @@ def _peeked(connection: socket.socket) -> bytes:
 def _no_handshake(link: Link, first_words: bytes, error: Libssh2Error) -> NodeFailure:
     target = link.target
     if not link.session.has_greeting():
-        said = first_line(first_words)
-        if said and not said.startswith("SSH-"):
-            return NodeFailure("protocol", f"{target.place} is no SSH server: it says {said!r}", phase="greeting")
+        line = first_line(first_words)
+        if line and not line.startswith("SSH-"):
+            return NodeFailure("protocol", f"{target.place} is no SSH server: it says {line!r}", phase="greeting")
         return closed_unheard(target)
     if error.code in {KEX_FAILURE, METHOD_NOT_SUPPORTED}:
-        told = (
+        message = (
             f"{target.name} ({target.place}) has no {target.host_key_type} host key, and that is the declared one; "
             "or it has no SSH algorithm in common with clusterctl"
         )
-        return NodeFailure("host-key", told, phase="key exchange")
+        return NodeFailure("host-key", message, phase="key exchange")
     return broken_key_exchange(target, error)
 
 
@@ -273,8 +273,8 @@ def _log_in(link: Link, keys: LoginKeys, ends_at: float) -> Generator[Waiting, b
             yield from link.until_done(lambda key=key: _try_key(link, key), ends_at)  # type: ignore[misc]
             return
         except Late as e:
-            told = f"{target.place} did not answer the login in time"
-            raise NodeFailure("timeout", told, phase="login") from e
+            message = f"{target.place} did not answer the login in time"
+            raise NodeFailure("timeout", message, phase="login") from e
         except Libssh2Error as e:
             if e.code not in KEY_REFUSED:
                 raise NodeFailure("lost", f"{target.place} broke off the login ({e})", phase="login") from e

@@ -14,7 +14,7 @@ from clusterctl.ssh.target import Target
 
 
 def addresses(target: Target, ends_at: float) -> Generator[Waiting, bool, list[Address]]:
-    """Where to dial, in the system's order; a plain address asks nobody. Raises NodeFailure."""
+    """Where to dial, in the system's order; a plain address is not looked up. Raises NodeFailure."""
     try:
         return looked_up(target, socket.AI_NUMERICHOST)
     except socket.gaierror:

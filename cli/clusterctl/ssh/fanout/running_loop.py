@@ -15,7 +15,7 @@ LAST_STEPS_S = 2.0
 
 
 class RunningLoop:
-    """Runs the tasks that any thread gives it, from its making until `stop`."""
+    """Runs the tasks that any thread gives it, from its creation until `stop`."""
 
     def __init__(self, name: str) -> None:
         load()  # before there is a thread

@@ -1,4 +1,4 @@
-"""Files that are kept for a while, and errors about them that name their folder, as the kernel's own do not."""
+"""Temporary files, and errors about them that name their folder, as the kernel's own errors do not."""
 
 from __future__ import annotations
 

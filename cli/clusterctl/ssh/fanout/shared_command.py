@@ -37,6 +37,6 @@ class SharedCommand:
 
     @cached_property
     def text(self) -> bytes:
-        """What each node's shell is given to run, made once."""
+        """The text that each node's shell runs, made once."""
         silence_s = self.remote.deadlines.silence_s
         return command_text(self.remote.command, has_input=self.stdin is not None, silence_s=silence_s)

@@ -22,7 +22,7 @@ class Watch:
         """When the next beat is due, on the monotonic clock."""
 
     def beat(self, ends_at: float) -> Generator[Waiting, bool, None]:
-        """Sends the watcher a sign of us, if one is due. Raises Late, Silent, Libssh2Error."""
+        """Sends the watcher a beat, if one is due. Raises Late, Silent, Libssh2Error."""
         if time.monotonic() < self.beat_at:
             return
         self.beat_at = time.monotonic() + self._every_s
@@ -48,7 +48,7 @@ class Watch:
 
 
 def written(link: Link, channel: Channel, chunk: bytes, ends_at: float) -> Generator[Waiting, bool, int]:
-    """Sends what the node takes now; gives the number of bytes, maybe 0. What is half sent is finished first of all."""
+    """Sends what the node takes now; returns the number of bytes, maybe 0. Waits until a half-sent packet is out."""
     while (taken := channel.write(chunk)) == AGAIN:
         if not link.session.blocked_directions() & BLOCKED_WRITING:
             return 0

@@ -18,7 +18,7 @@ from clusterctl_infra.outputs import InventoryNode
 from clusterctl.ssh.target import PersonsNode
 
 WORDS = ("identityfile", "identityagent", "identitiesonly", "include")
-"""A configuration without these says nothing of keys, and need not be understood, which takes 0.1 s."""
+"""A configuration without these says nothing of keys, and is not parsed, which would take 0.1 s."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,16 +41,16 @@ class Identities:
 
 
 def identities(nodes: Sequence[InventoryNode], config: Path) -> Identities:
-    """What is said of these nodes, looked up by name as ssh would. Raises ConfigError for an unreadable file."""
-    said = list(_said(nodes, config))
+    """The identities for these nodes, looked up by name as ssh would. Raises ConfigError for an unreadable file."""
+    found = list(_identities_of_each(nodes, config))
     return Identities(
-        files=tuple(dict.fromkeys(file for answer in said for file in answer.files)),
-        agent=next((answer.agent for answer in said if answer.agent is not None), None),
-        is_only=any(answer.is_only for answer in said),
+        files=tuple(dict.fromkeys(file for answer in found for file in answer.files)),
+        agent=next((answer.agent for answer in found if answer.agent is not None), None),
+        is_only=any(answer.is_only for answer in found),
     )
 
 
-def _said(nodes: Sequence[InventoryNode], config: Path) -> Iterable[Identities]:
+def _identities_of_each(nodes: Sequence[InventoryNode], config: Path) -> Iterable[Identities]:
     others = []
     for node in nodes:
         if isinstance(node, PersonsNode):

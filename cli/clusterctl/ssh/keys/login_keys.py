@@ -58,12 +58,12 @@ def load_login_keys(
     if path is not None:
         return LoginKeys(keys=(key_in_file(path),), described=str(path))
     usual_socket = (os.environ if environ is None else environ).get(AGENT_VARIABLE, "")
-    told = _declared(inventory.ssh.public_keys)
+    declared = _declared(inventory.ssh.public_keys)
     found, unusable = _found(Identities(), usual_socket, ssh_dir)
-    if not any(key.public in told for key in found):  # only then is the configuration read
+    if not any(key.public in declared for key in found):  # only then is the configuration read
         found, unusable = _found(identities(inventory.nodes, ssh_dir / "config"), usual_socket, ssh_dir)
-    if not any(key.public in told for key in found):
-        _refuse_unusable(unusable, told, has_others=bool(found))
+    if not any(key.public in declared for key in found):
+        _refuse_unusable(unusable, declared, has_others=bool(found))
     if not found:
         raise NodeFailure("key", f"no SSH key: the agent has none, and {ssh_dir} has none of {', '.join(OWN_KEYS)}")
     keys = keys_to_try(found, inventory.ssh.public_keys)
@@ -73,33 +73,33 @@ def load_login_keys(
     return LoginKeys(keys=tuple(keys), described=described)
 
 
-def _found(said: Identities, usual_socket: str, ssh_dir: Path) -> tuple[list[LoginKey], dict[Path, NodeFailure]]:
+def _found(configured: Identities, usual_socket: str, ssh_dir: Path) -> tuple[list[LoginKey], dict[Path, NodeFailure]]:
     """The agent's keys, those of the files that are named, the usual ones; and why some cannot be used."""
-    agent = _in_agent(said.agent_socket(usual_socket))
-    if said.is_only:
-        only = _public_halves(said.files or _usual_files(ssh_dir))
+    agent = _in_agent(configured.agent_socket(usual_socket))
+    if configured.is_only:
+        only = _public_halves(configured.files or _usual_files(ssh_dir))
         agent = [key for key in agent if key.public in only]
-    others = [] if said.is_only and said.files else _usual_files(ssh_dir)
+    others = [] if configured.is_only and configured.files else _usual_files(ssh_dir)
     usual, unusable = _usable(others, agent)
-    named, unusable_named = _usable(said.files, [*agent, *usual])
+    named, unusable_named = _usable(configured.files, [*agent, *usual])
     return [*agent, *named, *usual], unusable | unusable_named
 
 
 def identities_for_ssh(inventory: Inventory, home: Home, ssh_dir: Path) -> Identities:
-    """The identities to tell OpenSSH, which reads no configuration of the person's here; no files means the usual."""
+    """The identities to give OpenSSH, which here reads no configuration of the person's; no files: the usual ones."""
     if login_key_file(inventory, home) is not None:
         return Identities()
-    said = identities(inventory.nodes, ssh_dir / "config")
-    if not said.files:
-        return said
-    files = said.files if said.is_only else dict.fromkeys([*said.files, *_usual_files(ssh_dir)])
-    return replace(said, files=tuple(path for path in files if path.is_file()))
+    configured = identities(inventory.nodes, ssh_dir / "config")
+    if not configured.files:
+        return configured
+    files = configured.files if configured.is_only else dict.fromkeys([*configured.files, *_usual_files(ssh_dir)])
+    return replace(configured, files=tuple(path for path in files if path.is_file()))
 
 
 def keys_to_try(keys: Sequence[LoginKey], declared: Sequence[str]) -> list[LoginKey]:
-    """At most MOST_KEYS: first the keys that the cluster was told of, then others, each group in its old order."""
-    told = _declared(declared)
-    return sorted(keys, key=lambda key: key.public not in told)[:MOST_KEYS]
+    """At most MOST_KEYS: first the keys that the cluster declares, then others, each group in its old order."""
+    publics = _declared(declared)
+    return sorted(keys, key=lambda key: key.public not in publics)[:MOST_KEYS]
 
 
 def _in_agent(agent_socket: str) -> list[LoginKey]:
@@ -139,10 +139,10 @@ def _usable(files: Iterable[Path], known: Sequence[LoginKey]) -> tuple[list[Logi
     return keys, unusable
 
 
-def _refuse_unusable(unusable: Mapping[Path, NodeFailure], told: set[bytes], *, has_others: bool) -> None:
+def _refuse_unusable(unusable: Mapping[Path, NodeFailure], declared: set[bytes], *, has_others: bool) -> None:
     """Raises NodeFailure for a key that would be the right one, or is all there is."""
     for file, failure in unusable.items():
-        if not has_others or _public_half(file) in told:
+        if not has_others or _public_half(file) in declared:
             raise failure
 
 
@@ -152,10 +152,10 @@ def key_in_file(path: Path) -> LoginKey:
         private = path.read_bytes()
         text = private.decode("ascii")
     except FileNotFoundError as e:
-        told = (
+        message = (
             f"{path} is not there: was the cluster made on another computer? clusterctl up of its stack writes it here"
         )
-        raise NodeFailure("key", told) from e
+        raise NodeFailure("key", message) from e
     except (OSError, UnicodeDecodeError) as e:
         raise NodeFailure("key", f"{path} cannot be read as a private key ({e})") from e
     if "PRIVATE KEY-----" not in text:

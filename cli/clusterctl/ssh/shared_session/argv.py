@@ -1,4 +1,4 @@
-"""The proxy command of a private node: the program that shares one session, and behind it the node's own session."""
+"""The proxy command of a private node: the program that shares one session, and after it the node's own session."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def own_session(argv: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def opening_s(argv: tuple[str, ...] | None) -> float:
-    """Seconds by which a node behind this proxy command has longer to answer."""
+    """How many seconds longer a node behind this proxy command has to answer."""
     return 0.0 if argv is None or own_session(argv) == argv else MOST_OPENING_S
 
 

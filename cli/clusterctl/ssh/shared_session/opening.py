@@ -41,7 +41,7 @@ TRIED = 2
 LOGIN_S = 12.0
 """From the start of the session to the login: ssh itself waits `relay.SILENT_S` for the greeting."""
 LATE_S = 1.0
-"""Whatever is still under way this long after ENDS_AT is broken off, which is before `relay.END_S` is over."""
+"""What still runs this long after ENDS_AT is broken off, which is before `relay.END_S` is over."""
 KEPT_S = 600
 """How long the session is kept when nobody uses it: as long as the connections that commands leave behind."""
 SILENCE_S = float(ALIVE_INTERVAL_S * ALIVE_COUNT)
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str]) -> int:
     home, cluster, silent, ends_at = Home(path=Path(arguments[0])), arguments[1], arguments[2], float(arguments[3])
     signal.signal(signal.SIGALRM, _break_off)
     signal.setitimer(signal.ITIMER_REAL, max(0.1, ends_at + LATE_S - time.monotonic()))
-    allow_many_files()  # three for each node that is reached
+    allow_many_files()  # three descriptors for each node that is reached
     folder = home.warm_dir / relay.FOLDER_NAME / cluster
     tried: dict[str, str] = {}
     try:
@@ -113,7 +113,7 @@ def failure(before: Mapping[str, object], instances: Sequence[str], reason: str)
 
 
 def end_master(folder: Path, control: str) -> None:
-    """Ends the process at this socket, if there is one, and all connections in it."""
+    """Ends the master at this socket, if there is one, and all connections in it."""
     if (folder / control).exists():
         argv, null = ["ssh", "-F", "none", "-S", control, "-O", "exit", "shared"], subprocess.DEVNULL
         with contextlib.suppress(subprocess.TimeoutExpired):

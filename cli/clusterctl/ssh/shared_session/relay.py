@@ -28,7 +28,7 @@ the lock, the opener's log."""
 SILENT_S = 10.0
 """A leading node that is silent for this long gets no new connections: another one leads."""
 HEARD_S = 3.0
-"""A leading node that answered so short a time ago is not asked again."""
+"""A leading node that answered within this time is not asked again."""
 FAILED_S = 15.0
 """After a failure nobody tries again for this long; each node has a session of its own. While the same nodes fail, the
 pause doubles (`opening.failure`)."""
@@ -40,8 +40,8 @@ POLL_S = 0.05
 GREETING = b"SSH-"
 VARIABLE = "CLUSTERCTL_WARM"
 OFF = {"no", "off", "0", "false"}
-"""With one of these in the variable the person wants no connections kept, as `broker/place.py` has it: this program
-cannot import that one, and a test compares them."""
+"""The values of VARIABLE by which a person wants no connections kept, the same as in `broker/place.py`, which this
+program cannot import; a test compares them."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -122,7 +122,7 @@ def pass_over(folder: Path) -> str:
 
 
 def _heard(folder: Path, inventory: Path) -> dict[str, str] | None:
-    """The node that leads, if it was heard just now."""
+    """The node that leads, if it answered within `HEARD_S`."""
     return _leader(folder, inventory) if _is_fresh(folder / HEARD, HEARD_S) else None
 
 

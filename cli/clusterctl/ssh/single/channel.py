@@ -11,7 +11,7 @@ import paramiko
 CHUNK_BYTES = 64 * 1024
 
 ENDING_S = 0.5
-"""How long a connection that broke takes at most to say so itself."""
+"""How long to wait for the thread of a connection that may have broken."""
 
 Sink = Callable[[bytes], None]
 IsSilent = Callable[[], bool]

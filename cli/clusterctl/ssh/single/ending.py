@@ -1,6 +1,6 @@
 """Ending what runs on a connection: by a second session, since a closed channel alone ends no command.
 
-SSH's own signal request is no way: OpenSSH's sshd refuses it to root, and paramiko cannot send it.
+SSH's own signal request is of no use: OpenSSH's sshd refuses it to root, and paramiko cannot send it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import paramiko
 from clusterctl.ssh.single.channel import drained
 
 GRACE_S = 1.0
-"""How long a command has for its own end after SIGTERM, before SIGKILL."""
+"""How long a command has to end by itself after SIGTERM, before SIGKILL."""
 MOST_S = GRACE_S + 4.0
 """How long all of it may take on a node under load; it ends as soon as the commands have."""
 
@@ -46,7 +46,7 @@ for p in $left; do kill -s KILL -- "-$p"; done
 def end_commands(transport: paramiko.Transport) -> None:
     """Ends every command on this connection: SIGTERM to its process group, SIGKILL after the grace.
 
-    A process that left its group (setsid, nohup with its own session) stays. A connection that is gone is left alone.
+    A process that left its group (setsid, nohup with its own session) stays. Without a connection it does nothing.
     """
     ends_at = time.monotonic() + MOST_S
     try:

@@ -51,8 +51,8 @@ def parse_ports(text: str) -> Ports:
     found = re.fullmatch(r"(?:(\d{1,5}):)?(\d{1,5})", text, re.ASCII)
     ports = [] if found is None else [int(found[1] or found[2]), int(found[2])]
     if not ports or not all(0 < port <= MOST_PORT for port in ports):
-        told = f"{text!r} is no port: write 8888, or 9999:8888 for port 9999 here"
-        raise UsageError(told, hint="clusterctl forward --help")
+        message = f"{text!r} is no port: write 8888, or 9999:8888 for port 9999 here"
+        raise UsageError(message, hint="clusterctl forward --help")
     return Ports(here=ports[0], there=ports[1])
 
 
@@ -80,7 +80,7 @@ def forward(
     target = checked_target(inventory, node, deadlines)
     keep_open(
         _argv(inventory, node, target, ports, home, deadlines),
-        told=f"{LOOPBACK}:{ports.here} is port {ports.there} of {node.name}; Ctrl-C ends it",
+        message=f"{LOOPBACK}:{ports.here} is port {ports.there} of {node.name}; Ctrl-C ends it",
         name=node.name,
         why_over=lambda: ended_at_deadline(inventory, datetime.now(UTC)),
         output=output,
@@ -90,7 +90,7 @@ def forward(
 def keep_open(
     argv: Sequence[str],
     *,
-    told: str,
+    message: str,
     name: str,
     why_over: Callable[[], str | None],
     output: Output,
@@ -99,7 +99,7 @@ def keep_open(
     """Runs ssh again whenever it ends. Raises NotReached where the port never opened, or with what `why_over` says."""
     wait_s, has_been_open = FIRST_WAIT_S, False
     while True:
-        is_open, code = _run_once(argv, on_open=lambda: output.note(told))
+        is_open, code = _run_once(argv, on_open=lambda: output.note(message))
         has_been_open = has_been_open or is_open
         if (ended := why_over()) is not None:
             raise NotReached(ended)

@@ -1,4 +1,4 @@
-"""Makes a logged-in SSH transport: each phase has its own end, and only the declared host key is accepted."""
+"""Makes a logged-in SSH transport: each phase has its own deadline, and only the declared host key is accepted."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def handshake(
 ) -> paramiko.Transport:
     """A transport on `connection`, the host's key checked, the person logged in.
 
-    Raises NodeFailure, the transport closed if it was begun; the proxy is the caller's to close.
+    Raises NodeFailure, and then has closed the transport; the caller closes the proxy.
     """
     if target.proxy_argv is not None:
         skip_to_greeting(connection, clock.left_s(deadlines.greeting_s))
@@ -137,8 +137,8 @@ def _no_handshake(
 
 def _incompatible(target: Target, error: Exception) -> NodeFailure:
     if "host key" in str(error):
-        told = f"{target.name} ({target.place}) has no {target.host_key_type} host key, and that is the declared one"
-        return NodeFailure("host-key", told, phase="key exchange")
+        message = f"{target.name} ({target.place}) has no {target.host_key_type} host key, and that is the declared one"
+        return NodeFailure("host-key", message, phase="key exchange")
     return NodeFailure("protocol", f"{target.place}: no common SSH algorithms ({error})", phase="key exchange")
 
 
@@ -150,8 +150,8 @@ def _log_in(transport: paramiko.Transport, target: Target, keys: LoginKeys, time
                 return
         except paramiko.AuthenticationException as e:
             if "timeout" in str(e).lower():
-                told = f"{target.place} did not answer the login within {in_seconds(timeout_s)}"
-                raise NodeFailure("timeout", told, phase="login") from e
+                message = f"{target.place} did not answer the login within {in_seconds(timeout_s)}"
+                raise NodeFailure("timeout", message, phase="login") from e
             if not transport.is_active():
                 break
         except (paramiko.SSHException, EOFError, OSError) as e:

@@ -101,7 +101,7 @@ def check_host(target: Target, deadlines: Deadlines) -> None:
 
     def task() -> Task:
         try:
-            yield from _looked(target, deadlines)
+            yield from _reach_and_close(target, deadlines)
         except BaseException as e:  # noqa: BLE001 the loop drops it; raised below
             failures.append(e)
 
@@ -110,7 +110,7 @@ def check_host(target: Target, deadlines: Deadlines) -> None:
         raise failures[0]
 
 
-def _looked(target: Target, deadlines: Deadlines) -> Generator[Waiting, bool, None]:
+def _reach_and_close(target: Target, deadlines: Deadlines) -> Generator[Waiting, bool, None]:
     link = yield from reach_host(target, deadlines, Clock(deadlines.total_s))
     yield Waiting(until=0.0)
     link.close()

@@ -1,4 +1,4 @@
-"""The system's own `ssh`, told all that it must know and nothing else: for logins and terminals."""
+"""The system's own `ssh`, given all that it must know and nothing else: for logins, terminals, forwards and rsync."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def login_argv(
     silence_s: float = ALIVE_INTERVAL_S * ALIVE_COUNT,
     forward: str | None = None,
 ) -> list[str]:
-    """The argv of `ssh`: no configuration file is read, only the declared host key is believed.
+    """The argv of `ssh`: no configuration file is read, only the declared host key is accepted.
 
-    `forward`, as ssh's -L has it: opens that port and no shell; a line comes on stdout once it is open.
+    `forward`, in the form of ssh's -L: opens that port and no shell; a line comes on stdout once it is open.
     If `key_file`, the cluster's own, is given, only that is tried; else the agent's keys, and the files of `own` or the
     usual ones.
     """

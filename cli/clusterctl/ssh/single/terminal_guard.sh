@@ -1,7 +1,7 @@
 #!/bin/sh
 # Hangs up the terminal session whose first command line has $mark in it, when this shell is ended before that session.
-# It looks for that session in /proc: what is at a terminal cannot report its number. $mark is a pattern that does not
-# match its own text.
+# It looks for that session in /proc: a command at a terminal cannot report its process id. $mark is a pattern that
+# does not match its own text.
 leader=
 hang_up() {
     [ -z "$leader" ] || kill -s HUP -- "-$leader"
@@ -12,7 +12,7 @@ pause() {
     wait $!
 }
 look() {
-    # shellcheck disable=SC2013,SC2154 # a number in each; $mark stands before all this
+    # shellcheck disable=SC2013,SC2154 # a number in each; $mark is set before all this
     for file in $(grep -la -e "$mark" /proc/[0-9]*/cmdline); do
         pid=${file#/proc/}
         pid=${pid%/cmdline}

@@ -1,4 +1,4 @@
-"""A connection to one node: commands run on it, each with an end."""
+"""A connection to one node, for commands and for files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SESSION_S = 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class CommandResult:
-    """What a command that ran gave back."""
+    """The exit code and output of a command that ran."""
 
     exit_code: int | None
     """None: a signal ended it."""
@@ -64,7 +64,7 @@ class NodeConnection:
         *,
         keys: LoginKeys | None = None,
     ) -> Self:
-        """A connection to `node`, asked for again where it was turned away. Raises NodeFailure.
+        """A connection to `node`, tried again if it is turned away. Raises NodeFailure.
 
         `keys` saves reading them again for each of many nodes.
         """
@@ -100,7 +100,7 @@ class NodeConnection:
             raise
 
     def run(self, command: str, timeout_s: float | None = None) -> CommandResult:
-        """Runs `command` (a line for the person's shell there) without input; returns what it gave.
+        """Runs `command` (a line for the person's shell there) without input; returns its result.
 
         Raises NodeFailure when it did not end; after `timeout_s` the command is ended.
         """
@@ -113,8 +113,8 @@ class NodeConnection:
                 code = drained(channel, stdout.append, stderr.append, ends_at, is_silent=lambda: self._life.is_silent)
             except TimeoutError as e:
                 end_commands(self._transport)
-                told = f"{self.target.name}: the command still ran after {timeout_s:g} s and was ended"
-                raise NodeFailure("timeout", told, phase="command") from e
+                message = f"{self.target.name}: the command still ran after {timeout_s:g} s and was ended"
+                raise NodeFailure("timeout", message, phase="command") from e
             except EOFError as e:
                 raise self._lost() from e
         return CommandResult(exit_code=code, stdout=b"".join(stdout), stderr=b"".join(stderr))
@@ -162,10 +162,10 @@ class NodeConnection:
         self.close()
 
     def _lost(self) -> NodeFailure:
-        told = f"the connection to {self.target.name} broke"
+        message = f"the connection to {self.target.name} broke"
         if self._life.is_silent:
-            told = f"{self.target.name} has given no sign of life for too long"
-        return NodeFailure("lost", told, phase="command")
+            message = f"{self.target.name} has given no sign of life for too long"
+        return NodeFailure("lost", message, phase="command")
 
     @contextlib.contextmanager
     def _session(self, command: str) -> Iterator[paramiko.Channel]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from clusterctl.ssh.watchdog import (
     LONGEST_ESCAPED,
-    Told,
+    ReportedIds,
     evaluated,
     first_input,
     group_in,
@@ -20,7 +20,7 @@ from clusterctl.ssh.watchdog import (
 
 MOST_BYTES = 3000
 TextOf = Callable[..., bytes]
-TOLD = Told(group=4711, holder=4712)
+TOLD = ReportedIds(group=4711, holder=4712)
 
 
 def test_ps_shows_the_words_of_a_command_and_under_sudo_not_its_environment() -> None:
