@@ -59,8 +59,8 @@ class Givers:
     ) -> None:
         """Has the holder write `source`, from `offset` to `size_bytes`, into the file `partial` on `node`.
 
-        `files` are those of `node`: by them `moved` is told meanwhile how much has arrived. Raises NotGiven, and
-        whatever `files` raises if `node` itself is lost.
+        Meanwhile `moved` gets the number of bytes that have newly arrived in `files`, which are those of `node`.
+        Raises NotGiven, and whatever `files` raises if `node` itself is lost.
         """
         # If `node` is the holder itself, it copies the file on its own disk, without a login.
         login = None if node.slot == source.node.slot else f"{self.inventory.ssh.user}@{node.name}"
@@ -121,16 +121,16 @@ def _awaited(
 
     Raises NotGiven if nothing arrives for `SILENT_S`.
     """
-    came, grew_at = offset, time.monotonic()
+    arrived, grew_at = offset, time.monotonic()
     while True:
         try:
             result = ended.get(timeout=LOOK_S)
         except queue.Empty:
             result = None
         now_there = files.size_bytes(partial) or 0
-        if now_there > came:
-            moved(now_there - came)
-            came, grew_at = now_there, time.monotonic()
+        if now_there > arrived:
+            moved(now_there - arrived)
+            arrived, grew_at = now_there, time.monotonic()
         if isinstance(result, BaseException):
             raise result
         if result is not None:
@@ -143,5 +143,5 @@ def _check(result: NodeResult, source: NodeFile) -> None:
     if result.failure is not None:
         raise NotGiven(f"{source.node.name}: {result.failure.told_under(source.node.name)}", is_lost=True)
     if not result.is_ok:
-        said = result.stderr.decode(errors="replace").strip().splitlines()
-        raise NotGiven(f"{source.node.name}: {said[-1] if said else outcome(result)}")
+        lines = result.stderr.decode(errors="replace").strip().splitlines()
+        raise NotGiven(f"{source.node.name}: {lines[-1] if lines else outcome(result)}")

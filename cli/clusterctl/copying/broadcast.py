@@ -81,10 +81,10 @@ class Broadcast:
         ):
             files = RemoteFiles(connection, sftp)
             target = target_path(upload, files)
-            if (told := there_already(files, target, self._content)) is None:
+            if (message := there_already(files, target, self._content)) is None:
                 return self._brought(upload, target, files)
             self._holders.add(NodeFile(node=upload.node, path=target))
-            return Arrival(path=target, told=told)
+            return Arrival(path=target, message=message)
 
     def _brought(self, upload: Upload, target: str, files: RemoteFiles) -> Arrival:
         """Has the holders of the file send it, one after the other, until one of them succeeds."""
@@ -94,7 +94,7 @@ class Broadcast:
             try:
                 bring(target, self._content, files, self._giving(source, upload, files), self._progress)
                 self._holders.add(NodeFile(node=upload.node, path=target))
-                return Arrival(path=target, told=_told(target, source, failed))
+                return Arrival(path=target, message=_arrival_message(target, source, failed))
             except (NotGiven, WrongContent) as e:
                 if isinstance(source, Path):
                     raise
@@ -111,25 +111,25 @@ class Broadcast:
 
     def _giving(self, source: Path | NodeFile, upload: Upload, files: RemoteFiles) -> Give:
         if isinstance(source, Path):
-            return partial(files.write_on, source=source, size_bytes=self._content.size_bytes)
+            return partial(files.resume_write, source=source, size_bytes=self._content.size_bytes)
         size_bytes = self._content.size_bytes
         return partial(self._givers.give, source=source, size_bytes=size_bytes, node=upload.node, files=files)
 
 
-def _told(target: str, source: Path | NodeFile, failed: dict[int, str]) -> str:
+def _arrival_message(target: str, source: Path | NodeFile, failed: dict[int, str]) -> str:
     """`/scratch/w.bin from train-0`, and which holders had failed to send it."""
     way = "" if isinstance(source, Path) else f" from {source.node.name}"
     return f"{target}{way}" + (f" (before that, {'; '.join(failed.values())})" if failed else "")
 
 
 TRIES = 2
-"""After this many holders have failed to send the file to a node, this computer sends it: they are not the cause."""
+"""After this many holders have failed to send the file to a node, this computer sends it: holders are not the cause."""
 FROM_HERE = 8
 """How many nodes get the file from here at a time, once holders have failed."""
 
 
 class Holders:
-    """Says which holder sends the file to the next node; this computer sends it only if no holder can.
+    """Says which holder sends the file to the next node; this computer does so if no holder can.
 
     Each holder sends to one node at a time, and the one that has been free longest goes first. So the number of holders
     doubles from turn to turn. If a holder is lost, the node that it was sending to asks for another one.
@@ -145,7 +145,7 @@ class Holders:
     def take(self, tried: Collection[int]) -> Path | NodeFile | None:
         """Waits for a holder that is free, and returns it, or the file here. `tried`: slots that have failed already.
 
-        None: nobody is left that has the file.
+        None: no holder is left.
         """
         with self._changed:
             while True:

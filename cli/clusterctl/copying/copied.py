@@ -35,7 +35,7 @@ class Copied:
 
 
 def reason(error: BaseException, where: str) -> NodeFailure | str:
-    """What to tell a person of one of `COPY_ERRORS`; a NodeFailure stays as it is.
+    """The words for one of `COPY_ERRORS`; a NodeFailure stays as it is.
 
     `where`: the file, for an error that names none.
     """

@@ -19,7 +19,7 @@ from clusterctl.copying.copied import COPY_ERRORS, Copied, reason
 from clusterctl.copying.files import Content, content_of
 from clusterctl.copying.one_copy import download, upload
 from clusterctl.copying.partial import KeptParts
-from clusterctl.copying.place import Download, NodeFile, Transfer, Upload, is_one_machine
+from clusterctl.copying.place import Download, NodeFile, Transfer, Upload, has_node_logins
 from clusterctl.copying.progress import Progress
 from clusterctl.copying.remote_files import RemoteFiles
 from clusterctl.output import Output
@@ -81,7 +81,7 @@ def carry_out(
         kept=KeptParts(),
     )
     ended: Ended = queue.SimpleQueue()
-    trees, direct = split_transfers(todo, copying.contents, is_one_machine=is_one_machine(inventory))
+    trees, direct = split_transfers(todo, copying.contents, has_node_logins=has_node_logins(inventory))
     waiting: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
     for group in direct:
         waiting.put(partial(_copy_to_node, group, copying, ended.put))
@@ -100,7 +100,7 @@ def carry_out(
 
 
 def split_transfers(
-    todo: Iterable[Transfer], contents: Mapping[Path, Content], *, is_one_machine: bool
+    todo: Iterable[Transfer], contents: Mapping[Path, Content], *, has_node_logins: bool
 ) -> tuple[list[list[Upload]], list[list[Transfer]]]:
     """(uploads that go from node to node, by file; transfers between here and a node, by node). Pure."""
     by_source: dict[Path | NodeFile, list[Upload]] = {}
@@ -113,7 +113,7 @@ def split_transfers(
     trees = []
     for source, uploads in by_source.items():
         if isinstance(source, NodeFile) or (
-            is_one_machine and is_worth_a_tree(len(uploads), contents[source].size_bytes)
+            has_node_logins and is_worth_a_tree(len(uploads), contents[source].size_bytes)
         ):
             trees.append(uploads)
         else:
@@ -153,8 +153,8 @@ def _contents(todo: Sequence[Transfer], inventory: Inventory) -> Mapping[Path, C
         except FileNotFoundError as e:
             raise UsageError(f"{path}: there is no such file here", hint=look) from e
         except OSError as e:
-            told = f"{path} cannot be read here: {str(e.strerror).lower()}"
-            raise ClusterctlError(told, hint=look) from e
+            message = f"{path} cannot be read here: {str(e.strerror).lower()}"
+            raise ClusterctlError(message, hint=look) from e
     return contents
 
 
@@ -193,7 +193,7 @@ def _copied_directly(transfer: Transfer, files: RemoteFiles, copying: Copying) -
         else:
             assert isinstance(transfer.source, Path)
             content = copying.contents[transfer.source]
-            give = partial(files.write_on, source=transfer.source, size_bytes=content.size_bytes)
+            give = partial(files.resume_write, source=transfer.source, size_bytes=content.size_bytes)
             arrival = upload(transfer, content, files, give, copying.progress)
         return Copied(transfer=transfer, arrival=arrival)
     except COPY_ERRORS as e:
@@ -235,7 +235,7 @@ def _awaited(ended: Ended, count: int, progress: Progress, output: Output) -> li
         progress.done()
         copies.append(item)
         if item.arrival is not None:
-            output.note(f"[{item.transfer.node.name}] {item.arrival.told}")
+            output.note(f"[{item.transfer.node.name}] {item.arrival.message}")
         elif count > 1:
             output.note(f"[{item.node.name}] {_words(item, item.node.name)}")
     return copies
@@ -247,7 +247,7 @@ def _words(copied: Copied, name: str) -> str:
 
 
 def copy_error(copied: Copied, inventory: Inventory) -> ClusterctlError:
-    """The failure of one copy as the error that a command ends with."""
+    """The failure of one copy, as the error that a command ends with."""
     node, failure = copied.node, copied.failure
     if isinstance(failure, NodeFailure):
         return not_reached(failure, inventory, node)

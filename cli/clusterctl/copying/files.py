@@ -29,7 +29,7 @@ class Source(Protocol):
     def content(self, path: str) -> Content:
         """Size, digest and permissions of a file. Raises CopyFailed if it is not a regular file."""
 
-    def read_on(self, path: str, size_bytes: int, sink: str, offset: int, moved: Callable[[int], None]) -> None:
+    def resume_read(self, path: str, size_bytes: int, sink: str, offset: int, moved: Callable[[int], None]) -> None:
         """Copies the file's bytes from `offset` to `size_bytes` into the file `sink` here, at the same place."""
 
 
@@ -46,7 +46,7 @@ class Files(Protocol):
         """Whether there is a folder of that name."""
 
     def followed(self, path: str) -> str:
-        """The path with links followed; it need not exist. Raises CopyFailed if it is there and no regular file."""
+        """The path with links followed; it need not exist. Raises CopyFailed if anything but a file is there."""
 
     def inside(self, folder: str, name: str) -> str:
         """The path of a name in a folder."""
@@ -64,7 +64,7 @@ class Files(Protocol):
         """The file's SHA-256 in hex; `size_bytes` says how long that may take. Raises CopyFailed."""
 
     def give_mode(self, path: str, mode: int) -> bool:
-        """Sets the permission bits; False if they were already so. Raises CopyFailed if they cannot be set."""
+        """Sets the permission bits; False if they were set already. Raises CopyFailed if they cannot be set."""
 
     def put_in_place(self, partial: str, target: str, mode: int) -> None:
         """Gives the partial file its permissions and renames it to the target, in one step."""

@@ -97,8 +97,8 @@ class LocalFiles(Files):
         try:
             os.chmod(path, mode)
         except OSError as e:
-            told = f"{path} was here already, but its permissions cannot be made {mode:03o}: {e.strerror}"
-            raise CopyFailed(told) from e
+            message = f"{path} was here already, but its permissions cannot be made {mode:03o}: {e.strerror}"
+            raise CopyFailed(message) from e
         return True
 
     def put_in_place(self, partial: str, target: str, mode: int) -> None:

@@ -25,24 +25,24 @@ LEAST_BYTES_LOOKED_FOR = 1_000_000
 
 
 class WrongContent(CopyFailed):
-    """What arrived has another checksum than what was sent."""
+    """What arrived has a different checksum from what was sent."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Arrival:
-    """A file that is where it was wanted: its path there, and what to tell the person."""
+    """A file that has arrived: its path there, and a message for the person."""
 
     path: str
-    told: str
+    message: str
 
 
 def upload(transfer: Upload, content: Content, files: Files, give: Give, progress: Progress) -> Arrival:
     """Copies a file to a node, unless it is there already. Raises CopyFailed, OSError, NodeFailure."""
     target = target_path(transfer, files)
-    if (told := there_already(files, target, content)) is not None:
-        return Arrival(path=target, told=told)
+    if (message := there_already(files, target, content)) is not None:
+        return Arrival(path=target, message=message)
     bring(target, content, files, give, progress)
-    return Arrival(path=target, told=target)
+    return Arrival(path=target, message=target)
 
 
 def download(transfer: Download, source: Source, progress: Progress, kept: KeptParts) -> Arrival:
@@ -56,16 +56,16 @@ def download(transfer: Download, source: Source, progress: Progress, kept: KeptP
     if not here.is_folder(folder := os.path.dirname(target) or "."):
         raise CopyFailed(f"there is no folder {folder} here")
     content = source.content(transfer.remote)
-    if (told := there_already(here, target, content)) is not None:
-        return Arrival(path=target, told=told)
+    if (message := there_already(here, target, content)) is not None:
+        return Arrival(path=target, message=message)
     try:
         with kept.gathering(partial_name(target, content.sha256)):
-            bring(target, content, here, given(source.read_on, transfer.remote, content.size_bytes), progress)
+            bring(target, content, here, given(source.resume_read, transfer.remote, content.size_bytes), progress)
     except OSError as e:
-        if e.errno in FULL:  # the error names no file, and would be taken to be about the node's
+        if e.errno in FULL:  # the error names no file, and would seem to be about the node's disk
             raise CopyFailed(f"{target} cannot be written here: {str(e.strerror).lower()}") from e
         raise
-    return Arrival(path=target, told=target)
+    return Arrival(path=target, message=target)
 
 
 def target_path(transfer: Upload, files: Files) -> str:
@@ -83,10 +83,10 @@ def target_path(transfer: Upload, files: Files) -> str:
 
 
 def there_already(files: Files, target: str, content: Content) -> str | None:
-    """If the target already has this content, gives it the source's permissions and returns what to tell the person.
+    """If the target already has this content, gives it the source's permissions and returns a message for the person.
 
     Returns None if the file has to be copied. Partial files of other contents for this target are removed, so a copy of
-    one that still goes on gives up. If the target is there, its own partial file is removed, too.
+    such content that is still running fails. If the target is there, its own partial file is removed, too.
     """
     names = files.beginning_with(partial_prefix(target))
     for path in left_over(names, target, content.sha256):
@@ -96,12 +96,12 @@ def there_already(files: Files, target: str, content: Content) -> str | None:
     if (own := partial_name(target, content.sha256)) in names:
         files.remove(own)
     is_changed = files.give_mode(target, content.mode)
-    told = f"{target} was {files.where} already"
-    return f"{told}; its permissions are {content.mode:03o} now" if is_changed else told
+    message = f"{target} was {files.where} already"
+    return f"{message}; its permissions are {content.mode:03o} now" if is_changed else message
 
 
 def bring(target: str, content: Content, files: Files, give: Give, progress: Progress) -> None:
-    """Brings the content to the target, going on where an earlier try stopped.
+    """Brings the content to the target, continuing where an earlier try stopped.
 
     Raises WrongContent, CopyFailed, and whatever `give` raises.
     """
@@ -119,8 +119,8 @@ def bring(target: str, content: Content, files: Files, give: Give, progress: Pro
         files.put_in_place(partial, target, content.mode)
     elif digest is not None:
         files.remove(partial)
-        told = "the copy has another checksum (did the file change?); nothing was replaced, try again"
-        raise WrongContent(f"{target}: {told}")
+        message = "the copy has another checksum (did the file change?); nothing was replaced, try again"
+        raise WrongContent(f"{target}: {message}")
     elif not _has_content(files, target, content):
         raise CopyFailed(f"{target}: another copy to the same place began meanwhile, and this one was given up")
 

@@ -19,7 +19,7 @@ _MOST_BYTES = 255
 def partial_name(path: str, digest: str) -> str:
     """The path of the partial file for this target and content.
 
-    The digest is part of it, so that a later try can go on with the file, and no copy of another content does.
+    The digest is part of it, so that a later try can continue with the file, and no copy of another content does.
     """
     return f"{partial_prefix(path)}{digest[:_DIGITS]}"
 

@@ -95,8 +95,8 @@ def transfers(words: Sequence[str], inventory: Inventory) -> tuple[Transfer, ...
     )
 
 
-def is_one_machine(inventory: Inventory) -> bool:
-    """Whether its nodes can log in to each other: those of a cluster can (docs/security.md), other machines may not."""
+def has_node_logins(inventory: Inventory) -> bool:
+    """Whether the nodes can log in to each other: those of a cluster can (docs/security.md), other machines may not."""
     return inventory.cluster_id != ""
 
 
@@ -122,8 +122,8 @@ def _refuse_bytes(word: str) -> None:
     try:
         word.encode()
     except UnicodeEncodeError as e:
-        told = f"{os.fsencode(word)!r} is no UTF-8: give the file a name that is, or copy its folder by clusterctl sync"
-        raise UsageError(told, hint=HINT) from e
+        remedy = "give the file a name that is, or copy its folder by clusterctl sync"
+        raise UsageError(f"{os.fsencode(word)!r} is no UTF-8: {remedy}", hint=HINT) from e
 
 
 def refuse_one_name_twice(sources: Sequence[str], places: Sequence[RemotePlace | None]) -> None:
@@ -143,12 +143,12 @@ def refuse_one_name_twice(sources: Sequence[str], places: Sequence[RemotePlace |
 
 
 def _node_file(place: RemotePlace, inventory: Inventory) -> NodeFile:
-    if not is_one_machine(inventory):
-        told = "machines of --inventory may not let each other in: copy the file to this computer first, then from here"
-        raise UsageError(told, hint=HINT)
+    if not has_node_logins(inventory):
+        remedy = "copy the file to this computer first, then from here"
+        raise UsageError(f"machines of --inventory may not let each other in: {remedy}", hint=HINT)
     if len(place.nodes) != 1:
-        told = f"{place.path} of {len(place.nodes)} nodes would be one file there: name the one node to copy from"
-        raise UsageError(told, hint=HINT)
+        message = f"{place.path} of {len(place.nodes)} nodes would be one file there: name the one node to copy from"
+        raise UsageError(message, hint=HINT)
     (node,) = place.nodes
     _refuse_folder(node, place.path)
     return NodeFile(node=node, path=place.path)

@@ -20,7 +20,7 @@ from clusterctl.ssh.single.transport import NodeConnection
 CHUNK_BYTES = 32 * 1024
 """The size of one SFTP request of paramiko."""
 SILENT_S = 60.0
-"""A node that takes or gives nothing for this long is given up."""
+"""A node that takes or sends nothing for this long is given up."""
 DIGEST_LEAST_S, DIGEST_BYTES_PER_S = 30.0, 20_000_000
 """They limit a digest: even a slow network file system reads as fast as this, and a fast disk thirty times faster."""
 
@@ -29,11 +29,11 @@ AHEAD_BYTES = 64 * 1024 * 1024
 """How much is requested ahead of reading it; as much may wait in memory."""
 SHA256_OF_NOTHING = hashlib.sha256().hexdigest()
 NO_WORDS = "Failure"
-"""What SFTP says of a full disk, a used-up quota, and all else that it has no code for (OpenSSH's sftp-server.c)."""
+"""SFTP's message for a full disk, a used-up quota, and all else that it has no code for (OpenSSH's sftp-server.c)."""
 
 
 class RemoteFiles(Files):
-    """The operations on a node's files that a copy needs, at both of its ends."""
+    """The operations on a node's files that a copy to or from the node needs."""
 
     where = "there"
 
@@ -59,7 +59,7 @@ class RemoteFiles(Files):
             return False
 
     def followed(self, path: str) -> str:
-        """The path with links followed; it need not exist. Raises CopyFailed if it is there and no regular file."""
+        """The path with links followed; it need not exist. Raises CopyFailed if anything but a file is there."""
         try:
             status = self._sftp.lstat(path)
             if stat.S_ISLNK(status.st_mode or 0):
@@ -99,17 +99,19 @@ class RemoteFiles(Files):
         done = self._connection.run(line, timeout_s=timeout_s)
         word = done.stdout.decode(errors="replace").split(" ")[0].removeprefix("\\")
         if done.exit_code != 0 or len(word) != 64:
-            said = done.stderr.decode(errors="replace").strip() or done.ending
-            raise CopyFailed(f"no checksum on the node: {said}")
+            reason = done.stderr.decode(errors="replace").strip() or done.ending
+            raise CopyFailed(f"no checksum on the node: {reason}")
         return word
 
-    def write_on(self, path: str, offset: int, moved: Callable[[int], None], *, source: Path, size_bytes: int) -> None:
+    def resume_write(
+        self, path: str, offset: int, moved: Callable[[int], None], *, source: Path, size_bytes: int
+    ) -> None:
         """Copies the bytes of `source` here, from `offset` to `size_bytes`, to the same place in the file on the node.
 
         Raises OSError, CopyFailed.
         """
         wanted_bytes = offset
-        with source.open("rb") as here, self._to_write_on(path, is_new=offset == 0) as file:
+        with source.open("rb") as here, self._opened_to_write(path, is_new=offset == 0) as file:
             here.seek(offset)
             file.set_pipelined(True)
             file.seek(offset)
@@ -126,7 +128,7 @@ class RemoteFiles(Files):
         if came_bytes is not None and came_bytes < wanted_bytes:
             raise OSError(errno.ENOSPC, f"only {came_bytes} bytes of it could be written there: is the disk full?")
 
-    def _to_write_on(self, path: str, *, is_new: bool) -> paramiko.SFTPFile:
+    def _opened_to_write(self, path: str, *, is_new: bool) -> paramiko.SFTPFile:
         """The partial file, opened for writing without truncating it; a new one is readable by nobody else."""
         if is_new:  # probably: each try is a round trip, so the likely one comes first
             with contextlib.suppress(OSError):
@@ -173,7 +175,7 @@ class RemoteFiles(Files):
         done = self._connection.run(f"LC_ALL=C touch -- {quoted} && rm -f -- {quoted}", timeout_s=LOOK_S)
         return done.stderr.decode(errors="replace").strip().rpartition(": ")[2] if done.exit_code != 0 else None
 
-    def read_on(self, path: str, size_bytes: int, sink: str, offset: int, moved: Callable[[int], None]) -> None:
+    def resume_read(self, path: str, size_bytes: int, sink: str, offset: int, moved: Callable[[int], None]) -> None:
         """Copies the file's bytes from `offset` to `size_bytes` into the file `sink` here, at the same place."""
         with self._sftp.open(path, "rb") as file, open(sink, "r+b", opener=made_as_own) as here:
             here.seek(offset)
@@ -191,7 +193,7 @@ class RemoteFiles(Files):
         self._sftp.posix_rename(partial, target)
 
     def give_mode(self, path: str, mode: int) -> bool:
-        """Sets the permission bits; False if they were already so. Raises CopyFailed if they cannot be set."""
+        """Sets the permission bits; False if they were set already. Raises CopyFailed if they cannot be set."""
         if (self._sftp.stat(path).st_mode or 0) & 0o777 == mode:
             return False
         try:

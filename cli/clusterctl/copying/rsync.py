@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from clusterctl_infra.errors import ClusterctlError
 
-from clusterctl.copying.silence import TOLD
+from clusterctl.copying.silence import SILENCE_MESSAGE
 from clusterctl.system.other_programs import PACKAGES
 
 SILENT_EXITS = (30, 35)
@@ -41,7 +41,7 @@ class Rsyncs:
             stdout, stderr = process.communicate()
         if process.returncode == 0:
             return stdout
-        if process.returncode in SILENT_EXITS or TOLD in stderr:
+        if process.returncode in SILENT_EXITS or SILENCE_MESSAGE in stderr:
             raise SilentNode
         raise SyncFailed(cause(stderr) or f"rsync ended with {process.returncode}")
 
@@ -84,7 +84,7 @@ class Rsyncs:
 
 
 def cause(stderr: str) -> str:
-    """The last line that is not merely a consequence of the other side's end; empty if nothing was said."""
+    """The last line that is not merely a consequence of the other side's end; empty if stderr has none."""
     lines = [line for line in stderr.splitlines() if line.strip() and not line.startswith("rsync error:")]
     causes = [line for line in lines if not any(words in line for words in CONSEQUENCES)]
     return (causes or lines or [""])[-1]

@@ -17,8 +17,8 @@ import sys
 from collections.abc import Sequence
 
 CHUNK_BYTES = 256 * 1024
-TOLD = "clusterctl: nothing has come for too long"
-"""What this program then writes to stderr, where `rsync.py` looks for it."""
+SILENCE_MESSAGE = "clusterctl: nothing has come for too long"
+"""What this program writes to stderr when it ends the ssh; `rsync.py` looks for it there."""
 
 
 def shell_argv(ssh: Sequence[str], *, connect_s: float, silence_s: float) -> list[str]:
@@ -43,7 +43,7 @@ def pass_on(command: Sequence[str], *, first_s: float, silence_s: float) -> int:
                 child.terminate()
                 return 1
             patience_s = silence_s
-        sys.stderr.write(f"{TOLD}\n")
+        sys.stderr.write(f"{SILENCE_MESSAGE}\n")
         child.kill()
         return 1
 

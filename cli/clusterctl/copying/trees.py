@@ -47,7 +47,7 @@ class TreeSync:
 
 @dataclass(frozen=True, kw_only=True)
 class RsyncWay:
-    """The options of a command that hold for all its nodes."""
+    """The options of a command that apply to all its nodes."""
 
     is_up: bool
     """Whether folders go from this computer to nodes."""
@@ -62,10 +62,10 @@ class RsyncWay:
 
 def tree_syncs(source: str, target: str, inventory: Inventory) -> tuple[bool, tuple[TreeSync, ...]]:
     """(whether folders go to nodes, the rsync of each node). Raises UsageError, NothingMatched."""
-    to, come = remote_place(target, inventory), remote_place(source, inventory)
-    if to is None and come is None:
+    to, at = remote_place(target, inventory), remote_place(source, inventory)
+    if to is None and at is None:
         raise UsageError("neither side is a node: write one as 2:/path, train-2:/path or all:/path", hint=HINT)
-    if to is not None and come is not None:
+    if to is not None and at is not None:
         raise UsageError(
             "sync copies between this computer and nodes; from node to node, use cp, file by file", hint=HINT
         )
@@ -73,12 +73,12 @@ def tree_syncs(source: str, target: str, inventory: Inventory) -> tuple[bool, tu
         if not Path(source).exists():
             raise UsageError(f"{source}: there is no such folder here", hint=HINT)
         return True, tuple(TreeSync(node=node, source=source, target=to.path or ".") for node in to.nodes)
-    assert come is not None
-    alone = len(come.nodes) == 1
+    assert at is not None
+    alone = len(at.nodes) == 1
     return False, tuple(
         # Joined as text: `./a:b` must not become `a:b`, which rsync takes for a host.
-        TreeSync(node=node, source=come.path or ".", target=target if alone else posixpath.join(target, node.name, ""))
-        for node in come.nodes
+        TreeSync(node=node, source=at.path or ".", target=target if alone else posixpath.join(target, node.name, ""))
+        for node in at.nodes
     )
 
 
@@ -117,8 +117,8 @@ def refuse_emptied_home(syncs: Sequence[TreeSync], user: str) -> None:
         copies_contents = posixpath.basename(sync.source) in {"", ".", ".."}
         there = "/" + posixpath.normpath(posixpath.join(home, sync.target)).lstrip("/")
         if copies_contents and posixpath.commonpath([home, there]) == there:
-            told = f"--delete would empty {user}'s home on {sync.node.name}, with the keys that let you in"
-            raise UsageError(f"{told}: name a folder below it", hint=HINT)
+            message = f"--delete would empty {user}'s home on {sync.node.name}, with the keys that let you in"
+            raise UsageError(f"{message}: name a folder below it", hint=HINT)
 
 
 def rsync_argv(way: RsyncWay, sync: TreeSync, ssh: Sequence[str]) -> list[str]:
@@ -165,22 +165,22 @@ def sync_all(syncs: Sequence[TreeSync], inventory: Inventory, way: RsyncWay, *, 
     with ThreadPoolExecutor(max_workers=AT_A_TIME) as pool:
         waiting = [pool.submit(run, sync) for sync in syncs]
         try:
-            return _told(as_completed(waiting), len(syncs), output)
+            return _reported(as_completed(waiting), len(syncs), output)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             rsyncs.end()
             raise
 
 
-def _told(ended: Iterable[Future[tuple[TreeSync, ClusterctlError | None, str]]], count: int, output: Output) -> int:
-    """Tells how each rsync ended, as it ends; returns and raises what `sync_all` does."""
+def _reported(ended: Iterable[Future[tuple[TreeSync, ClusterctlError | None, str]]], count: int, output: Output) -> int:
+    """Prints how each rsync ended, as it ends; returns and raises what `sync_all` does."""
     failed = 0
     for number, done in enumerate(ended, 1):
-        sync, error, told = done.result()
+        sync, error, text = done.result()
         if error is not None and count == 1:
             raise error
         failed += error is not None
-        output.note(f"[{sync.node.name}] {told if error is None else _row(error, sync)}")
+        output.note(f"[{sync.node.name}] {text if error is None else _row(error, sync)}")
         output.live(f"{number} of {count}")
     return SomeNodesFailed.exit_code if failed else 0
 
@@ -211,8 +211,8 @@ def _unfit(syncs: Sequence[TreeSync], inventory: Inventory, way: RsyncWay, home:
 
 def _row(error: ClusterctlError, sync: TreeSync) -> str:
     """The error for a line that begins with the node's name."""
-    told = error.message.removeprefix(f"{sync.node.name}: ")
-    return told if error.hint is None else f"{told}; next: {error.hint}"
+    message = error.message.removeprefix(f"{sync.node.name}: ")
+    return message if error.hint is None else f"{message}; next: {error.hint}"
 
 
 def _run(rsyncs: Rsyncs, argv: Sequence[str], sync: TreeSync, way: RsyncWay) -> str:
@@ -228,13 +228,12 @@ def _run(rsyncs: Rsyncs, argv: Sequence[str], sync: TreeSync, way: RsyncWay) -> 
 
 
 def summary(stats: str) -> str:
-    """`12 files, 3.45M bytes changed`, from what `rsync --stats` tells."""
-    told = {}
+    """`12 files, 3.45M bytes changed`, from what `rsync --stats` prints."""
+    figures = {}
     for line in stats.splitlines():
         name, colon, value = line.partition(":")
         if colon:
-            told[name.strip()] = value.strip().split(" ")[0]
-    files = told.get("Number of regular files transferred", "?")
-    return (
-        f"{files} {'file' if files == '1' else 'files'}, {told.get('Total transferred file size', '?')} bytes changed"
-    )
+            figures[name.strip()] = value.strip().split(" ")[0]
+    files = figures.get("Number of regular files transferred", "?")
+    size = figures.get("Total transferred file size", "?")
+    return f"{files} {'file' if files == '1' else 'files'}, {size} bytes changed"

@@ -114,7 +114,7 @@ BIG, SMALL = (Content(size_bytes=size, sha256="0" * 64, mode=0o644) for size in 
 
 
 @pytest.mark.parametrize(
-    ("words", "content", "is_one_machine", "by_tree", "directly"),
+    ("words", "content", "has_node_logins", "by_tree", "directly"),
     [
         (["a", "all:"], BIG, True, [["train-0", "train-1", "train-2", "train-3"]], []),
         (["a", "0-1:"], BIG, True, [], [["train-0"], ["train-1"]]),
@@ -128,13 +128,13 @@ BIG, SMALL = (Content(size_bytes=size, sha256="0" * 64, mode=0o644) for size in 
 def test_large_files_for_several_nodes_go_from_node_to_node(
     words: list[str],
     content: Content,
-    is_one_machine: bool,
+    has_node_logins: bool,
     by_tree: list[list[str]],
     directly: list[list[str]],
     make_inventory: MakeInventory,
 ) -> None:
     contents = {Path(name): content for name in ("a", "b")}
-    trees, direct = split_transfers(transfers(words, make_inventory()), contents, is_one_machine=is_one_machine)
+    trees, direct = split_transfers(transfers(words, make_inventory()), contents, has_node_logins=has_node_logins)
     assert [[transfer.node.name for transfer in group] for group in trees] == by_tree
     assert [[transfer.node.name for transfer in group] for group in direct] == directly
 

@@ -182,7 +182,7 @@ class NodeOfABigFile(Source):
     def content(self, path: str) -> Content:
         return CONTENT
 
-    def read_on(self, path: str, size_bytes: int, sink: str, offset: int, moved: object) -> None:
+    def resume_read(self, path: str, size_bytes: int, sink: str, offset: int, moved: object) -> None:
         Path(sink).write_bytes(b"weig")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

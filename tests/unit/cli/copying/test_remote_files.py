@@ -42,7 +42,7 @@ def files_on(shell: ShellThatSays) -> RemoteFiles:
 
 def write(files: RemoteFiles, source: Path) -> None:
     source.write_bytes(b"x")
-    files.write_on("/data/.x.clusterctl-0", 0, lambda moved: None, source=source, size_bytes=1)
+    files.resume_write("/data/.x.clusterctl-0", 0, lambda moved: None, source=source, size_bytes=1)
 
 
 def test_where_sftp_has_no_word_for_it_the_nodes_shell_says_why_nothing_can_be_written(tmp_path: Path) -> None:
