@@ -65,7 +65,7 @@ class Following:
         self._heard_at: dict[int, float] = {}
         """Slot → when its reader last said something; only slots whose reader runs or is being started."""
         self._listened_at = 0.0
-        """When we last went on reading, after a full queue had kept us from reading any node."""
+        """When we last resumed reading, after a full queue had kept us from reading any node."""
         self._over: set[int] = set()
 
     def command(self, node: InventoryNode) -> str:
@@ -103,7 +103,7 @@ class Following:
             return self._silent()
 
     def _silent(self) -> Notice | None:
-        """A notice of a node whose reader has been silent for too long, once each.
+        """A notice of a node whose reader has been silent for too long, one for each silence.
 
         If the user's home is on a file system that hangs, a login hangs too, without an error.
         """
@@ -111,8 +111,8 @@ class Following:
             at = self._heard_at.get(node.slot)
             if at is not None and self._now() - max(at, self._listened_at) > self._request.timeout_s:
                 self._heard_at.pop(node.slot, None)
-                told = f"the log reader there has said nothing for {self._request.timeout_s:g} s; still waiting"
-                return Notice(name=node.name, text=told)
+                text = f"the log reader there has said nothing for {self._request.timeout_s:g} s; still waiting"
+                return Notice(name=node.name, text=text)
         return None
 
     def _tell(self, node: InventoryNode, text: str) -> None:

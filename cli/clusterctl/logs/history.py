@@ -22,7 +22,7 @@ class History:
     results: Sequence[NodeResult]
     """How reading ended on each node."""
     missing: Sequence[str]
-    """The nodes that lack a source that was named."""
+    """The nodes that lack a source that was asked for."""
 
 
 def read_history(request: LogRequest, *, on_trouble: Callable[[str, str], None]) -> History:

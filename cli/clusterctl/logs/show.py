@@ -26,7 +26,7 @@ def show_history(request: LogRequest, output: Output, *, as_json: bool, has_name
     for line in history.lines:
         show_line(line, output, has_sources=len(request.sources) > 1, as_json=as_json, has_names=has_names)
     if as_json:
-        _tell_programs(results, request, output)
+        _print_failures(results, request, output)
     if not history.lines and not history.missing and all(result.failure is None for result in results):
         output.note(nothing_line(request))
     if (summary := failure_summary(results)) is None:
@@ -50,12 +50,12 @@ def show_on(request: LogRequest, output: Output, *, as_json: bool, has_names: bo
 
 def nothing_line(request: LogRequest) -> str:
     """What to say if the logs exist but have no line to show: `nothing in setup.sh of train-[0-1] that matches …`."""
-    told = f"nothing in {' or '.join(request.sources)} of {fold_names(node.name for node in request.nodes)}"
-    told += "" if request.since_s is None else f" since {datetime.fromtimestamp(request.since_s, UTC):%H:%M:%S} UTC"
-    return told + ("" if request.grep is None else f" that matches --grep {request.grep}")
+    text = f"nothing in {' or '.join(request.sources)} of {fold_names(node.name for node in request.nodes)}"
+    text += "" if request.since_s is None else f" since {datetime.fromtimestamp(request.since_s, UTC):%H:%M:%S} UTC"
+    return text + ("" if request.grep is None else f" that matches --grep {request.grep}")
 
 
-def _tell_programs(results: Sequence[NodeResult], request: LogRequest, output: Output) -> None:
+def _print_failures(results: Sequence[NodeResult], request: LogRequest, output: Output) -> None:
     ranks = {node.slot: node.rank for node in request.nodes}
     for result in results:
         if (failure := result.failure) is not None:

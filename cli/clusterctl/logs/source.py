@@ -14,7 +14,7 @@ _UNIT = re.compile(r"[A-Za-z0-9][\w.@:\\-]*")
 
 
 _SCRIPT = re.compile(r"[A-Za-z0-9][\w.-]*\.[A-Za-z0-9]+")
-"""`setup.sh`: a script of cluster.yaml is called by its file's name, with the part behind the dot."""
+"""`setup.sh`: a script of cluster.yaml is called by its file's name, with the extension."""
 _NODE = re.compile(r"([a-z0-9-]+-)?[0-9]+")
 SCRIPT_LOGS = "/var/log/clusterctl"
 
@@ -54,8 +54,8 @@ def _source(word: str) -> Source:
     if kind == "unit" and _UNIT.fullmatch(unit):
         return Source(journal=("-u", unit))
     if _NODE.fullmatch(word):
-        told = f"no log is called {word!r}; a node is named with --node"
-        raise UsageError(told, hint=f"clusterctl logs --node {word}")
+        message = f"no log is called {word!r}; a node is named with --node"
+        raise UsageError(message, hint=f"clusterctl logs --node {word}")
     nearest = did_you_mean(word, SOURCES)
     known = f"write one of {', '.join(SOURCES)}, /a/file, unit:NAME, or a script such as setup.sh"
     raise UsageError(f"no log is called {word!r}{nearest or f'; {known}'}", hint="clusterctl logs --help")

@@ -55,7 +55,7 @@ class SharedFiles:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._told_to: dict[tuple[str, str], int] = {}
+        self._shown_to: dict[tuple[str, str], int] = {}
 
     def is_new(self, path: str, place: str, *, before: str) -> bool:
         """Whether no node has given this line yet; if so, notes it.
@@ -65,15 +65,15 @@ class SharedFiles:
         (inode, end), (last_inode, last_end) = _inode_and_offset(place), _inode_and_offset(before)
         with self._lock:
             if last_inode == inode and end < last_end:
-                self._told_to.pop((path, inode), None)  # the file was truncated and is written anew
-            if end <= self._told_to.get((path, inode), -1):
+                self._shown_to.pop((path, inode), None)  # the file was truncated and is written anew
+            if end <= self._shown_to.get((path, inode), -1):
                 return False
-            self._told_to[path, inode] = end
+            self._shown_to[path, inode] = end
             return True
 
 
 def _inode_and_offset(place: str) -> tuple[str, int]:
-    """The parts of a place, `inode:offset`; 0 for an offset that no file has, as a broken node may give it."""
+    """The parts of a place, `inode:offset`; 0 for an offset that no file has, which a broken node may send."""
     inode, _, offset = place.partition(":")
     return inode, int(offset) if re.fullmatch(r"[0-9]{1,18}", offset) else 0
 
@@ -100,7 +100,7 @@ class NodeStream:
         self._rest = b""
         self._ahead_s = 0.0
         self._clocks: dict[str, SourceClock] = {}
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self.missing: set[str] = set()
         """Sources that do not exist on the node."""
         self.over: set[str] = set()
@@ -113,7 +113,7 @@ class NodeStream:
         return {**self._places, **{source: json.dumps(places) for source, places in self._file_places.items()}}
 
     def begin(self) -> None:
-        """Notes a new connection: half a row of the old one is dropped, since it will be sent again."""
+        """Notes a new connection: an incomplete row of the old one is dropped, since it will be sent again."""
         self._rest = b""
 
     def feed(self, chunk: bytes) -> None:
@@ -134,11 +134,11 @@ class NodeStream:
                 raise NotAsExpected(f"a row of {len(row)}, not of {', '.join(COLUMNS)}")
             self._take_line(Fields(dict(zip(COLUMNS, row, strict=True))))
             return
-        said = Fields.of(row)
-        if said.has("now"):
-            self._ahead_s = said.number("now", low=0, high=LATEST_S) - self._now()
-        elif said.has("trouble"):
-            self._take_trouble(said)
+        fields = Fields.of(row)
+        if fields.has("now"):
+            self._ahead_s = fields.number("now", low=0, high=LATEST_S) - self._now()
+        elif fields.has("trouble"):
+            self._take_trouble(fields)
 
     def _take_line(self, row: Fields) -> None:
         source, place = row.text("source", most=200), row.text("place", most=MOST_PLACE)
@@ -168,7 +168,7 @@ class NodeStream:
             )
 
     def _is_at_new_place(self, source: str, place: str, file: str, *, is_shared: bool) -> bool:
-        """Notes where the node is, and returns whether to show the line: one of a shared file is shown once."""
+        """Notes how far the node has read, and returns whether to show the line: one of a shared file is shown once."""
         if not file:
             self._places[source] = place
             return True
@@ -191,6 +191,6 @@ class NodeStream:
 
     def _tell(self, trouble: str) -> None:
         """Reports each notice once, and only as many as a person can read."""
-        if trouble not in self._told and len(self._told) < MOST_TROUBLES:
-            self._told.add(trouble)
+        if trouble not in self._reported and len(self._reported) < MOST_TROUBLES:
+            self._reported.add(trouble)
             self._on_trouble(trouble)

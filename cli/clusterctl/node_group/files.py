@@ -60,8 +60,8 @@ def get_from_all(connections: Sequence[SlotConnection], remote: str, local: str 
         raise UsageError("get(local=…) on a group of nodes: a file object would take the files of all nodes as one")
     places = [_interpolated(os.fspath(local or "{basename}"), remote, connection) for connection in connections]
     if len(set(places)) < len(places):
-        told = f"get(local={str(local)!r}) on {len(places)} nodes names one place for several of them"
-        raise UsageError(f"{told}: write {{name}} or {{host}} where their files are to differ")
+        message = f"get(local={str(local)!r}) on {len(places)} nodes names one place for several of them"
+        raise UsageError(f"{message}: write {{name}} or {{host}} where their files are to differ")
     for place in places:
         Path(os.path.dirname(place) or ".").mkdir(parents=True, exist_ok=True)
     downloads = [

@@ -117,7 +117,7 @@ class NodeGroup(fabric.Group):  # type: ignore[misc]  # Fabric has no types
         return group_result(_outcomes(members, command, options, verb) if members else [])
 
     def _members(self) -> list[SlotConnection]:
-        """The group's connections, each node once. Raises UsageError for a member that is no node of its cluster."""
+        """The group's connections, each node once. Raises UsageError for a member of another cluster."""
         members: dict[SlotConnection, None] = {}
         for member in self:
             if not isinstance(member, SlotConnection) or member.cluster.inventory != self._first().inventory:
@@ -156,7 +156,7 @@ def _outcomes(
 
         results = NewLinks().run(remote, sinks=shown.sinks, on_result=finish)
     return [
-        (member, command_outcome(command, results[slot], shown.said(slot), options, member))
+        (member, command_outcome(command, results[slot], shown.output(slot), options, member))
         for member, slot in ((member, member.node.slot) for member in members)
     ]
 
@@ -171,8 +171,8 @@ def _input(stream: IO[Any] | None, *, nodes: int) -> Iterator[IO[bytes] | None]:
         descriptor = stream.fileno()
     except (AttributeError, io.UnsupportedOperation):
         with tempfile.TemporaryFile() as file:
-            said = stream.read()
-            file.write(said.encode() if isinstance(said, str) else said)
+            content = stream.read()
+            file.write(content.encode() if isinstance(content, str) else content)
             file.seek(0)
             yield file
         return
@@ -185,8 +185,8 @@ def _refuse_prefixes(members: Sequence[SlotConnection], verb: Verb) -> None:
     """Raises UsageError within a connection's `cd()` or `prefix()`: Fabric's groups obey them, and this one cannot."""
     for member in members:
         if member.command_cwds or member.command_prefixes:
-            told = f"{verb} on a group of nodes within cd() or prefix() of {member!r}"
-            raise UsageError(f"{told}: write it into the command, or run it on the connection")
+            message = f"{verb} on a group of nodes within cd() or prefix() of {member!r}"
+            raise UsageError(f"{message}: write it into the command, or run it on the connection")
 
 
 def _refuse_other_mode(verb: str, preserve_mode: bool) -> None:

@@ -1,4 +1,4 @@
-"""Nodes' results as Fabric has them: a Result or an exception for each connection."""
+"""Nodes' results in Fabric's form: a Result or an exception for each connection."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class NodesFailed(GroupException):  # type: ignore[misc]  # Fabric has no types
         for connection, value in self.result.items():
             if isinstance(value, BaseException):
                 outcomes.setdefault(_outcome(value), []).append(connection.node.name)
-        told = [f"{fold_names(names)} {what}" for what, names in outcomes.items()]
+        lines = [f"{fold_names(names)} {what}" for what, names in outcomes.items()]
         head = f"{sum(map(len, outcomes.values()))} of {len(self.result)} failed:"
-        return f"{head} {told[0]}" if len(told) == 1 else "\n  ".join([head, *told])
+        return f"{head} {lines[0]}" if len(lines) == 1 else "\n  ".join([head, *lines])
 
 
 def group_result(values: Iterable[tuple[SlotConnection, Any]]) -> GroupResult:
@@ -42,14 +42,14 @@ def group_result(values: Iterable[tuple[SlotConnection, Any]]) -> GroupResult:
 
 
 def command_outcome(
-    command: str, node_result: NodeResult, said: Mapping[str, bytes], options: RunOptions, connection: SlotConnection
+    command: str, node_result: NodeResult, output: Mapping[str, bytes], options: RunOptions, connection: SlotConnection
 ) -> Any:
-    """Fabric's Result of a node's command, or the exception in its place. `said`: `stdout` and `stderr` as bytes."""
+    """Fabric's Result of a node's command, or the exception in its place. `output`: `stdout` and `stderr` as bytes."""
     failure = node_result.failure
     result = Result(
         command=command,
-        stdout=said["stdout"].decode(options.encoding, "replace"),
-        stderr=said["stderr"].decode(options.encoding, "replace"),
+        stdout=output["stdout"].decode(options.encoding, "replace"),
+        stderr=output["stderr"].decode(options.encoding, "replace"),
         encoding=options.encoding,
         env=dict(options.environment),
         hide=options.hidden,

@@ -19,7 +19,7 @@ class ShownOutput:
 
     def __init__(self, nodes: Sequence[InventoryNode], options: RunOptions) -> None:
         streams = {"stdout": options.out_stream or sys.stdout, "stderr": options.err_stream or sys.stderr}
-        self._said = {name: {node.slot: bytearray() for node in nodes} for name in streams}
+        self._kept = {name: {node.slot: bytearray() for node in nodes} for name in streams}
         self._shown = {
             name: {node.slot: LinePrefixer(node.name, _decoder(stream, options.encoding)) for node in nodes}
             for name, stream in streams.items()
@@ -36,15 +36,15 @@ class ShownOutput:
         for lines in self._shown.values():
             lines[slot].finish()
 
-    def said(self, slot: int) -> Mapping[str, bytes]:
+    def output(self, slot: int) -> Mapping[str, bytes]:
         """`stdout` and `stderr` → all that the node has written there."""
-        return {name: bytes(by_slot[slot]) for name, by_slot in self._said.items()}
+        return {name: bytes(by_slot[slot]) for name, by_slot in self._kept.items()}
 
     def _sink(self, name: str) -> NodeSink:
-        said, shown = self._said[name], self._shown.get(name)
+        kept, shown = self._kept[name], self._shown.get(name)
 
         def put(node: InventoryNode, chunk: bytes) -> None:
-            said[node.slot] += chunk
+            kept[node.slot] += chunk
             if shown is not None:
                 shown[node.slot].feed(chunk)
 
@@ -52,9 +52,9 @@ class ShownOutput:
 
 
 def _decoder(stream: TextIO, encoding: str) -> Callable[[bytes], None]:
-    """A function that writes bytes to `stream` as text, also a character that is split between two chunks."""
+    """A function that writes bytes to `stream` as text, even a character that is split between two chunks."""
     decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
-    shown_in = stream.encoding or "utf-8"  # which may lack what a node says; a StringIO has none
+    shown_in = stream.encoding or "utf-8"  # may lack characters of a node's output; a StringIO has none
 
     def write(chunk: bytes) -> None:
         stream.write(decoder.decode(chunk).encode(shown_in, "replace").decode(shown_in))

@@ -14,7 +14,7 @@ from clusterctl.home import Home, home_directory
 
 @dataclass(frozen=True, kw_only=True)
 class Caller:
-    """What a process knows of itself."""
+    """The process that a command acts for: its variables, folder and stdin."""
 
     environ: Mapping[str, str]
     folder: Path
@@ -34,5 +34,5 @@ class Caller:
 
 
 def this_process() -> Caller:
-    """Who asks when nobody else does; a relative path stays as it was typed."""
+    """This process as the caller; a relative path stays as it was typed."""
     return Caller(environ=os.environ, folder=Path(), stdin=sys.stdin.buffer)

@@ -1,4 +1,4 @@
-"""Free space on the disks that a change writes to: a state that finds none is torn (engine/state_file.py)."""
+"""Free space on the disks that a change writes to: on a full disk the state is torn (engine/state_file.py)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FULL_BYTES = MIB
 """If less is free, an engine that failed without a word is taken to have met a full disk."""
 _FULL = re.compile(r"no space left on device|disk quota exceeded", re.IGNORECASE)
 _BEFORE = re.compile(r"(/[^\s:]+)(?: cannot be written)?: $")
-_BEHIND = re.compile(r"\A: '(/[^']+)'")
+_AFTER = re.compile(r"\A: '(/[^']+)'")
 
 
 class NoDiskSpace(ClusterctlError):
@@ -40,29 +40,29 @@ def refuse_without_space(folder: Path, *, needed_bytes: int = NEEDED_BYTES) -> N
     """Raises NoDiskSpace, before anything is changed, where so much cannot be written into `folder`."""
     left_bytes = free_bytes(folder)
     if left_bytes < needed_bytes:
-        told = f"{folder} has {shown(left_bytes)} free, and a change of a cluster needs {shown(needed_bytes)} there"
-        raise NoDiskSpace(told, hint=look_at(existing(folder)))
+        message = f"{folder} has {shown(left_bytes)} free, and a change of a cluster needs {shown(needed_bytes)} there"
+        raise NoDiskSpace(message, hint=look_at(existing(folder)))
 
 
-def full_folder(said: str, *, log: Path, is_silent: bool) -> Path | None:
-    """The folder in which an engine found no room, by what it `said`; None where it failed for another reason.
+def full_folder(text: str, *, log: Path, is_silent: bool) -> Path | None:
+    """The folder in which an engine found no room, by the `text` of its error; None if it failed for another reason.
 
-    `is_silent`: it failed without a word; then that is the folder of its `log`, if the disk of that is full.
+    `is_silent`: it failed without a word; then that is the folder of its `log`, if that disk is full.
     """
-    if words := _FULL.search(said):
-        named = _BEFORE.search(said[: words.start()]) or _BEHIND.search(said[words.end() :])
+    if words := _FULL.search(text):
+        named = _BEFORE.search(text[: words.start()]) or _AFTER.search(text[words.end() :])
         return existing(Path(named[1])) if named else existing(log)
     return existing(log) if is_silent and free_bytes(log) < FULL_BYTES else None
 
 
 def free_bytes(path: Path) -> int:
-    """What can still be written where `path` is, or would be; endless where the file system does not tell its size."""
+    """What can still be written where `path` is, or would be; sys.maxsize if the file system reports no size."""
     usage = shutil.disk_usage(existing(path))
     return usage.free if usage.total else sys.maxsize
 
 
 def existing(path: Path) -> Path:
-    """The nearest folder that there is at `path`, or above it."""
+    """The nearest folder that exists at `path` or above it."""
     return next((folder for folder in (path, *path.parents) if folder.is_dir()), Path("/"))
 
 
@@ -86,24 +86,24 @@ def look_at(folder: Path) -> str:
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 REASONS = FULL | {errno.EROFS}
 OF_A_SHARE = frozenset({errno.ESTALE, errno.EIO, errno.ETIMEDOUT})
-"""Reasons of a home on a server that is away or was replaced (NFS, with `soft`); elsewhere they are of other things."""
+"""Errors of a home on a server that is away or was replaced (NFS, with `soft`); elsewhere they mean other things."""
 OF_THE_HOME = frozenset({errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EEXIST})
-"""Reasons that a person has to mend if they concern the folder that the person named: elsewhere they are our bugs."""
+"""Errors that a person has to mend if they concern the folder that the person named: elsewhere they are our bugs."""
 
 
 def cannot_write(error: OSError, *, environ: Mapping[str, str]) -> ClusterctlError | None:
-    """The error to show when a disk is full or read-only, the home cannot be one, or its server is away; else None."""
+    """The error to show when a disk is full or read-only, the home is unusable, or its server is away; else None."""
     home = named_home(environ).path
     named = Path(os.fspath(error.filename)) if isinstance(error.filename, str | os.PathLike) else None
     # Not what lies deeper: the program has made the folders there itself.
     is_home = named is not None and (named in (home, *home.parents) or named.parent == home)
     if error.errno in OF_A_SHARE and named is not None and named.is_relative_to(home):
-        told = f"{named} cannot be read or written: {os.strerror(error.errno or 0).lower()}"
-        return ClusterctlError(f"{told}. clusterctl keeps what it knows in {home}", hint=other_home(environ))
+        message = f"{named} cannot be read or written: {os.strerror(error.errno or 0).lower()}"
+        return ClusterctlError(f"{message}. clusterctl keeps what it knows in {home}", hint=other_home(environ))
     if error.errno is None or not (error.errno in REASONS or (is_home and error.errno in OF_THE_HOME)):
         return None
-    told = f"{named or home} cannot be written: {os.strerror(error.errno).lower()}"
+    message = f"{named or home} cannot be written: {os.strerror(error.errno).lower()}"
     if error.errno in FULL:
         folder = existing(named or home)
-        return ClusterctlError(f"{told} ({shown(free_bytes(folder))} are free)", hint=look_at(folder))
-    return ClusterctlError(f"{told}. clusterctl keeps what it knows in {home}", hint=other_home(environ))
+        return ClusterctlError(f"{message} ({shown(free_bytes(folder))} are free)", hint=look_at(folder))
+    return ClusterctlError(f"{message}. clusterctl keeps what it knows in {home}", hint=other_home(environ))

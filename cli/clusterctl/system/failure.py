@@ -18,7 +18,7 @@ from clusterctl.text.cluster_word import cluster_word, extra_word
 
 
 def usage_error(error: click.ClickException, *, environ: Mapping[str, str]) -> UsageError:
-    """click's refusal of a command line, with the command that helps; a cluster's name names the flag it belongs to."""
+    """click's refusal of a command line, with the command that helps; a cluster's name gets the flag it belongs to."""
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "clusterctl"
     message = error.format_message().removesuffix(".")
@@ -36,11 +36,11 @@ def expected_failure(error: Exception, *, environ: Mapping[str, str]) -> Cluster
 
 
 def report_crash(error: Exception, *, environ: Mapping[str, str]) -> str:
-    """Writes the traceback into the home; one line for the person, which names the file."""
+    """Writes the traceback into the home; returns a line for the person, which names the file."""
     directory = named_home(environ).log_dir
     path = write_crash_log(error, directory=directory, now=datetime.now(UTC))
-    told = f"the traceback is in {path}" if path is not None else f"no traceback: {directory} cannot be written"
-    return f"clusterctl: unexpected {type(error).__name__}: {error}; {told}"
+    where = f"the traceback is in {path}" if path is not None else f"no traceback: {directory} cannot be written"
+    return f"clusterctl: unexpected {type(error).__name__}: {error}; {where}"
 
 
 def write_crash_log(error: Exception, *, directory: Path, now: datetime) -> Path | None:

@@ -1,4 +1,4 @@
-"""Which processes are seen from here, and by which numbers: a container has its own, and maybe its host's name."""
+"""Which processes are seen from here, and by which numbers: a container has its own, and may share its host's name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes of this computer as /proc tells them: alive or not, whose child, since which tick.
+"""Processes of this computer as /proc shows them: alive or not, whose child, since which tick.
 
 Linux only; elsewhere nothing is found, and a killed run is only seen by its lock.
 """
@@ -65,7 +65,7 @@ def all_processes() -> tuple[Process, ...]:
 
 
 def started_at(process: Process) -> datetime | None:
-    """When it started by the clock of now; None where /proc does not tell."""
+    """When the process started, by the present clock; None where /proc does not say."""
     try:
         rows = (line.split() for line in (PROC / "stat").read_text().splitlines())
         boot_s = next(int(words[1]) for words in rows if words[:1] == ["btime"])
@@ -115,7 +115,7 @@ def boot_id() -> str:
 
 
 def send(processes: Iterable[Process], number: signal.Signals) -> None:
-    """Signals each process that is still the one it was."""
+    """Signals each of these processes that still lives, and no later one with its id."""
     for process in processes:
         if is_alive(process.pid, process.start_ticks):
             try:

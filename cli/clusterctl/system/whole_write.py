@@ -1,4 +1,4 @@
-"""Writing to a descriptor that may be one that does not wait. Imports next to nothing: see `ssh/broker/client.py`."""
+"""Writing to a descriptor that may be non-blocking. Imports next to nothing: see `ssh/broker/client.py`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import select
 def write_whole(descriptor: int, data: bytes | memoryview) -> None:
     """Writes all of `data`, and returns when that is done. Raises OSError.
 
-    Whoever shares a terminal or a pipe with us may have made it one that does not wait (O_NONBLOCK, fcntl(2)): if it
-    has no room, this waits. Python's own streams drop the rest without a word (3.11, 2026-11-22).
+    Whoever shares a terminal or a pipe with us may have made it non-blocking (O_NONBLOCK, fcntl(2)): if it has no
+    room, this waits. Python's own streams drop the rest without a word (3.11, 2026-11-22).
     """
     left = memoryview(data)
     while left:

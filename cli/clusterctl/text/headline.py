@@ -37,8 +37,8 @@ def money(inventory: Inventory, spent_usd: float | None) -> str:
     """`about $265.85 of $1000.00`, or that the cost is unknown; for hosts, their price per hour by cluster.yaml."""
     if inventory.is_hosts:
         return "cost unknown" if inventory.usd_per_hour is None else f"{usd(inventory.usd_per_hour)}/h"
-    told = "cost unknown" if spent_usd is None else f"{about(inventory)} {usd(spent_usd)}"
-    return told if inventory.budget_usd is None else f"{told} of {usd(inventory.budget_usd)}"
+    text = "cost unknown" if spent_usd is None else f"{about(inventory)} {usd(spent_usd)}"
+    return text if inventory.budget_usd is None else f"{text} of {usd(inventory.budget_usd)}"
 
 
 def about(inventory: Inventory) -> str:
@@ -48,12 +48,12 @@ def about(inventory: Inventory) -> str:
 
 def advice(inventory: Inventory, now: datetime) -> list[str]:
     """The lines for a cluster of hosts: that nothing ends them, and until when their use was meant to last."""
-    told = ["these hosts are not clusterctl's: no deadline and no cap ends them, or a job on them"]
+    lines = ["these hosts are not clusterctl's: no deadline and no cap ends them, or a job on them"]
     if inventory.advisory_end is not None:
         at = datetime.fromisoformat(inventory.advisory_end)
         word = "is meant to last until" if at > now else "was meant to end at"
-        told.append(f"their use {word} {clock(at, now)} (caps.runtime, which is advice only)")
-    return told
+        lines.append(f"their use {word} {clock(at, now)} (caps.runtime, which is advice only)")
+    return lines
 
 
 def ends(inventory: Inventory, now: datetime) -> str:

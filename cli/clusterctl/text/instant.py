@@ -32,7 +32,7 @@ def parse_instant(text: str, *, now: datetime) -> datetime:
 def tomorrow_told(text: str | None, *, now: datetime) -> str | None:
     """`17:30 UTC has passed today, so 17:30 means 2026-11-22 17:30 UTC`; None where no time of day has passed."""
     if text is None or parse_instant(text, now=now) == parse_instant(text, now=now + timedelta(days=1)):
-        return None  # a date is in the words
+        return None  # the text has a date
     meant = parse_instant(text, now=now)
     if meant.date() == now.astimezone(UTC).date():
         return None

@@ -50,7 +50,7 @@ def own_names(inventory: Inventory) -> Mapping[str, int] | None:
 
 
 def fold_numbers(numbers: Iterable[int], *, digits: int = 1) -> str:
-    """`0-1,3`: ascending ranges, each number once, with zeros before it for so many `digits`: `01-03`."""
+    """`0-1,3`: ascending ranges, each number once, padded with zeros to `digits`: `01-03`."""
     runs: list[list[int]] = []
     for number in sorted(set(numbers)):
         if runs and number == runs[-1][1] + 1:

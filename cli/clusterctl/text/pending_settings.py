@@ -17,7 +17,7 @@ _NAMES = {
 
 
 def pending_settings_line(facts: Sequence[str]) -> str:
-    """`packages and imds: takes effect when a node is replaced`."""
+    """`packages and imds: take effect when a node is replaced`."""
     *most, last = [_NAMES.get(fact, fact) for fact in facts]
     names = f"{', '.join(most)} and {last}" if most else last
     return f"{names}: {'take' if most else 'takes'} effect when a node is replaced"

@@ -50,7 +50,7 @@ def screenful(text: str, *, columns: int, rows: int) -> list[str]:
 
 
 def encoded(text: str, encoding: str) -> bytes:
-    """The bytes of `text`; signs that the encoding does not have are written with others."""
+    """The bytes of `text`; signs that the encoding lacks are replaced by others."""
     try:
         return text.encode(encoding)
     except UnicodeEncodeError:

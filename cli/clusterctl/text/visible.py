@@ -1,4 +1,4 @@
-"""Text whose control characters are shown instead of sent. Pure.
+"""Text whose control characters are shown as escapes. Pure.
 
 What a node, AWS, a file or a name says may hold characters that move a terminal's cursor, rename its window, answer
 in the person's name or turn the order of letters around (U+202E; see CVE-2021-42574). Shown as Python writes them

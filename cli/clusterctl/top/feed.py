@@ -37,8 +37,8 @@ def start_feeds(
     lines = {node.slot: SampleLines(board, node.slot) for node in nodes}
 
     def lost(node: InventoryNode, why: NodeFailure, tries: int) -> bool:
-        told = told_in_a_row(why, inventory, node)
-        board.lost(node.slot, NodeFailure(why.kind, told, phase=why.phase))
+        message = told_in_a_row(why, inventory, node)
+        board.lost(node.slot, NodeFailure(why.kind, message, phase=why.phase))
         return True
 
     kept = KeptCommand(
@@ -59,7 +59,7 @@ class SampleLines:
         self._rest = b""
 
     def begin(self) -> None:
-        """Begins anew on a new connection: half a line of the old one is forgotten."""
+        """Notes a new connection: an incomplete line of the old one is dropped."""
         self._rest = b""
 
     def feed(self, chunk: bytes) -> None:

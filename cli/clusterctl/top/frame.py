@@ -77,7 +77,7 @@ def layout_for(gpus_per_node: int, *, names: Iterable[str] = (), columns: int | 
 
 
 def header(layout: Layout) -> str:
-    """The line over the nodes."""
+    """The line with the columns' names."""
     gpus = "".join(f"{f'g{index}':>{GPU_WIDTH}}" for index in range(layout.gpus))
     return f"{'node':<{layout.name_width}}{gpus}" + "".join(f"{name:>{n}}" for name, n in layout.widths.items())
 
@@ -92,8 +92,8 @@ def node_line(state: NodeState, gpus_per_node: int, layout: Layout, now_s: float
     gpus = {gpu.index: gpu for gpu in sample.gpus}
     cells = [_gpu_cell(gpus.get(index)) for index in range(layout.gpus)]
     trouble = [Cell(text=f"  {sample.error}", is_bad=True)] if sample.error and gpus_per_node else []
-    told = {**(_of_gpus(sample) if gpus_per_node else _of_the_machine(sample)), **_network(state)}
-    numbers = "".join(f"{told[column]:>{width}}" for column, width in layout.widths.items())
+    texts = {**(_of_gpus(sample) if gpus_per_node else _of_the_machine(sample)), **_network(state)}
+    numbers = "".join(f"{texts[column]:>{width}}" for column, width in layout.widths.items())
     return (name, *cells, Cell(text=numbers), *trouble)
 
 

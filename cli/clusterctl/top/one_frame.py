@@ -1,4 +1,4 @@
-"""The live view without a terminal: one frame, once every node has said enough or its time is over."""
+"""The live view without a terminal: one frame, once every node has reported enough or the time is up."""
 
 from __future__ import annotations
 

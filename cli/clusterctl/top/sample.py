@@ -13,13 +13,13 @@ MOST_CPUS = 100_000
 KIB_PER_GIB = 1024**2
 
 # Bits of nvidia-smi's reasons: hardware slowdown, software thermal, hardware thermal, power brake (nvml.h, checked
-# 2026-11). The others are how a GPU is meant to run.
+# 2026-11). The others are normal operation.
 SLOWED_BITS = 0x8 | 0x20 | 0x40 | 0x80
 
 
 @dataclass(frozen=True, kw_only=True)
 class GpuSample:
-    """One GPU now; None is what it does not tell."""
+    """One GPU now; what it does not report is None."""
 
     index: int
     utilization_percent: float | None
@@ -79,7 +79,7 @@ class Rates:
 
 
 def rates_between(before: Sample | None, now: Sample) -> Rates | None:
-    """The rates between two samples; None without an earlier one, and when the counters began anew."""
+    """The rates between two samples; None without an earlier one, and when the counters were reset."""
     if before is None or now.at_s <= before.at_s:
         return None
     received, sent = now.received_bytes - before.received_bytes, now.sent_bytes - before.sent_bytes

@@ -122,12 +122,12 @@ class TopScreen(App[None]):
         return self.return_code or 0
 
     def _handle_exception(self, error: Exception) -> None:
-        # Textual's own (8.2) would show it with the values of all variables, and end as if all had gone well.
+        # Textual's own method (8.2) would show it with the values of all variables, and end as if all had gone well.
         self._crash = self._crash or error
         super()._handle_exception(error)
 
     def _fatal_error(self) -> None:
-        # What Textual does here, without the picture of the error: `show` raises it.
+        # What Textual does here, without printing the error: `show` raises it.
         self._close_messages_no_wait()
 
     def compose(self) -> ComposeResult:
