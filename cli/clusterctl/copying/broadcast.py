@@ -23,7 +23,7 @@ LEAST_BYTES = 16_000_000
 """For a smaller file, the logins between nodes take longer than they save: a 1 Gbit/s line moves eight times as much in
 a second."""
 AT_A_TIME = 32
-"""How many nodes copy at a time; each has a connection from here that only watches and checks."""
+"""How many nodes copy at a time; each has a connection from here, which mostly only watches and checks."""
 
 
 def is_worth_a_tree(nodes: int, size_bytes: int) -> bool:

@@ -27,7 +27,7 @@ class Links(Protocol):
         sinks: NodeSinks | None = None,
         on_result: Callable[[NodeResult], None] | None = None,
     ) -> dict[int, NodeResult]:
-        """Every node's result by its slot. Raises KeyboardInterrupt when the person or the command is gone."""
+        """Every node's result by its slot. Raises KeyboardInterrupt on Ctrl-C, or if the asking process ends."""
 
 
 class NewLinks:

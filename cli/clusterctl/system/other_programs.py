@@ -19,7 +19,7 @@ def ends_with_parent() -> list[str]:
 
 
 def become(argv: list[str]) -> NoReturn:
-    """Replaces this process by `argv`. Raises ClusterctlError when the program is not installed."""
+    """Replaces this process with `argv`. Raises ClusterctlError when the program is not installed."""
     sys.stdout.flush()
     try:
         os.execvp(argv[0], argv)

@@ -1,6 +1,6 @@
 """Processes of this computer as /proc shows them: alive or not, whose child, since which tick.
 
-Linux only; elsewhere nothing is found, and a killed run is only seen by its lock.
+Linux only; elsewhere nothing is found, and only its lock shows that a run was killed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The process that keeps connections between commands: a fork of the first command, which had opened them.
 
 It listens on a socket in a folder that only this user can enter, and carries out what later commands ask of it. It ends
-when no command has come for IDLE_S, when no connection is left, or when its folder is gone. It uses no login key: each
-command reads its own. Its memory may still hold the key that the first command read, so no other process may read it.
+when no command has come for IDLE_S, when no connection is left, or when its folder is gone. It keeps no login key: the
+keys are read anew for each command. Its memory may still hold some, so no other process may read it.
 """
 
 from __future__ import annotations
