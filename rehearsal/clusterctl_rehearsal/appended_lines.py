@@ -1,4 +1,4 @@
-"""Files to which lines are only ever appended. A full disk or a kill leaves a part of a line, which spoils no other."""
+"""Files to which lines are only ever appended. A full disk or a kill may leave half a line, which damages no other."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from clusterctl_infra.private_home import private_opener
 
 
 def append_line(path: Path, line: str) -> None:
-    """Adds a line, on a line of its own also after one that was written only in part. Raises OSError."""
+    """Appends a line; if the last one was written only in part, ends that one first. Raises OSError."""
     with open(path, "ab+", opener=private_opener) as file:
         is_whole = file.seek(0, os.SEEK_END) == 0
         if not is_whole:

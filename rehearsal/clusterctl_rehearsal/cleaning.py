@@ -1,4 +1,4 @@
-"""Removes a rehearsal without asking its region: what the kernel shows of it, and what its store says."""
+"""Removes a rehearsal without asking its region, by what the kernel shows of it and what its store holds."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from clusterctl_rehearsal.region.store import Store
 def clean(home: RehearsalHome, *, cluster: str | None) -> list[str]:
     """Ends machines and networks of a cluster (None: of all in this home) and forgets its resources.
 
-    Returns lines that say what was removed. The region must not be running: nothing is asked of it, so this works
-    whatever became of its state. Machines of a cluster of this name in another home stay. Raises MachineError if a
-    machine cannot be ended: then what is known of the cluster stays as well.
+    Returns lines that say what was removed. The region must not be running: it is not asked, so this works
+    whatever state it is in. Machines of another home's cluster of this name stay. Raises MachineError if a
+    machine cannot be ended: then the cluster's records stay, too.
     """
     networks = _networks(home) if cluster is None else {cluster}
     _refuse_what_others_run(home, networks)
@@ -52,7 +52,7 @@ def clean(home: RehearsalHome, *, cluster: str | None) -> list[str]:
     return removed
 
 
-def elsewhere(home: RehearsalHome) -> list[tuple[str, str, Path | None]]:
+def machines_elsewhere(home: RehearsalHome) -> list[tuple[str, str, Path | None]]:
     """(cluster, node, folder of the other home's machines if there is one) of machines that are not this home's."""
     ours = _networks(home)
     found = sorted({machine for driver in _drivers(home) for machine in driver.found()})
@@ -61,7 +61,7 @@ def elsewhere(home: RehearsalHome) -> list[tuple[str, str, Path | None]]:
 
 
 def _networks(home: RehearsalHome) -> set[str]:
-    """The networks that folders, records or processes of this home name: each of these may be all that is left."""
+    """The networks that this home's folders, records or processes name: any of the three may be all that is left."""
     folders = {path.name for path in home.machines.iterdir() if path.is_dir()} if home.machines.is_dir() else set()
     rows = Store(home.store).all() if home.store.is_dir() else []
     running = {cluster for _, cluster in processes_of(home.machines)}
@@ -73,12 +73,12 @@ def _refuse_what_others_run(home: RehearsalHome, networks: set[str]) -> None:
     for process_id, network in processes_of(home.machines):
         owner = owner_id(process_id)
         if network in networks and owner is not None and os.geteuid() not in (0, owner):
-            told = f"machines of {network} run as another user (process {process_id}): nothing was removed"
-            raise MachineError(told, f"sudo clusterctl rehearse clean {network}")
+            message = f"machines of {network} run as another user (process {process_id}): nothing was removed"
+            raise MachineError(message, f"sudo clusterctl rehearse clean {network}")
 
 
 def _end_what_is_left(home: RehearsalHome, networks: set[str]) -> None:
-    """Kills processes that no driver knew, such as those of a driver that works here no more. Raises MachineError."""
+    """Kills processes that no driver knew, such as those of a driver that no longer works here. Raises MachineError."""
     for process_id, network in processes_of(home.machines):
         if network in networks:
             send(process_id, signal.SIGKILL)
@@ -89,7 +89,7 @@ def _end_what_is_left(home: RehearsalHome, networks: set[str]) -> None:
 def _drivers(home: RehearsalHome) -> list[MachineDriver]:
     """The drivers that can end machines here. Ending process machines takes only signals, so their driver always can.
 
-    It is not asked whether it works here: it would find out by a trial, which also fails on a computer that is busy.
+    That driver's `unusable` is not called: it runs a test, which also fails on a busy computer.
     """
     booted = NspawnDriver(root=home.machines, cache=cache_folder())
     process = ProcessDriver(root=home.machines)

@@ -1,4 +1,4 @@
-"""What a rehearsal says when its home cannot be written, and how it works on when its log cannot be written either."""
+"""What a rehearsal says when its home cannot be written, and logging that goes on when the log cannot be either."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 def cannot_keep(error: OSError, environ: Mapping[str, str]) -> tuple[str, str]:
     """(sentence with the place, command that helps). The place is the home if the error names no file (a full disk)."""
     root = rehearsal_home(environ).root
-    said = f"{error.filename or root}: {(error.strerror or str(error)).lower()}"
-    return said, f"df -h {shlex.quote(str(root))}" if error.errno in FULL else other_home(environ)
+    sentence = f"{error.filename or root}: {(error.strerror or str(error)).lower()}"
+    return sentence, f"df -h {shlex.quote(str(root))}" if error.errno in FULL else other_home(environ)
 
 
 def log(line: str) -> None:
-    """Writes a line into the log; a full disk must not end what went on to say it."""
+    """Writes a line into the log; a full disk must not end the caller."""
     with contextlib.suppress(OSError):
         print(line, file=sys.stderr)
 
@@ -36,8 +36,8 @@ def log_traceback() -> None:
         traceback.print_exc()
 
 
-def told(error: Exception) -> str:
-    """What a client is told of an unexpected failure; of a full disk, where it is and what helps."""
+def message_for_client(error: Exception) -> str:
+    """What a client gets to read of an unexpected failure; for a full disk, its place and a command that helps."""
     if isinstance(error, OSError) and error.errno in FULL:
         return "; next: ".join(cannot_keep(error, os.environ))
     return f"the rehearsed region failed (its log says why): {error!r}"

@@ -20,7 +20,7 @@ class RehearsalHome:
 
     @property
     def endpoint_file(self) -> Path:
-        """Says where the running region listens: JSON, written once it listens."""
+        """JSON that says where the running region listens; written once it does."""
         return self.root / "region.json"
 
     @property
@@ -62,7 +62,7 @@ class RehearsalHome:
 
     @property
     def shares(self) -> Path:
-        """What stands for file systems: one folder for each, named by its id."""
+        """The folders that stand for file systems, each named by the file system's id."""
         return self.root / "shares"
 
     @property
@@ -77,7 +77,7 @@ class RehearsalHome:
 
 
 def rehearsal_home(environment: Mapping[str, str]) -> RehearsalHome:
-    """The home that `CLUSTERCTL_HOME` names, or a person's usual one."""
+    """The rehearsal's part of the home that `CLUSTERCTL_HOME` names, or of the default one."""
     return RehearsalHome(root=home_path(environment) / "rehearsal")
 
 
@@ -93,6 +93,6 @@ def current_home() -> RehearsalHome:
 
 
 def cache_folder() -> Path:
-    """Where things that all rehearsals share are kept, such as the base image."""
+    """The folder with what all rehearsals share, such as the base image."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(os.environ.get("CLUSTERCTL_CACHE") or f"{base}/clusterctl")

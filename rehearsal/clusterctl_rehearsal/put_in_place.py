@@ -9,7 +9,7 @@ from pathlib import Path
 def put_in_place(path: Path, text: str) -> None:
     """Writes the file. Its folder must exist, and only one writer may do this at a time. Raises OSError.
 
-    A writer that is killed leaves at most a `.new` beside it, which the next one replaces. Nothing waits for the disk:
+    A writer that is killed leaves at most a `.new` beside it, which the next one replaces. There is no fsync:
     machines and regions do not outlive a power cut.
     """
     fresh = path.with_name(f"{path.name}.new")

@@ -1,4 +1,4 @@
-"""What the region answers where AWS would refuse."""
+"""The errors with which the region refuses a request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class AwsError(Exception):
 
 
 class NothingThere(Exception):
-    """What was named is not in the region."""
+    """The request names something that is not in the region."""
 
 
 class StandInRefusal(Exception):

@@ -16,7 +16,7 @@ from clusterctl_infra.errors import UsageError
 from clusterctl_infra.private_home import secure_home
 from clusterctl_infra.region_keys import read_keys
 
-from clusterctl_rehearsal.cleaning import clean, elsewhere
+from clusterctl_rehearsal.cleaning import clean, machines_elsewhere
 from clusterctl_rehearsal.full_disk import cannot_keep
 from clusterctl_rehearsal.home import RehearsalHome, cache_folder, clean_command, current_home
 from clusterctl_rehearsal.listing import bill_json, bill_text, exports, listed
@@ -39,13 +39,13 @@ Verb = Callable[[argparse.Namespace, RehearsalHome], int]
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs a verb; gives the exit code. Data goes to standard output, everything else to standard error."""
+    """Runs a verb; returns the exit code. Data goes to standard output, everything else to standard error."""
     try:
         asked = _parser().parse_args(argv)
         verb: Verb = asked.do
         changed = secure_home(os.environ)
         if changed is not None:
-            _said(changed)
+            _report(changed)
         return verb(asked, current_home())
     except BrokenPipeError:  # `clusterctl rehearse list | head -1`: the reader has what it wanted
         _drop_unwritten_output()
@@ -61,7 +61,7 @@ def main(argv: Sequence[str]) -> int:
         return _failed(e.sentence, e.hint or _kill_command(current_home()))
     except StandInRefusal as e:
         return _failed(str(e), "")
-    except UsageError as e:  # a home of somebody else
+    except UsageError as e:  # a home that belongs to another user
         return _failed(e.message, e.hint or "", code=e.exit_code)
     except OSError as e:  # a home that is no folder, a full disk
         return _failed(*cannot_keep(e, os.environ))
@@ -134,7 +134,7 @@ def instant(text: str) -> datetime:
 
 def _region(asked: argparse.Namespace, home: RehearsalHome) -> int:
     if running_region(home) is None and not regions_of(home.machines):
-        return _said("no region runs here")
+        return _report("no region runs here")
     end_region(home)
     return 0
 
@@ -151,7 +151,7 @@ def _list(asked: argparse.Namespace, home: RehearsalHome) -> int:
         rows = _ask(home, "list", {})
     rows["elsewhere"] = [
         {"cluster": cluster, "node": node, "clean": clean_command(cluster, folder)}
-        for cluster, node, folder in elsewhere(home)
+        for cluster, node, folder in machines_elsewhere(home)
     ]
     _show(_json(rows) if asked.json else listed(rows))
     return 0
@@ -180,7 +180,7 @@ def _clean(asked: argparse.Namespace, home: RehearsalHome) -> int:
         return _failed(sentence, clean_command(asked.cluster, other), code=3)
     if not removed and not asked.all:
         return _failed(f"this home has nothing of {asked.cluster}", f"{PROGRAM} list", code=3)
-    return 0 if removed else _said("nothing to clean")
+    return 0 if removed else _report("nothing to clean")
 
 
 def _fault(asked: argparse.Namespace, home: RehearsalHome) -> int:
@@ -239,7 +239,7 @@ def _drop_unwritten_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _said(sentence: str) -> int:
+def _report(sentence: str) -> int:
     print(sentence, file=sys.stderr)
     return 0
 

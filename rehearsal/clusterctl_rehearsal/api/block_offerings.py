@@ -85,7 +85,7 @@ class Offer:
 
 
 def _offer(call: Call, id: str) -> Offer:
-    """The offering that the id encodes. Raises AwsError if the id is not ours or its start over an hour ago."""
+    """The offering that the id encodes. Raises AwsError if it is not ours, or if the block began over an hour ago."""
     refusal = AwsError("InvalidCapacityBlockOfferingId.NotFound", f"The Capacity Block offering '{id}' does not exist.")
     names = sorted(call.region.catalog.types)
     found = _ID.fullmatch(id)

@@ -1,4 +1,4 @@
-"""EC2's calls that read one attribute, and those that list what nobody makes, such as zones and network ACLs."""
+"""EC2's calls that read one attribute, and those that list what no call makes, such as zones and network ACLs."""
 
 from __future__ import annotations
 
@@ -141,14 +141,14 @@ def _statuses(call: Call) -> Iterator[View]:
     for row in call.records(INSTANCE):
         is_running = row.state == "running"
         if is_running or call.parameters.get("IncludeAllInstances"):
-            said = "ok" if is_running else "not-applicable"
+            status = "ok" if is_running else "not-applicable"
             details = [{"Name": "reachability", "Status": "passed"}] if is_running else []
             yield {
                 "InstanceId": row.id,
                 "AvailabilityZone": row.facts["zone"],
                 "InstanceState": {"Code": STATE_CODES[row.state], "Name": row.state},
-                "InstanceStatus": {"Status": said, "Details": details},
-                "SystemStatus": {"Status": said, "Details": details},
+                "InstanceStatus": {"Status": status, "Details": details},
+                "SystemStatus": {"Status": status, "Details": details},
                 "Events": _events(row),
             }
 
@@ -167,7 +167,7 @@ def _events(row: Record) -> list[View]:
 
 
 def _address_names(call: Call) -> Iterator[View]:
-    """Every elastic address, without a reverse DNS name: nobody sets one here."""
+    """Every elastic address, without a reverse DNS name: none can be set here."""
     for row in call.records(EIP):
         yield {"PublicIp": row.outputs["publicIp"], "AllocationId": row.id}
 

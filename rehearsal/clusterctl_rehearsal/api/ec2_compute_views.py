@@ -19,7 +19,7 @@ STATE_CODES = {"pending": 0, "running": 16, "shutting-down": 32, "terminated": 4
 
 
 def instance(call: Call, row: Record) -> View:
-    """One instance, also one that has ended."""
+    """An instance as DescribeInstances shows it, even after its end."""
     facts, outputs = row.facts, call.region.instances.outputs(row)
     code, message = facts.get("reason") or ("", "")
     alive = row.is_live
@@ -70,7 +70,7 @@ def _launched_with(facts: View) -> View:
 
 
 def _reservation_wish(facts: View) -> View:
-    """Which reservation the machine was launched for."""
+    """The reservation that the launch asked for: the preference, or one reservation's id."""
     preference, reservation_id = facts.get("reservation_wish") or ("open", facts["reservation"])
     if reservation_id is None:
         return {"CapacityReservationPreference": preference}

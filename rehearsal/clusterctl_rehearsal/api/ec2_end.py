@@ -76,8 +76,8 @@ def _refuse_default(call: Call, token: str, id: str) -> None:
         if token == network.SECURITY_GROUP and id == vpc.outputs["defaultSecurityGroupId"]:
             raise AwsError("CannotDelete", "the specified group: 'default' name cannot be deleted by a user")
         if token == network.ROUTE_TABLE and id == vpc.outputs["mainRouteTableId"]:
-            told = f"The routeTable '{id}' has dependencies and cannot be deleted."
-            raise AwsError("DependencyViolation", told)
+            message = f"The routeTable '{id}' has dependencies and cannot be deleted."
+            raise AwsError("DependencyViolation", message)
 
 
 def _dry_run(call: Call) -> None:
@@ -88,11 +88,11 @@ def _dry_run(call: Call) -> None:
 def _terminate(call: Call) -> dict[str, Any]:
     wanted = call.parameters.get("InstanceIds") or []
     rows = {row.id: row for row in call.records(network.INSTANCE)}
-    check_all_found(network.INSTANCE, wanted, set(rows))  # a single bad id, and none is terminated
+    check_all_found(network.INSTANCE, wanted, set(rows))  # with one bad id, none is terminated
     for row in (rows[id] for id in wanted):
         if row.facts.get("is_protected"):
-            told = f"The instance '{row.id}' may not be terminated. Modify its 'disableApiTermination' attribute."
-            raise AwsError("OperationNotPermitted", told)
+            message = f"The instance '{row.id}' may not be terminated. Modify its 'disableApiTermination' attribute."
+            raise AwsError("OperationNotPermitted", message)
     _dry_run(call)
     answers = []
     for row in (rows[id] for id in wanted):
@@ -123,7 +123,7 @@ def _detach_internet_gateway(call: Call) -> dict[str, Any]:
 
 
 def _revoke(token: str) -> Handler:
-    """Revokes rules named by their ids, or by what they say (as the provider names the egress rule that AWS made)."""
+    """Revokes rules named by their ids or by their contents (as the provider names the egress rule that AWS made)."""
 
     def handler(call: Call) -> dict[str, Any]:
         _dry_run(call)
@@ -131,8 +131,8 @@ def _revoke(token: str) -> Handler:
         for id in ids:
             call.region.delete(token, id)
         for permission in call.parameters.get("IpPermissions") or []:
-            for said in rules_of(permission):
-                call.region.delete(token, _rule_saying(call, token, group, said).id)
+            for rule in rules_of(permission):
+                call.region.delete(token, _rule_with(call, token, group, rule).id)
         if not ids and not call.parameters.get("IpPermissions"):
             raise AwsError("MissingParameter", "The request must contain the parameter ipPermissions")
         return {"Return": True}
@@ -140,10 +140,10 @@ def _revoke(token: str) -> Handler:
     return handler
 
 
-def _rule_saying(call: Call, token: str, group: str | None, said: dict[str, Any]) -> Record:
+def _rule_with(call: Call, token: str, group: str | None, rule: dict[str, Any]) -> Record:
     keys = ("ipProtocol", "fromPort", "toPort", "cidrIpv4", "referencedSecurityGroupId")
     for row in call.records(token):
-        is_same = all(str(row.inputs.get(key)) == str(said.get(key)) for key in keys)
+        is_same = all(str(row.inputs.get(key)) == str(rule.get(key)) for key in keys)
         if row.inputs["securityGroupId"] == group and is_same:
             return row
     raise AwsError("InvalidPermission.NotFound", "The specified rule does not exist in this security group.")

@@ -41,7 +41,7 @@ _INSTANCE_INPUTS: Mapping[str, str] = {
 
 
 RESERVED_PREFIX = "aws:"
-"""What the keys of tags begin with that AWS itself makes."""
+"""How the keys of tags that AWS itself sets begin."""
 FEWER = ("InsufficientInstanceCapacity", "VcpuLimitExceeded", "InsufficientFreeAddressesInSubnet")
 """Error codes after which a request for several machines gets those already made, if they reach its minimum."""
 
@@ -70,8 +70,8 @@ def _run_instances(call: Call) -> dict[str, Any]:
     if not 1 <= least <= most:
         raise AwsError("InvalidParameterValue", f"Invalid value '{least}' for min instance count.")
     if most > 1 and asked.get("PrivateIpAddress"):
-        told = "You cannot specify a private IP address when launching more than one instance."
-        raise AwsError("InvalidParameterCombination", told)
+        message = "You cannot specify a private IP address when launching more than one instance."
+        raise AwsError("InvalidParameterCombination", message)
     inputs: Properties = {name: asked[key] for key, name in _INSTANCE_INPUTS.items() if key in asked}
     template, profile = asked.get("LaunchTemplate") or {}, asked.get("IamInstanceProfile") or {}
     if template:
@@ -107,8 +107,8 @@ def _refuse_ended(call: Call) -> None:
     """
     token = call.parameters.get("ClientToken")
     if token and any(row.request == token and not row.is_live for row in call.records(INSTANCE)):
-        told = "The client token was used for a request whose instance has been terminated."
-        raise AwsError("IdempotentInstanceTerminated", told)
+        message = "The client token was used for a request whose instance has been terminated."
+        raise AwsError("IdempotentInstanceTerminated", message)
 
 
 def _create_tags(call: Call) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def _delete_tags(call: Call) -> dict[str, Any]:
 
 
 def _retag_all(call: Call, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
-    """Changes the tags of all resources that the request names; a single bad id, and nothing is changed."""
+    """Changes the tags of all resources that the request names; with one bad id, nothing is changed."""
     ids = call.parameters["Resources"]
     found = [_tagged_resource(call, id) for id in ids]
     for named, id in zip(found, ids, strict=True):
@@ -148,7 +148,7 @@ def _retag_all(call: Call, change: Callable[[dict[str, str]], dict[str, str]]) -
 
 
 def _tagged_resource(call: Call, id: str) -> Record:
-    """The resource with the id, or the machine whose disk or interface has it. Raises AwsError."""
+    """The resource with the id, or the machine whose disk or interface has the id. Raises AwsError."""
     for row in call.region.store.live():
         ids = (row.id, row.outputs.get("placementGroupId"), row.outputs.get("keyPairId"))
         if row.region == call.region_name and (id in ids or any(part[0] == id for part in shown_tags(row))):

@@ -1,4 +1,4 @@
-"""EC2's calls that change what there is, as a provider makes them when a program changes."""
+"""EC2's calls that change existing resources, as a provider makes them when a program changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _changed(call: Call, row: Record, changes: Mapping[str, Any]) -> Record:
 
 
 def _modify_vpc(call: Call) -> Answer:
-    """Sets a VPC's two attributes about DNS, and the one about metrics of its addresses."""
+    """Sets a VPC's two DNS attributes, and the one about metrics of its addresses."""
     asked = call.parameters
     row = living(call, network.VPC, asked["VpcId"])
     names = ("EnableDnsSupport", "EnableDnsHostnames", "EnableNetworkAddressUsageMetrics")
@@ -134,14 +134,14 @@ def _modify_template(call: Call) -> Answer:
     refuse_dry_run(call)
     row, wanted = named_template(call), call.parameters.get("DefaultVersion")
     if wanted is not None and str(wanted) not in row.facts["versions"]:
-        told = f"Could not find the specified version {wanted} for the launch template with ID {row.id}."
-        raise AwsError("InvalidLaunchTemplateId.VersionNotFound", told)
+        message = f"Could not find the specified version {wanted} for the launch template with ID {row.id}."
+        raise AwsError("InvalidLaunchTemplateId.VersionNotFound", message)
     changed = row if wanted is None else _changed(call, row, {"defaultVersion": int(wanted)})
     return {"LaunchTemplate": tagged(call, changed, compute.launch_template(call, changed))}
 
 
 def _modify_instance(call: Call) -> Answer:
-    """Changes what AWS changes while an instance runs; refuses type and user-data, for which it must be stopped."""
+    """Changes what AWS changes while an instance runs; refuses a new type or user-data, which need a stopped one."""
     refuse_dry_run(call)
     asked, row = call.parameters, living(call, network.INSTANCE, call.parameters["InstanceId"])
     if asked.get("InstanceType") or asked.get("UserData"):

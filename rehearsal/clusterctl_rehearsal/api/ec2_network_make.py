@@ -115,7 +115,7 @@ def _authorize(token: str) -> Handler:
 
 
 def rules_of(permission: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The rules that one permission comes to: one for each source."""
+    """The rules in one permission: one for each source."""
     protocol = str(permission["IpProtocol"])
     ports = {"fromPort": permission.get("FromPort"), "toPort": permission.get("ToPort")} if protocol != "-1" else {}
     for source in permission.get("IpRanges") or []:

@@ -64,12 +64,12 @@ def _permissions(call: Call, group: str, token: str) -> list[View]:
         key = (str(inputs["ipProtocol"]), inputs.get("fromPort"), inputs.get("toPort"))
         ports = {} if key[0] == "-1" else {"FromPort": key[1], "ToPort": key[2]}
         view = found.setdefault(key, {"IpProtocol": key[0], **ports, "IpRanges": [], "UserIdGroupPairs": []})
-        said = {"Description": inputs.get("description")}
+        description = {"Description": inputs.get("description")}
         if inputs.get("cidrIpv4"):
-            view["IpRanges"].append({"CidrIp": inputs["cidrIpv4"], **said})
+            view["IpRanges"].append({"CidrIp": inputs["cidrIpv4"], **description})
         if inputs.get("referencedSecurityGroupId"):
             pair = {"GroupId": inputs["referencedSecurityGroupId"], "UserId": ACCOUNT_ID}
-            view["UserIdGroupPairs"].append({**pair, **said})
+            view["UserIdGroupPairs"].append({**pair, **description})
     return list(found.values())
 
 
@@ -226,12 +226,16 @@ def main_route_tables(call: Call) -> Iterator[View]:
     for vpc in call.records(VPC):
         id = vpc.outputs["mainRouteTableId"]
         local = {"DestinationCidrBlock": vpc.inputs["cidrBlock"], "GatewayId": "local"}
-        tie = {"Main": True, "RouteTableAssociationId": f"rtbassoc-{id.removeprefix('rtb-')}", "RouteTableId": id}
+        association = {
+            "Main": True,
+            "RouteTableAssociationId": f"rtbassoc-{id.removeprefix('rtb-')}",
+            "RouteTableId": id,
+        }
         yield {
             "RouteTableId": id,
             "VpcId": vpc.id,
             "OwnerId": ACCOUNT_ID,
-            "Associations": [{**tie, "AssociationState": {"State": "associated"}}],
+            "Associations": [{**association, "AssociationState": {"State": "associated"}}],
             "Routes": [{**local, "State": "active", "Origin": "CreateRouteTable"}],
             "Tags": [],
         }

@@ -1,4 +1,4 @@
-"""EC2's filters and pages, applied to views, which look as the API shows them."""
+"""EC2's filters and pages, applied to views: resources as the API shows them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ View = dict[str, Any]
 
 
 def matching(views: Sequence[View], filters: Sequence[Mapping[str, Any]], paths: Mapping[str, str]) -> list[View]:
-    """The views that fit every filter. `paths`: filter name → dotted path of its value, if the name does not say it.
+    """The views that fit every filter. `paths`: filter name → dotted path of its value, if not in the name.
 
     Raises InvalidParameterValue for a filter whose value a view does not have.
     """
@@ -59,18 +59,18 @@ def check_page_size(operation: str, parameters: Mapping[str, Any], bounds: Bound
         if most is not None and asked > most:
             raise _page_error(name, asked, f"less than {most}")
     if operation in _PAGES_OR_IDS and parameters.get("MaxResults") and parameters.get("InstanceIds"):
-        said = "The parameter instancesSet cannot be used with the parameter maxResults"
-        raise AwsError("InvalidParameterCombination", said)
+        message = "The parameter instancesSet cannot be used with the parameter maxResults"
+        raise AwsError("InvalidParameterCombination", message)
 
 
 def _page_error(name: str, asked: int, expected: str) -> AwsError:
     shown = name[0].lower() + name[1:]
-    said = f"Value ( {asked} ) for parameter {shown} is invalid. Expecting a value {expected}."
-    return AwsError("InvalidParameterValue", said)
+    message = f"Value ( {asked} ) for parameter {shown} is invalid. Expecting a value {expected}."
+    return AwsError("InvalidParameterValue", message)
 
 
 def values_at(view: Any, path: str) -> list[Any]:
-    """All values at a dotted path; where a list is on the way, those of each of its items."""
+    """All values at a dotted path; a list on the way contributes the values of each of its items."""
     found = [view]
     for part in path.split("."):
         found = [item.get(part) for item in found if isinstance(item, Mapping)]

@@ -24,7 +24,7 @@ from clusterctl_rehearsal.api.s3 import Buckets, S3Reply, refusal_of
 from clusterctl_rehearsal.api.s3_request import S3Request
 from clusterctl_rehearsal.api.scheduler import scheduler_route
 from clusterctl_rehearsal.api.step_functions import step_functions
-from clusterctl_rehearsal.full_disk import log_traceback, told
+from clusterctl_rehearsal.full_disk import log_traceback, message_for_client
 from clusterctl_rehearsal.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.region import Region
 from clusterctl_rehearsal.states.executions import Executions
@@ -40,7 +40,7 @@ _JSON_SERVICES: Mapping[str, Mapping[str, Handler]] = {
 }
 _JSON_TYPE, _REST_TYPE = "application/x-amz-json-1.1", "application/json"
 TAG_KEYS = "tagKeys"
-"""The parameter of a query that may come several times."""
+"""The query parameter that may occur several times."""
 _REST_SERVICES = {"elasticfilesystem": efs_route, "scheduler": scheduler_route}
 
 _INCOMPLETE: Mapping[str, str] = {
@@ -89,7 +89,7 @@ class Api:
             return self._answered(headers, body, method, path)
         except Exception as e:  # noqa: BLE001 — the boundary: the client gets an answer, the log the rest
             log_traceback()
-            return self.refusal(headers, AwsError("InternalFailure", told(e), status=500))
+            return self.refusal(headers, AwsError("InternalFailure", message_for_client(e), status=500))
 
     def problem_with(self, service: str, operation: str, parameters: Mapping[str, Any]) -> str | None:
         """Why an AWS SDK would not send this call of EC2, IAM or STS; None if it would."""
@@ -98,10 +98,10 @@ class Api:
             return f"{service} has no operation {operation}"
         return model.problem_with(operation, parameters)
 
-    def asked_within(
+    def answer_in_process(
         self, service: str, operation: str, parameters: Mapping[str, Any], region_name: str
     ) -> dict[str, Any]:
-        """The answer to a call of EC2, IAM or STS that comes from this process, as JSON. Raises AwsError."""
+        """The answer, as JSON, to a call of EC2, IAM or STS that this process makes. Raises AwsError."""
         model = self._models[service]
         try:
             return model.shown(operation, self._handled(service, operation, parameters, region_name))
@@ -109,7 +109,7 @@ class Api:
             raise
         except Exception as e:  # the same boundary as for a request
             log_traceback()
-            raise AwsError("InternalFailure", told(e), status=500) from e
+            raise AwsError("InternalFailure", message_for_client(e), status=500) from e
 
     def _answered(self, headers: Mapping[str, str], body: bytes, method: str, path: str) -> Reply:
         scope = _SCOPE.search(headers.get("Authorization", ""))
@@ -134,34 +134,34 @@ class Api:
         return self._query_refusal(service if service in self._models else "ec2", error, str(uuid.uuid4()))
 
     def too_large(self, headers: Mapping[str, str]) -> Reply:
-        """The refusal of a body that is larger than what is read. S3's is its own for an object beyond its limit."""
+        """The refusal of a body that is too large to be read: S3's own error, or status 413 for other services."""
         if _service(headers) != "s3":
             return Reply(status=413, body=b"{}", content_type=_REST_TYPE)
-        told = "Your proposed upload exceeds the maximum allowed object size."
-        return self.refusal(headers, AwsError("EntityTooLarge", told))
+        message = "Your proposed upload exceeds the maximum allowed object size."
+        return self.refusal(headers, AwsError("EntityTooLarge", message))
 
-    def _query(self, spoken: str, service: str, region_name: str, body: bytes) -> Reply:
-        model, request_id = self._models[spoken], str(uuid.uuid4())
+    def _query(self, model_name: str, service: str, region_name: str, body: bytes) -> Reply:
+        model, request_id = self._models[model_name], str(uuid.uuid4())
         try:
             params = form(body)
             operation = params.get("Action", "")
-            if spoken != service or operation not in _QUERY_SERVICES[spoken]:
+            if model_name != service or operation not in _QUERY_SERVICES[model_name]:
                 raise _unknown(service, operation)
             result = self._handled(service, operation, model.parameters(operation, params), region_name)
             return Reply(status=200, body=model.answer(operation, result, request_id))
         except AwsError as e:
-            return self._query_refusal(spoken, e, request_id)
+            return self._query_refusal(model_name, e, request_id)
 
     def _handled(self, service: str, operation: str, parameters: Mapping[str, Any], region_name: str) -> dict[str, Any]:
-        """What the handler says to a call of a service in `_QUERY_SERVICES`. Raises AwsError."""
+        """The handler's answer to a call of a service in `_QUERY_SERVICES`. Raises AwsError."""
         handler = _QUERY_SERVICES[service].get(operation)
         if handler is None:
             raise _unknown(service, operation)
         check_page_size(operation, parameters, self._models[service].bounds)
         return self._call(handler, operation, _Asked(parameters, service), region_name)
 
-    def _query_refusal(self, spoken: str, error: AwsError, request_id: str) -> Reply:
-        return Reply(status=error.status, body=self._models[spoken].error(error.code, error.message, request_id))
+    def _query_refusal(self, model_name: str, error: AwsError, request_id: str) -> Reply:
+        return Reply(status=error.status, body=self._models[model_name].error(error.code, error.message, request_id))
 
     def _json(self, service: str, region_name: str, headers: Mapping[str, str], body: bytes) -> Reply:
         operation = headers.get("X-Amz-Target", "").rpartition(".")[2]
@@ -185,19 +185,19 @@ class Api:
             lists = {name: values for name, values in parse_qs(query).items() if name == TAG_KEYS}
             asked = _Asked({**_json_object(body), **dict(parse_qsl(query)), **lists, **named}, service)
             result = self._call(handler, f"{method} {path}", asked, region_name)
-            said = json.dumps(result).encode() if result else b""
-            return Reply(status=200 if result else 204, body=said, content_type=_REST_TYPE)
+            content = json.dumps(result).encode() if result else b""
+            return Reply(status=200 if result else 204, body=content, content_type=_REST_TYPE)
         except AwsError as e:
             return _rest_refusal(e)
 
     def _bucket(self, request: S3Request) -> Reply:
-        """S3's reply; every bucket counts as one of the region that the request is signed for."""
+        """S3's reply; every bucket is in whichever region the request is signed for."""
         try:
             self._before()
             return _s3_reply(self._buckets.answer(request))
         except AwsError as e:
-            said = refusal_of(e, str(uuid.uuid4()))
-            return _s3_reply(replace(said, body=b"") if request.method == "HEAD" else said)
+            reply = refusal_of(e, str(uuid.uuid4()))
+            return _s3_reply(replace(reply, body=b"") if request.method == "HEAD" else reply)
 
     def _call(self, handler: Handler, operation: str, params: dict[str, Any], region_name: str) -> dict[str, Any]:
         self._before()
@@ -242,15 +242,15 @@ def _json_object(body: bytes) -> dict[str, Any]:
     return found
 
 
-def _s3_reply(said: S3Reply) -> Reply:
-    return Reply(status=said.status, body=said.body, content_type="application/xml", headers=said.headers)
+def _s3_reply(reply: S3Reply) -> Reply:
+    return Reply(status=reply.status, body=reply.body, content_type="application/xml", headers=reply.headers)
 
 
 def _json_refusal(error: AwsError) -> Reply:
-    said = json.dumps({"__type": error.code, "message": error.message}).encode()
-    return Reply(status=error.status, body=said, content_type=_JSON_TYPE)
+    body = json.dumps({"__type": error.code, "message": error.message}).encode()
+    return Reply(status=error.status, body=body, content_type=_JSON_TYPE)
 
 
 def _rest_refusal(error: AwsError) -> Reply:
-    said = json.dumps({"Code": error.code, "Message": error.message}).encode()
-    return Reply(status=error.status, body=said, content_type=_REST_TYPE)
+    body = json.dumps({"Code": error.code, "Message": error.message}).encode()
+    return Reply(status=error.status, body=body, content_type=_REST_TYPE)

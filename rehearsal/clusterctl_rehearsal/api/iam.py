@@ -16,7 +16,7 @@ USUAL_PAGE = 100
 
 
 def _paged(call: Call, key: str, rows: Sequence[Any]) -> dict[str, Any]:
-    """The page that was asked for, and the mark of the next one. Raises InvalidInput for a mark that is not ours."""
+    """The page that was asked for, and the marker of the next. Raises InvalidInput for a marker that is not ours."""
     mark = str(call.parameters.get("Marker") or "0")
     if not (mark.isascii() and mark.isdigit()):
         raise AwsError("InvalidInput", f"Invalid Marker: {mark}")
@@ -100,8 +100,8 @@ def _remove_role(call: Call) -> dict[str, Any]:
 
 def _delete_profile(call: Call) -> dict[str, Any]:
     if profile_named(call).inputs.get("role"):
-        said = "Cannot delete entity, must remove roles from instance profile first."
-        raise AwsError("DeleteConflict", said, status=409)
+        message = "Cannot delete entity, must remove roles from instance profile first."
+        raise AwsError("DeleteConflict", message, status=409)
     call.region.delete(INSTANCE_PROFILE, call.parameters["InstanceProfileName"])
     return {}
 

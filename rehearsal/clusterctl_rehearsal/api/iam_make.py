@@ -39,8 +39,8 @@ def _create_profile(call: Call) -> Answer:
 def _add_role(call: Call) -> Answer:
     profile, role = profile_named(call), role_named(call)
     if profile.inputs.get("role"):
-        said = "Cannot exceed quota for InstanceSessionsPerInstanceProfile: 1"
-        raise AwsError("LimitExceeded", said, status=409)
+        message = "Cannot exceed quota for InstanceSessionsPerInstanceProfile: 1"
+        raise AwsError("LimitExceeded", message, status=409)
     call.region.update(INSTANCE_PROFILE, profile.id, {**profile.inputs, "role": role.id})
     return {}
 

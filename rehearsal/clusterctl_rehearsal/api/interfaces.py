@@ -1,6 +1,6 @@
-"""EC2's calls for network interfaces that a client makes by itself; those of machines come with RunInstances.
+"""EC2's calls for network interfaces that a client makes on their own; those of machines come with RunInstances.
 
-They are data alone: a booted machine has the interfaces that it was started with.
+They are only data: a booted machine keeps the interfaces that it was started with.
 """
 
 from __future__ import annotations
@@ -63,18 +63,18 @@ def _attach(call: Call) -> Answer:
     row, instance = _loose(call, asked["NetworkInterfaceId"]), _living(call, asked["InstanceId"])
     if instance.facts.get("machines") not in (None, "none"):
         raise StandInRefusal("the stand-in attaches no network interface to a machine that was booted")
-    seat = (int(asked.get("NetworkCardIndex") or 0), int(asked["DeviceIndex"]))
+    place = (int(asked.get("NetworkCardIndex") or 0), int(asked["DeviceIndex"]))
     cards = instance.facts["interfaces"]
-    if seat in [(card["card"], card["device"]) for card in cards]:
-        told = f"Instance '{instance.id}' already has an interface attached at device index '{seat[1]}'."
-        raise AwsError("InvalidParameterValue", told)
+    if place in [(card["card"], card["device"]) for card in cards]:
+        message = f"Instance '{instance.id}' already has an interface attached at device index '{place[1]}'."
+        raise AwsError("InvalidParameterValue", message)
     if row.facts["vpc"] != instance.facts["vpc"]:
         raise AwsError("InvalidParameterCombination", "You may not attach a network interface of another VPC.")
-    card = {**row.facts["card"], "card": seat[0], "device": seat[1], "tags": row.tags}
+    card = {**row.facts["card"], "card": place[0], "device": place[1], "tags": row.tags}
     call.region.store.forget(row)
     refs = tuple(dict.fromkeys((*instance.refs, *row.refs)))
     call.region.store.put(dataclasses.replace(instance, refs=refs).changed(interfaces=[*cards, card]))
-    return {"AttachmentId": compute.attachment_id(card), "NetworkCardIndex": seat[0]}
+    return {"AttachmentId": compute.attachment_id(card), "NetworkCardIndex": place[0]}
 
 
 def _detach(call: Call) -> Answer:
@@ -89,8 +89,8 @@ def _detach(call: Call) -> Answer:
 
 def _detached(call: Call, instance: Record, card: Properties) -> Answer:
     if (card["card"], card["device"]) == (0, 0):
-        told = "The network interface at device index 0 and networkCard index 0 cannot be detached."
-        raise AwsError("OperationNotPermitted", told)
+        message = "The network interface at device index 0 and networkCard index 0 cannot be detached."
+        raise AwsError("OperationNotPermitted", message)
     kept = [other for other in instance.facts["interfaces"] if other["id"] != card["id"]]
     call.region.store.put(instance.changed(interfaces=kept))
     vpc, now = instance.facts["vpc"], call.region.clock()

@@ -1,4 +1,4 @@
-"""A call whose parameters come and whose answer goes as JSON: what a service's model says of both."""
+"""Checks a call's JSON parameters, and writes its answer as JSON, by the service's model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _READ: Mapping[str, type] = {"boolean": bool, "integer": int, "long": int, "floa
 
 
 def problem_with(model: Model, operation: str, parameters: Mapping[str, Any]) -> str | None:
-    """What an AWS SDK says of parameters that it does not send; None if it sends them."""
+    """The error with which an AWS SDK refuses to send the parameters; None if it sends them."""
     shape = model["operations"][operation].get("input", {}).get("shape")
     problems = list(_problems(model["shapes"], shape, parameters, "")) if shape else []
     return "\n".join(["Parameter validation failed:", *problems]) if problems else None
@@ -53,7 +53,7 @@ def _problems_of_members(shapes: Model, shape: Shape, value: Mapping[str, Any], 
 
 
 def shown(model: Model, operation: str, result: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer with what the model knows of it, in JSON's types; a moment is text, as it is in XML."""
+    """The fields of the answer that the model knows, in JSON's types; an instant is text, as in XML."""
     output = model["operations"][operation].get("output")
     return {} if output is None else dict(_shown(model["shapes"], output["shape"], result))
 

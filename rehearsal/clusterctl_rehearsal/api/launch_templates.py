@@ -1,4 +1,4 @@
-"""Launch templates and their versions, translated between the API's words and the provider's, in which they are stored.
+"""Launch templates and their versions: stored under the provider's names, translated to and from the API's.
 
 The API writes `ImageId`, tags as a list, and true; the provider `imageId`, tags as a mapping, and sometimes "true".
 """
@@ -18,12 +18,12 @@ from clusterctl_rehearsal.region.launch import LAUNCH_TEMPLATE, template_version
 from clusterctl_rehearsal.region.record import Record
 from clusterctl_rehearsal.region.types.launch import NOT_A_NEW_VERSION
 
-OTHER_WORDS = {
+_API_NAMES = {
     "vpcSecurityGroupIds": "SecurityGroupIds",
     "securityGroups": "Groups",
 }
-"""Provider's word → API's word, where they differ in more than the first letter's case."""
-_IN_PROVIDER = {word: key for key, word in OTHER_WORDS.items()}
+"""Provider's name → API's name, where they differ in more than the first letter's case."""
+_PROVIDER_NAMES = {word: key for key, word in _API_NAMES.items()}
 
 
 def create_launch_template(call: Call) -> dict[str, Any]:
@@ -41,8 +41,8 @@ def create_version(call: Call) -> dict[str, Any]:
     base = row.facts["versions"].get(template_version(row, source), {}) if source else {}
     kept = {key: value for key, value in row.inputs.items() if key in NOT_A_NEW_VERSION}
     data = _from_api(call.parameters.get("LaunchTemplateData") or {})
-    was = {key: value for key, value in base.items() if key not in NOT_A_NEW_VERSION}
-    changed = call.region.update(row.token, row.id, {**was, **data, **kept})
+    before = {key: value for key, value in base.items() if key not in NOT_A_NEW_VERSION}
+    changed = call.region.update(row.token, row.id, {**before, **data, **kept})
     return {"LaunchTemplateVersion": _version_view(changed, str(changed.outputs["latestVersion"]))}
 
 
@@ -53,8 +53,8 @@ def describe_versions(call: Call) -> dict[str, Any]:
     wanted = [template_version(row, version) for version in asked.get("Versions") or sorted(known, key=int)]
     for version in wanted:
         if version not in known:
-            said = f"Could not find the specified version {version} for the launch template with ID {row.id}."
-            raise AwsError("InvalidLaunchTemplateId.VersionNotFound", said)
+            message = f"Could not find the specified version {version} for the launch template with ID {row.id}."
+            raise AwsError("InvalidLaunchTemplateId.VersionNotFound", message)
     return {"LaunchTemplateVersions": [_version_view(row, version) for version in wanted]}
 
 
@@ -64,8 +64,8 @@ def named_template(call: Call) -> Record:
     for row in call.records(LAUNCH_TEMPLATE):
         if row.id == id or (name is not None and row.inputs["name"] == name):
             return row
-    said = f"The specified launch template, with template ID {id or name}, does not exist."
-    raise AwsError("InvalidLaunchTemplateId.NotFound", said)
+    message = f"The specified launch template, with template ID {id or name}, does not exist."
+    raise AwsError("InvalidLaunchTemplateId.NotFound", message)
 
 
 def _version_view(row: Record, version: str) -> dict[str, Any]:
@@ -82,14 +82,14 @@ def _version_view(row: Record, version: str) -> dict[str, Any]:
 
 def _from_api(value: Any) -> Any:
     if isinstance(value, Mapping):
-        known = {_IN_PROVIDER.get(key, key[:1].lower() + key[1:]): _from_api(item) for key, item in value.items()}
+        known = {_PROVIDER_NAMES.get(key, key[:1].lower() + key[1:]): _from_api(item) for key, item in value.items()}
         return {**known, "tags": named_tags(value["Tags"])} if "Tags" in value else known
     return [_from_api(item) for item in value] if isinstance(value, list) else value
 
 
 def _to_api(value: Any) -> Any:
     if isinstance(value, Mapping):
-        known = {OTHER_WORDS.get(key, key[:1].upper() + key[1:]): _to_api(item) for key, item in value.items()}
+        known = {_API_NAMES.get(key, key[:1].upper() + key[1:]): _to_api(item) for key, item in value.items()}
         return {**known, "Tags": tag_list(value["tags"])} if "tags" in value else known
     if isinstance(value, list):
         return [_to_api(item) for item in value]

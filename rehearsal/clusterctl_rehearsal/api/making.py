@@ -1,4 +1,4 @@
-"""What calls that make, change or tag resources share: dry runs, client tokens, tags, and finding a resource."""
+"""Shared by calls that make, change or tag resources: dry runs, client tokens, tags, and finding a resource."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def made(
 
 
 def _as_asked(call: Call, row: Record) -> Record:
-    """The resource that the request's token made. Raises AWS's refusal if a different request had that token."""
+    """The resource that the request's token made. Raises AWS's refusal if another request had that token."""
     asked = json.dumps({**call.parameters, "DryRun": None}, sort_keys=True, default=str)
     before = row.facts.get("asked")
     if before is None:
         return call.region.store.put(row.changed(asked=asked))
     if before != asked:
-        told = "The client token you have provided is not idempotent: another request had it."
-        raise AwsError("IdempotentParameterMismatch", told)
+        message = "The client token you have provided is not idempotent: another request had it."
+        raise AwsError("IdempotentParameterMismatch", message)
     return row
 
 

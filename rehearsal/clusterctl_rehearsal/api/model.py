@@ -1,4 +1,4 @@
-"""A service's requests and answers, read and written as botocore's model of it says."""
+"""A service's requests and answers, read and written by botocore's model of the service."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ServiceModel:
         return operation in self._model["operations"]
 
     def problem_with(self, operation: str, parameters: Mapping[str, Any]) -> str | None:
-        """What an AWS SDK says of parameters that it does not send; None if it sends them."""
+        """The error with which an AWS SDK refuses to send the parameters; None if it sends them."""
         return json_call.problem_with(self._model, operation, parameters)
 
     def shown(self, operation: str, result: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,11 +66,11 @@ class ServiceModel:
 
     def error(self, code: str, message: str, request_id: str) -> bytes:
         """The XML of a refusal."""
-        said = f"<Code>{escape(code)}</Code><Message>{escape(message)}</Message>"
+        fields = f"<Code>{escape(code)}</Code><Message>{escape(message)}</Message>"
         if self.service == "ec2":
-            text = f"<Response><Errors><Error>{said}</Error></Errors><RequestID>{request_id}</RequestID></Response>"
+            text = f"<Response><Errors><Error>{fields}</Error></Errors><RequestID>{request_id}</RequestID></Response>"
         else:
-            error = f"<Error><Type>Sender</Type>{said}</Error>"
+            error = f"<Error><Type>Sender</Type>{fields}</Error>"
             text = f"<ErrorResponse>{error}<RequestId>{request_id}</RequestId></ErrorResponse>"
         return text.encode()
 

@@ -1,4 +1,4 @@
-"""Calls of AWS that a machine makes by its role. One that the role's policies do not allow is refused, as on AWS."""
+"""AWS calls that a machine makes with its role. One that the role's policies do not allow is refused, as on AWS."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class NodeCalls:
         is_start = headers.get("X-Amz-Target") == START
         if role is not None and is_start and allows(self._store, role, "states:StartExecution", machine):
             return self._api.answer(headers, body)
-        who = f"arn:aws:sts::{ACCOUNT_ID}:assumed-role/{'none' if role is None else role.id}/{instance.id}"
+        caller = f"arn:aws:sts::{ACCOUNT_ID}:assumed-role/{'none' if role is None else role.id}/{instance.id}"
         asked = headers.get("X-Amz-Target", "").rpartition(".")[2]
-        said = f"User: {who} is not authorized to perform: states:{asked} on resource: {machine}"
-        refusal = json.dumps({"__type": "AccessDeniedException", "message": said}).encode()
+        message = f"User: {caller} is not authorized to perform: states:{asked} on resource: {machine}"
+        refusal = json.dumps({"__type": "AccessDeniedException", "message": message}).encode()
         return Reply(status=400, body=refusal, content_type="application/x-amz-json-1.0")
 
 

@@ -1,6 +1,6 @@
-"""S3 as clients on this computer see it: a bucket is a folder, whose files nodes find in their bucket at first.
+"""S3 as clients on this computer see it: a bucket is a folder. Nodes' buckets start with a copy of its files.
 
-What nodes write is in the memory of a server of their own (`storage/buckets.py`), and is not seen here.
+What nodes write stays in the memory of another server (`storage/buckets.py`), and is not seen here.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class S3Reply:
 
 
 class Buckets:
-    """The buckets of a home, each a folder. `known`: gives the names in the settings; if none, every name is one."""
+    """The buckets of a home, each a folder. `known`: returns the names in the settings; none: any name is one."""
 
     def __init__(self, folder: Path, known: Callable[[], tuple[str, ...]]) -> None:
         self._folder = folder
@@ -103,8 +103,8 @@ class Buckets:
             raise AwsError("InvalidBucketName", "The specified bucket is not valid.")
         check_location(request)
         if (self._folder / request.bucket).is_dir():
-            told = "Your previous request to create the named bucket succeeded and you already own it."
-            raise AwsError("BucketAlreadyOwnedByYou", told, status=409)
+            message = "Your previous request to create the named bucket succeeded and you already own it."
+            raise AwsError("BucketAlreadyOwnedByYou", message, status=409)
         (self._folder / request.bucket).mkdir(parents=True, mode=0o700)
         return S3Reply(headers=(("Location", f"/{request.bucket}"),))
 
@@ -122,8 +122,8 @@ class Buckets:
     def _list(self, request: S3Request) -> S3Reply:
         folder = self._folder_of(request)
         if "location" in request.query:
-            said = "" if request.region == "us-east-1" else request.region
-            return _xml(f"<LocationConstraint {SPACE}>{said}</LocationConstraint>")
+            location = "" if request.region == "us-east-1" else request.region
+            return _xml(f"<LocationConstraint {SPACE}>{location}</LocationConstraint>")
         is_encoded, prefix = is_url_encoded(request), request.query.get("prefix", "")
         files = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
         found = _entries(sorted(files), prefix, request.query.get("delimiter", ""), start_after(request))
@@ -191,12 +191,12 @@ _REFUSED_HEADERS = ("if-modified-since", "if-unmodified-since", "x-amz-copy-sour
 
 
 def _check_known(request: S3Request, handler: Callable[[Buckets, S3Request], S3Reply]) -> None:
-    """Raises AwsError where a request asks for more than the stand-in does: a copy, a part of an upload, a tag."""
+    """Raises AwsError where a request asks for more than the stand-in does: a copy, a multipart upload, tags."""
     more = [name for name in request.query if name not in (*_QUERIES.get(handler, ()), _MARK)]
     more += [name for name in _REFUSED_HEADERS if name in request.headers]
     if more:
-        told = f"The stand-in does not know what {', '.join(sorted(more))} implies yet (S3 does)."
-        raise AwsError("NotImplemented", told, status=501)
+        message = f"The stand-in does not know what {', '.join(sorted(more))} implies yet (S3 does)."
+        raise AwsError("NotImplemented", message, status=501)
 
 
 def _check_conditions(request: S3Request, file: Path) -> None:
@@ -204,8 +204,8 @@ def _check_conditions(request: S3Request, file: Path) -> None:
     is_another = wanted is not None and (not file.is_file() or wanted not in ("*", _etag(file)))
     is_taken = request.method == "PUT" and request.headers.get("if-none-match") == "*" and file.is_file()
     if is_another or is_taken:
-        told = "At least one of the pre-conditions you specified did not hold"
-        raise AwsError("PreconditionFailed", told, status=412)
+        message = "At least one of the pre-conditions you specified did not hold"
+        raise AwsError("PreconditionFailed", message, status=412)
 
 
 def _no_such_key_here() -> AwsError:
@@ -230,10 +230,12 @@ def _written(key: str, is_encoded: bool) -> str:
 
 def refusal_of(error: AwsError, request_id: str) -> S3Reply:
     """An error as S3 writes it."""
-    said = f"<Code>{escape(error.code)}</Code><Message>{escape(error.message)}</Message>"
+    fields = f"<Code>{escape(error.code)}</Code><Message>{escape(error.message)}</Message>"
     if isinstance(error, InvalidArgument):
-        said += f"<ArgumentName>{error.argument}</ArgumentName><ArgumentValue>{escape(error.value)}</ArgumentValue>"
-    return S3Reply(status=error.status, body=f"{HEAD}<Error>{said}<RequestId>{request_id}</RequestId></Error>".encode())
+        fields += f"<ArgumentName>{error.argument}</ArgumentName><ArgumentValue>{escape(error.value)}</ArgumentValue>"
+    return S3Reply(
+        status=error.status, body=f"{HEAD}<Error>{fields}<RequestId>{request_id}</RequestId></Error>".encode()
+    )
 
 
 def _described(file: Path, length_bytes: int) -> tuple[tuple[str, str], ...]:
@@ -257,5 +259,5 @@ def _etag(file: Path) -> str:
     return f'"{hashlib.md5(file.read_bytes(), usedforsecurity=False).hexdigest()}"'
 
 
-def _xml(said: str) -> S3Reply:
-    return S3Reply(body=f"{HEAD}{said}".encode())
+def _xml(content: str) -> S3Reply:
+    return S3Reply(body=f"{HEAD}{content}".encode())

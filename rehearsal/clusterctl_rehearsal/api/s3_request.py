@@ -1,7 +1,7 @@
-"""What a request asks of S3: read from its query, its headers and its body, or refused in S3's words.
+"""What a request asks of S3, read from its query, headers and body; bad ones are refused with S3's messages.
 
-The words are from the S3 API reference, "Error responses"; those of `InvalidArgument`, which it does not list, are what
-other stand-ins quote from S3 (s3rver, MinIO; 2026-11-26).
+The messages are from the S3 API reference, "Error responses"; it lists none for `InvalidArgument`, whose messages are
+those that other stand-ins quote from S3 (s3rver, MinIO; 2026-11-26).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def page_size(request: S3Request) -> int:
 
 
 def start_after(request: S3Request) -> str:
-    """The key after which the answer begins. Raises InvalidArgument for a token that is none of ours."""
+    """The key after which the answer begins. Raises InvalidArgument for a token that is not ours."""
     token = request.query.get("continuation-token")
     if token is None:
         return request.query.get("start-after") or request.query.get("marker", "")
@@ -136,15 +136,15 @@ def check_digest(request: S3Request) -> None:
 def check_location(request: S3Request) -> None:
     """Raises AwsError if the body of CreateBucket asks for another region than the one that the request goes to.
 
-    A region other than us-east-1 wants its own name in the body (S3 API reference, CreateBucket; 2026-11-26).
+    Regions other than us-east-1 require their name in the body (S3 API reference, CreateBucket; 2026-11-26).
     """
     wanted = _location(request.body)
     if request.region == "us-east-1":
         if wanted == "us-east-1":
             raise AwsError("InvalidLocationConstraint", "The specified location-constraint is not valid")
     elif wanted != request.region:
-        told = "location constraint is incompatible for the region specific endpoint this request was sent to."
-        raise AwsError("IllegalLocationConstraintException", f"The {wanted or 'unspecified'} {told}")
+        message = "location constraint is incompatible for the region specific endpoint this request was sent to."
+        raise AwsError("IllegalLocationConstraintException", f"The {wanted or 'unspecified'} {message}")
 
 
 def _location(body: bytes) -> str | None:
@@ -155,8 +155,8 @@ def _location(body: bytes) -> str | None:
     except ElementTree.ParseError:
         root = ElementTree.Element("")
     if _local(root) != "CreateBucketConfiguration":
-        told = "The XML you provided was not well-formed or did not validate against our published schema"
-        raise AwsError("MalformedXML", told)
+        message = "The XML you provided was not well-formed or did not validate against our published schema"
+        raise AwsError("MalformedXML", message)
     return next((row.text for row in root if _local(row) == "LocationConstraint"), None)
 
 

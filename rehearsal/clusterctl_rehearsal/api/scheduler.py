@@ -34,7 +34,7 @@ def _create(call: Call) -> dict[str, Any]:
 
 
 def _update(call: Call) -> dict[str, Any]:
-    """Replaces the whole schedule: an omitted field gets its default again (Scheduler API, UpdateSchedule;
+    """Replaces the whole schedule: an omitted field gets its default (Scheduler API, UpdateSchedule;
     2026-11-26).
     """
     row = _named(call, str(call.parameters.get("GroupName", "default")))

@@ -1,6 +1,6 @@
 """Checks that a request is signed with one of the region's key pairs, as AWS checks its Signature Version 4.
 
-Source: "Create a signed AWS API request", AWS General Reference, 2026-11. Of S3, the path is signed as it was sent.
+Source: "Create a signed AWS API request", AWS General Reference, 2026-11. For S3, the path is signed as it was sent.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ def known_authorization(headers: Message, keys: KeyPair) -> Authorization:
         raise AwsError("MissingAuthenticationToken", "Request is missing Authentication Token", status=_FORBIDDEN)
     found = _AUTHORIZATION.fullmatch(text.strip())
     if found is None:
-        raise AwsError("IncompleteSignature", "The Authorization header is none of Signature Version 4", status=400)
+        raise AwsError("IncompleteSignature", "The Authorization header is not one of Signature Version 4", status=400)
     if not hmac.compare_digest(found["key_id"].encode(), keys.access_key_id.encode()):
-        told = "The security token included in the request is invalid."
-        raise AwsError("InvalidClientTokenId", told, status=_FORBIDDEN)
+        message = "The security token included in the request is invalid."
+        raise AwsError("InvalidClientTokenId", message, status=_FORBIDDEN)
     return Authorization(
         scope=found["scope"],
         signed_headers=tuple(found["headers"].split(";")),
@@ -84,8 +84,8 @@ def check_signature(request: Request, authorization: Authorization, keys: KeyPai
     claimed = request.headers.get("X-Amz-Content-SHA256")
     is_its_body = claimed is None or claimed == hashlib.sha256(request.body).hexdigest()
     if not is_its_body or not hmac.compare_digest(authorization.signature.encode(), wanted.encode()):
-        told = "The request signature we calculated does not match the signature you provided."
-        raise _mismatch(f"{told} Check your AWS Secret Access Key and signing method.")
+        message = "The request signature we calculated does not match the signature you provided."
+        raise _mismatch(f"{message} Check your AWS Secret Access Key and signing method.")
 
 
 def canonical_request(request: Request, signed_headers: Iterable[str], *, is_s3: bool = False) -> str:
@@ -139,10 +139,10 @@ def _check_date(text: str, scope: str, now: float) -> None:
         raise _mismatch("Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP")
     if abs(date.timestamp() - now) > MAX_SKEW_S:
         is_past = date.timestamp() < now
-        told = "Signature expired" if is_past else "Signature not yet current"
+        reason = "Signature expired" if is_past else "Signature not yet current"
         clock = datetime.fromtimestamp(now, UTC)
-        raise _mismatch(f"{told}: {text} and {clock:%Y%m%dT%H%M%SZ} are more than 15 minutes apart")
+        raise _mismatch(f"{reason}: {text} and {clock:%Y%m%dT%H%M%SZ} are more than 15 minutes apart")
 
 
-def _mismatch(told: str) -> AwsError:
-    return AwsError("SignatureDoesNotMatch", told, status=_FORBIDDEN)
+def _mismatch(message: str) -> AwsError:
+    return AwsError("SignatureDoesNotMatch", message, status=_FORBIDDEN)

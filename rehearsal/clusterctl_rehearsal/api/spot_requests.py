@@ -1,4 +1,4 @@
-"""Spot requests: there is one behind each spot machine, as long as the machine is remembered."""
+"""Spot requests: each spot machine has one, for as long as the region keeps the machine's record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A state machine's calls of EC2: answered in the region's own process, with the checks and words that AWS has."""
+"""A state machine's calls of EC2: answered in the region's own process, with AWS's checks and messages."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def ec2_calls(api: Api, region_name: str) -> Call:
         if problem := api.problem_with("ec2", operation, parameters):
             raise ExecutionFailed(RUNTIME, problem)
         try:
-            return api.asked_within("ec2", operation, parameters, region_name)
+            return api.answer_in_process("ec2", operation, parameters, region_name)
         except AwsError as e:
-            said = f"(Service: Ec2, Status Code: {e.status}, Request ID: {uuid.uuid4()})"
-            # EC2's model has no exceptions of its own, so that every refusal has this name.
-            raise TaskFailed("Ec2.Ec2Exception", f"{e.message} {said}") from e
+            details = f"(Service: Ec2, Status Code: {e.status}, Request ID: {uuid.uuid4()})"
+            # EC2's model defines no exceptions, so every refusal has this name.
+            raise TaskFailed("Ec2.Ec2Exception", f"{e.message} {details}") from e
 
     return call

@@ -74,7 +74,7 @@ def _update(call: Call) -> dict[str, Any]:
 
 
 def _validate(call: Call) -> dict[str, Any]:
-    """Checks a definition as far as the stand-in reads it. The provider asks for this before it creates one."""
+    """Checks a definition as far as the stand-in reads it. The provider makes this call before CreateStateMachine."""
     try:
         check_definition(str(call.parameters["definition"]))
     except (AwsError, StandInRefusal) as e:
@@ -105,7 +105,7 @@ def _page_size(call: Call) -> int:
 
 
 def _tagged(call: Call) -> Record:
-    """The state machine that a call about tags names. Raises their own error (Step Functions API, TagResource)."""
+    """The state machine that a call about tags names. Raises those calls' error (Step Functions API, TagResource)."""
     arn = call.parameters["resourceArn"]
     found = call.region.store.get(STATE_MACHINE, arn)
     if found is None:

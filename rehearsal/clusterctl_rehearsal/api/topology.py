@@ -23,7 +23,7 @@ LEVELS = {
 
 Source: "Prerequisites for Amazon EC2 instance topology", EC2 User Guide, checked 2026-11.
 """
-RACKS_A_ROW = 4
+RACKS_PER_ROW = 4
 
 
 def describe_topology(call: Call) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def _nodes(row: Record, racks: int) -> list[str] | None:
     if levels == 0:
         return None
     rack = int(IPv4Address(row.facts["interfaces"][0]["ip"])) % racks
-    places = ["hall", f"row {rack // RACKS_A_ROW}", f"rack {rack}"]
+    places = ["hall", f"row {rack // RACKS_PER_ROW}", f"rack {rack}"]
     return [_name(place) for place in ["building"] * (levels - len(places)) + places]
 
 

@@ -1,6 +1,6 @@
-"""EC2's calls for volumes that a client makes by itself; the root disks of machines come and go with them.
+"""EC2's calls for volumes that a client makes on their own; root disks come and go with their machines.
 
-They are data alone, and no bill of a rehearsal has them: clusterctl makes none.
+They are only data, and no bill of a rehearsal shows them: clusterctl makes none.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def _attach(call: Call) -> Answer:
     if _holder(call, row) is not None:
         raise AwsError("VolumeInUse", f"{row.id} is already attached to an instance")
     if instance.facts["zone"] != row.inputs["availabilityZone"]:
-        told = f"The volume '{row.id}' is not in the same availability zone as instance '{instance.id}'"
-        raise AwsError("InvalidVolume.ZoneMismatch", told)
+        message = f"The volume '{row.id}' is not in the same availability zone as instance '{instance.id}'"
+        raise AwsError("InvalidVolume.ZoneMismatch", message)
     attached = row.changed(instance=instance.id, device=asked["Device"], attached_at=call.region.clock())
     return _attachment(call.region.store.put(attached), "attached")
 

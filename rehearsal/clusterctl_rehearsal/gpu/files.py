@@ -55,7 +55,7 @@ def machine_files(kind: InstanceType, seed: str) -> dict[str, MachineFile]:
 
 
 def gpu_data(kind: InstanceType, seed: str) -> dict[str, object]:
-    """The data that the program shows, those of idle GPUs; `simulate-gpus` changes them."""
+    """The data that the program shows: idle GPUs; `simulate-gpus` changes it."""
     name, memory_mib, limit_w, sm_mhz, memory_mhz = _product(kind)
     nvlinks, link_gb_per_s = _links(kind)
     digests = [hashlib.sha256(f"{seed}/{index}".encode()).hexdigest() for index in range(kind.gpu_count)]

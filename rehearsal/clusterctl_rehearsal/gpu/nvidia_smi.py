@@ -204,7 +204,7 @@ def processes(gpus: list[Row]) -> list[Row]:
 
 
 def csv(fields: str, form: str | None, known: Fields, gpus: list[Row]) -> str:
-    """Comma separated values, with units unless told otherwise. Raises Wrong for an unknown field."""
+    """Comma separated values, with units unless `form` has `nounits`. Raises Wrong for an unknown field."""
     options = (form or "").split(",")
     if options[0] != "csv":
         raise Wrong("\"--format=\" switch is missing. Please run 'nvidia-smi -h' for help.")

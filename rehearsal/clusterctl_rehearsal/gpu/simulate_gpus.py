@@ -29,7 +29,7 @@ STATES: dict[str, dict[str, Any]] = {
 
 
 def main(argv: list[str], path: str = DATA) -> int:
-    """Writes the data anew; a GPU's own values are kept beside it, and come back with `well`."""
+    """Puts GPUs into the state. The values that they booted with are kept in the data, and `well` restores them."""
     if not argv or argv[0] not in STATES or len(argv) > 2:
         print(f"simulate-gpus STATE [ID,...]: all GPUs without ID; STATE is one of {', '.join(STATES)}")
         return 2
@@ -53,7 +53,7 @@ def main(argv: list[str], path: str = DATA) -> int:
 
 
 def in_state(gpu: dict[str, Any], state: str) -> dict[str, Any]:
-    """The GPU as it booted, changed as the state says."""
+    """The GPU as it booted, with the state's changes."""
     booted = gpu.get("as_booted", gpu)
     changed = {**booted, **STATES[state], "as_booted": booted}
     if "memory_share" in changed:

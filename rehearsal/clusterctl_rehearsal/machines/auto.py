@@ -53,5 +53,5 @@ def first_usable(drivers: Sequence[MachineDriver]) -> Choice:
             why = f" because {'; '.join(problems)}" if problems else ", the best that works here"
             return Choice(driver=driver, sentence=f"{_WHAT[driver.name]}{why}")
         problems.append(f"{driver.name}: {problem}")
-    told = f"no machines can be made here: {'; '.join(problems)}"
-    raise MachineError(f"{told}; with machines: none in rehearsal.yaml they are only written down")
+    message = f"no machines can be made here: {'; '.join(problems)}"
+    raise MachineError(f"{message}; with machines: none in rehearsal.yaml they are only written down")

@@ -10,7 +10,7 @@ from clusterctl_rehearsal.machines.driver import MachineSpec
 from clusterctl_rehearsal.machines.names import LOGIN_USER, LOGIN_USER_ID
 from clusterctl_rehearsal.machines.processes import FIRST_PROCESS
 
-# Settings of the whole host, which a machine that root started could write otherwise.
+# Settings of the whole host, which a machine started by root could otherwise write.
 _HOSTS_PROC = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus")
 OVERLAID_FOLDERS = ("etc", "usr")
 
@@ -32,7 +32,7 @@ class HostRoot:
     """What the top level of a machine's root file system consists of.
 
     `folders` are the machine's own (two of them overlays over the host's), `links` are as on
-    the host (/bin -> usr/bin), `read_only` are the host's where it has folders instead.
+    the host (/bin -> usr/bin), `read_only` are those of /bin, /lib … that are folders on the host.
     """
 
     folders: tuple[str, ...]

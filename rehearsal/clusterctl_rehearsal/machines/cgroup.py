@@ -1,4 +1,4 @@
-"""The control group of a machine: it bounds the machine's processes, ends them, and tells which still live."""
+"""The control group of a machine: it contains the machine's processes, ends them, and shows whether any still runs."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def enter(trees: CgroupTrees, cluster: str, node: str) -> None:
 
 
 def state(trees: CgroupTrees, cluster: str, node: str) -> MachineState:
-    """What the kernel says; a folder without a process is a machine that is gone."""
+    """The machine's state, from the kernel; a folder without a process is a machine that is gone."""
     events = _events(_folder(trees.unified, cluster, node))
     if events.get("populated") != "1":
         return MachineState.GONE
@@ -78,7 +78,7 @@ def state(trees: CgroupTrees, cluster: str, node: str) -> MachineState:
 
 
 def freeze(trees: CgroupTrees, cluster: str, node: str, *, frozen: bool) -> None:
-    """Stop or continue all processes of a machine and wait until it is so."""
+    """Stop or continue all processes of a machine, and wait until all have. Raises MachineError."""
     folder = _folder(trees.unified, cluster, node)
     wanted = "1" if frozen else "0"
     (folder / "cgroup.freeze").write_text(wanted)

@@ -3,9 +3,9 @@
 
 Run inside the machine, by path: standard library only, nothing of this package. systemd starts cloud-init four times
 at a boot. The first stage leaves a process behind that has loaded cloud-init (`cloud_init_start`); this program hands
-its standard streams to it and ends as the stage ended. Everything else that cloud-init is asked runs right here, and so
-does a stage that anybody but systemd starts: that process runs one stage at a time, and a script of a stage that
-started another would wait for itself.
+its standard streams to it and ends with the stage's exit code. Any other cloud-init command runs right here, and so
+does a stage that systemd did not start: that process runs one stage at a time, and a script of one stage that started
+another would wait for ever.
 """
 
 from __future__ import annotations

@@ -2,14 +2,14 @@
 """cloud-init in the base image: the package's own program, which loads its modules once at a boot.
 
 Run inside the machine, by path: standard library and cloud-init's packages, nothing of this package. A boot starts
-cloud-init four times, and the package's own script costs about 0.45 s of the processor each time: more than half of
-that goes into loading the same modules, a quarter into reading YAML by Python code. So
+cloud-init four times, and the package's own script costs about 0.45 s of processor time each time: more than half
+of that goes into loading the same modules, a quarter into reading YAML by Python code. So
 
 - the first stage forks before it begins. The child keeps the modules and forks again for each later stage, which gets
   streams, environment, folder, priority and control group of the process that systemd started for it. (cloud-init
   itself runs all stages in one process since 24.3.)
-- libyaml reads YAML; it comes with python3-yaml, whose own reader has the last word on what libyaml refuses;
-- Python looks for garbage less often, and does not take its modules apart at the end.
+- libyaml, which comes with python3-yaml, reads YAML; what it refuses, python3-yaml's own reader reads again;
+- Python collects garbage less often, and does not tear its modules down at exit.
 """
 
 # ruff: noqa: E402
@@ -20,11 +20,11 @@ import sys
 
 gc.set_threshold(50_000)
 code: object = None
-"""What cloud-init ended with, once it has ended in order."""
+"""cloud-init's exit code, once it has exited normally."""
 
 
 def end() -> None:
-    """End without taking the modules apart."""
+    """Exit without tearing the modules down."""
     if isinstance(code, int):
         sys.stdout.flush()
         sys.stderr.flush()
@@ -49,7 +49,7 @@ LAST_STAGE = ["modules", "--mode=final"]
 MESSAGE_BYTES = 1000
 STREAMS = (0, 1, 2)
 READ_BY_LIBYAML = ("SafeLoader", "_CustomSafeLoader")
-"""Names of loaders that change nothing but which values are made of what was read."""
+"""Names of loaders that change only which values the parsed YAML becomes."""
 
 
 def main() -> None:
@@ -68,7 +68,7 @@ def main() -> None:
 
 
 def reader_by_libyaml(plain: Any) -> Any:
-    """`yaml.load` that reads by libyaml what it can."""
+    """A `yaml.load` that lets libyaml read what it can."""
     loaders = {}
 
     def load(stream: Any, Loader: Any) -> Any:  # noqa: N803

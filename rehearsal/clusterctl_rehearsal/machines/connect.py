@@ -29,7 +29,7 @@ _CHUNK_BYTES = 1 << 16
 
 
 class NotReached(OSError):
-    """The cluster's network or the node's port is not there; says which."""
+    """The cluster's network or the node's port cannot be reached; the message says which."""
 
 
 def open_connection(root: str, cluster: str, host: str, port: int, timeout_s: float) -> socket.socket:
@@ -74,9 +74,9 @@ def connect(host: str, port: int, timeout_s: float) -> socket.socket:
 
 
 def connect_once_there(host: str, port: int, waits_s: float, caller: int) -> socket.socket:
-    """A connection, tried again for `waits_s` while nobody listens there and the other end of `caller` is open."""
+    """A connection; tried for `waits_s` while nobody listens there, as long as the other end of `caller` is open."""
     hung_up = select.poll()
-    hung_up.register(caller, 0)  # poll(2): a hang-up is reported whatever was asked for
+    hung_up.register(caller, 0)  # poll(2): a hang-up is always reported
     give_up = time.monotonic() + waits_s
     while True:
         try:
@@ -125,7 +125,7 @@ def main(arguments: list[str]) -> int:
     except NotReached as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    except (ConnectionError, BrokenPipeError):  # either end went away in the middle: ssh says so
+    except (ConnectionError, BrokenPipeError):  # either end closed the connection: ssh reports it
         return 1
     return 0
 

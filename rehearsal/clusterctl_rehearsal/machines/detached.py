@@ -1,4 +1,4 @@
-"""Starting a process that outlives its starter, and hearing from it once whether it came up."""
+"""Starting a process that outlives its starter and reports once whether it came up."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def start_detached(module: str, arguments: Sequence[str], log: Path) -> str | No
     """Runs one of our modules as a separate process; returns None once it reports that it has started, else the reason
     why not.
 
-    The process gets a session of its own, none of our descriptors, and of our environment only clusterctl's settings.
+    The process gets its own session, none of our descriptors, and only clusterctl's settings from our environment.
     `-S` and one search path are enough, as such modules need only the standard library and this package.
     """
     source_root = Path(__file__).resolve().parents[2]

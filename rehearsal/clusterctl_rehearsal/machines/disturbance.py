@@ -1,4 +1,4 @@
-"""Disturbed networks: which nft and tc commands part machines or slow them. Pure."""
+"""Disturbed networks: the nft and tc commands that partition machines or slow their links. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BURST_S = 0.004  # one timer tick of a kernel at 250 Hz
 def partition_rules(node_a: str, node_b: str) -> str:
     """An nft script that drops all frames between two machines' ports on the bridge.
 
-    It adds to earlier partitions; saying the same twice changes nothing.
+    It adds to earlier partitions; a repeated one changes nothing.
     """
     port_a, port_b = bridge_port(node_a), bridge_port(node_b)
     return f"""\

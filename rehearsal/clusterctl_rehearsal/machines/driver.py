@@ -56,9 +56,9 @@ class MachineSpec:
 class MachineDriver(Protocol):
     """Boots machines on this computer. Every method may be called from any thread.
 
-    Nothing a driver starts ends with the process that called it. What it finds or
-    cleans, it finds without a state file, so a crashed caller loses nothing. The driver
-    `none` is an exception to both: its machines exist only in memory.
+    Whatever a driver starts outlives the process that called it. It finds and cleans
+    machines without a state file, so a crashed caller loses nothing. The driver `none`
+    is an exception to both: its machines exist only in memory.
     """
 
     @property
@@ -78,13 +78,13 @@ class MachineDriver(Protocol):
         """Remove the cluster's network and whatever is left in it; nothing happens if it is gone."""
 
     def listen(self, cluster: str, address: str, port: int) -> socket.socket:
-        """A listening TCP socket inside the cluster's network, on `address`, which is added."""
+        """A listening TCP socket inside the cluster's network, on `address`, which is added to the network."""
 
     def boot(self, spec: MachineSpec) -> None:
         """Start a machine and return at once; MachineError while one of that name runs."""
 
     def state(self, cluster: str, node: str) -> MachineState:
-        """What the kernel says of the machine's processes."""
+        """Whether the machine's processes run, as the kernel reports it."""
 
     def console_tail(self, cluster: str, node: str, lines: int) -> str:
         """The last lines of a machine's console, also after it ended by itself."""
@@ -105,7 +105,7 @@ class MachineDriver(Protocol):
         """Put a machine back on its network."""
 
     def partition(self, cluster: str, node_a: str, node_b: str) -> None:
-        """Drop everything between two machines; others still reach both."""
+        """Drop all traffic between two machines; others still reach both."""
 
     def heal(self, cluster: str) -> None:
         """Undo every partition and every slow link of a cluster."""

@@ -48,7 +48,7 @@ def main() -> int:
 
 
 def deadline(paths: tuple[str, ...]) -> str | None:
-    """The deadline in the first file that has one, as it stands there (ISO, UTC)."""
+    """The deadline in the first file that has one, as text (ISO, UTC)."""
     for path in paths:
         try:
             with open(path) as file:

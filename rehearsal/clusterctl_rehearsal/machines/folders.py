@@ -60,7 +60,7 @@ class MachineFolder:
 
     @property
     def ended(self) -> Path:
-        """JSON, written when the machine ended by itself: time, how, console."""
+        """JSON, written when the machine ended by itself: `time`, `how`, `console`."""
         return self.root / checked(self.cluster) / f"{checked(self.node)}.ended"
 
 
@@ -101,7 +101,7 @@ def remove_tree(path: Path) -> None:
     if mounted:
         raise MachineError(f"{path} is not removed: {mounted[0]} is a mount", f"umount {mounted[0]}")
     shutil.rmtree(path, onerror=_try_again)
-    if path.exists():  # somebody else was removing it, too: once more
+    if path.exists():  # another process was removing it, too: once more
         shutil.rmtree(path, onerror=_try_again)
 
 

@@ -1,9 +1,9 @@
-"""The process that holds a cluster's network when nobody is root: a VPC in a user namespace.
+"""The process that holds a cluster's network where the caller is not root: a VPC in a user namespace.
 
     python -S -m clusterctl_rehearsal.machines.holder ROOT CLUSTER
 
 It owns a user namespace in which the caller is root, and in it the network namespace with
-the bridge. It does nothing but exist; the network ends with it and its last machine.
+the bridge. It only keeps them alive; the network ends with it and its last machine.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from clusterctl_rehearsal.put_in_place import put_in_place
 
 
 def main(arguments: list[str]) -> None:
-    """Become independent, make the namespaces, say so, stay until SIGTERM."""
+    """Become independent, make the namespaces, report that to the caller, stay until SIGTERM."""
     root, cluster = arguments
     become_independent()
     try:

@@ -1,4 +1,4 @@
-"""The base image all machines share: built once from a recipe, kept by its hash."""
+"""The base image that all machines share: built once from a recipe, stored under the recipe's hash."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _host_sources() -> Path | None:
 @contextmanager
 def _build_lock(folder: Path, progress: Callable[[str], None]) -> Iterator[None]:
     with os.fdopen(os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "w") as file:
-        os.fchmod(file.fileno(), 0o600)  # whoever can open it can hold the lock; an older clusterctl let everybody
+        os.fchmod(file.fileno(), 0o600)  # whoever can open it can hold the lock, and an older clusterctl let everybody
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -1,4 +1,4 @@
-"""The host-wide limit of inotify instances: raised for many machines, put back after the last."""
+"""The host-wide limit of inotify instances: raised for many machines, restored after the last."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _RAISED_LIMIT = 8192
 
 @dataclass(frozen=True, kw_only=True)
 class InotifyLimit:
-    """The limit's file, and the file in which its old value waits to be put back."""
+    """The limit's file, and the file that keeps its old value until that is restored."""
 
     limit: Path = Path("/proc/sys/fs/inotify/max_user_instances")
     before: Path = Path("/run/clusterctl-inotify-before")
 
     def make_room(self, machines: int) -> str | None:
-        """Raise the limit if so many machines, and those that may come at once, need it.
+        """Raise the limit if so many machines, and a few that may start at once, need more.
 
-        Returns the sentence to say when it was raised.
+        Returns a sentence for a person if it was raised, else None.
         """
         present = int(self.limit.read_text())
         if present >= instances_needed(machines + _ROOM_AHEAD_MACHINES):

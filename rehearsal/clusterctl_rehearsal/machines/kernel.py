@@ -1,4 +1,4 @@
-"""System calls that Python 3.11 does not offer, each raising OSError as os would."""
+"""System calls that Python 3.11 does not offer, each raising OSError as the os module does."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def machines() -> dict[tuple[str, str], list[int]]:
 
 
 def first_process(cluster: str, node: str) -> int | None:
-    """The machine's number 1; None if the machine is not up."""
+    """The process id, here, of the machine's process number 1; None if the machine is not up."""
     return _first_among(machines().get((cluster, node), []), _read)
 
 
@@ -36,7 +36,7 @@ def _first_among(process_ids: Iterable[int], read: Callable[[int, str], str]) ->
 
 
 class MachineStates:
-    """Looks at machines again and again: a machine whose processes are known is not searched for in all of /proc."""
+    """States of machines. Remembers their processes, so that a repeated look need not search all of /proc."""
 
     def __init__(
         self,
@@ -45,8 +45,8 @@ class MachineStates:
         command_line: Callable[[int], Sequence[str]] = command_line,
         read: Callable[[int, str], str] | None = None,
     ) -> None:
-        """`search`: looks through all processes; the others look at one: `read` gives the text of its file of a name
-        in /proc. Tests give their own.
+        """`search`: finds the processes of all machines. `command_line`: the argv of one process. `read`: the text of
+        a file, by its name, in one process's folder in /proc. Tests pass their own.
         """
         self._search = search
         self._command_line = command_line
@@ -67,7 +67,7 @@ class MachineStates:
 
 
 def send_to_all(first: int, number: signal.Signals) -> None:
-    """Signal every process of a machine; again and again, as a process may have just forked."""
+    """Signal every process of a machine; several times, as a process may just have forked."""
     for _ in range(_STOP_ROUNDS):
         before = set(descendants(first))
         for process_id in before:
@@ -95,7 +95,7 @@ def wait_until_stopped(first: int) -> None:
 
 
 def descendants(first: int) -> Iterator[int]:
-    """A process and all below it; in a machine orphans come back to number 1, so none is missed."""
+    """A process and all its descendants; in a machine, number 1 adopts orphans, so none is missed."""
     yield first
     for child in children(first):
         yield from descendants(child)

@@ -9,9 +9,9 @@ from clusterctl_rehearsal.machines.driver import MachineError
 
 BRIDGE = "br0"
 ROUTER_MAC = "02:02:00:00:00:01"
-"""The bridge's own. Otherwise the kernel would give it the lowest of its ports' addresses: when a machine comes or
-goes, the others would lose the router, and the metadata service with it, until they ask for its address again (up to
-45 s, arp(7)). Machines' addresses begin with 02:00 and 02:01."""
+"""The bridge's own address. Without it, the kernel would give the bridge the lowest of its ports' addresses: when a
+machine comes or goes, the others would lose the router, and the metadata service with it, until they ask for its
+address again (up to 45 s, arp(7)). Machines' addresses begin with 02:00 and 02:01."""
 MACHINE_INTERFACE = "host0"
 LOGIN_USER = "ubuntu"
 LOGIN_USER_ID = 1000

@@ -1,4 +1,4 @@
-"""A cluster's network: one namespace with a bridge is the VPC, each machine has its own."""
+"""A cluster's network: the VPC is a network namespace with a bridge; each machine has a namespace of its own."""
 
 from __future__ import annotations
 

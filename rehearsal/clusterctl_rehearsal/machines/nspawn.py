@@ -42,7 +42,7 @@ class NspawnDriver:
     """Boots each machine as a container with a network, cgroup and disk layer of its own."""
 
     def __init__(self, *, root: Path, cache: Path, notice: Callable[[str], None] = _log.warning) -> None:
-        """`notice` is called with a sentence about anything that was changed for the whole computer."""
+        """`notice` is called with a sentence about each change to the whole computer."""
         self.root = root
         self.cache = cache
         self.notice = notice
@@ -120,7 +120,7 @@ class NspawnDriver:
             raise
 
     def state(self, cluster: str, node: str) -> MachineState:
-        """What the kernel says; waits while a machine is between the two boots of a reboot."""
+        """The machine's state, from the kernel; waits while a machine is between the two boots of a reboot."""
         deadline = time.monotonic() + _SETTLE_TIMEOUT_S
         while True:
             state = cgroup.state(self._trees, cluster, node)
@@ -177,7 +177,7 @@ class NspawnDriver:
         os.kill(first, signal.SIGRTMIN + 5)  # systemd(1): starts reboot.target
 
     def found(self) -> tuple[tuple[str, str], ...]:
-        """The machines alive, found by their cgroups; removes what dead machines without a supervisor left."""
+        """The living machines, found by their cgroups; also removes what dead machines without a supervisor left."""
         trees = cgroup.mounted_trees()
         alive = []
         for cluster, node in cgroup.machines(trees):
@@ -188,7 +188,7 @@ class NspawnDriver:
         return tuple(alive)
 
     def clean(self, cluster: str) -> None:
-        """Remove everything of a cluster, found by cgroup, namespace, process and folder; not another home's."""
+        """Remove everything of a cluster, found by cgroup, namespace, process and folder; nothing of another home's."""
         if owners.root_elsewhere(self.root, cluster) is not None:
             return
         trees = cgroup.mounted_trees()
@@ -222,7 +222,7 @@ class NspawnDriver:
         return ended
 
     def _make_room(self) -> None:
-        begun = len(list(self.root.glob("*/*/upper")))  # those booted at the same moment have no cgroup yet
+        begun = len(list(self.root.glob("*/*/upper")))  # machines that boot right now have no cgroup yet
         alive = len(list(cgroup.machines(cgroup.mounted_trees())))
         sentence = InotifyLimit().make_room(max(begun, alive))
         if sentence is not None:

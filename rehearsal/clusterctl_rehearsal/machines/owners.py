@@ -1,6 +1,6 @@
 """Finds the home that machines and networks belong to: several homes on one computer may use the same cluster name.
 
-It goes by the command lines of living processes: a record on disk may be of machines that are long dead.
+It reads the command lines of living processes: a record on disk may be of machines that are long dead.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def root_elsewhere(root: Path, cluster: str) -> Path | None:
 
     Machines whose folder was removed belong to no home: any home's `clean` ends them.
     """
-    found = (whose for _, argv in running() if (whose := parse_owner(argv)) is not None)
+    found = (owner for _, argv in running() if (owner := parse_owner(argv)) is not None)
     return first_other_root(root, cluster, found)
 
 
@@ -54,9 +54,9 @@ def processes_of(root: Path) -> list[tuple[int, str]]:
 
 
 def regions_of(root: Path) -> list[int]:
-    """The living servers of this rehearsal's region, whatever its files say."""
+    """The process ids of this rehearsal's region servers, whatever its files say."""
     servers = (process_id for process_id, argv in running() if argv[-2:] == ["-m", REGION_MODULE])
-    return [server for server in servers if (of := _root_of_region(server)) and of.resolve() == root.resolve()]
+    return [server for server in servers if (folder := _root_of_region(server)) and folder.resolve() == root.resolve()]
 
 
 def _owner(argv: Sequence[str]) -> tuple[str, str] | None:
@@ -71,7 +71,7 @@ def first_other_root(root: Path, cluster: str, found: Iterable[tuple[str, str]])
 
 
 def network_elsewhere(root: Path, cluster: str) -> Path | None:
-    """The folder of another rehearsal whose living region has a network of this name, machines or none."""
+    """The folder of another rehearsal whose running region has a network of this name, with or without machines."""
     roots = (_root_of_region(process_id) for process_id, argv in running() if argv[-2:] == ["-m", REGION_MODULE])
     return first_other_root(
         root, cluster, [(str(folder), cluster) for folder in roots if folder and (folder / cluster).is_dir()]
@@ -79,7 +79,7 @@ def network_elsewhere(root: Path, cluster: str) -> Path | None:
 
 
 def _root_of_region(process_id: int) -> Path | None:
-    """Where a region keeps its machines; None for one of another user's, whose environment is not shown."""
+    """Where a region keeps its machines; None for another user's region, whose environment cannot be read."""
     try:
         environment = Path(f"/proc/{process_id}/environ").read_bytes().decode(errors="replace").split("\0")
     except OSError:

@@ -1,4 +1,4 @@
-"""Machines of an sshd and the node agent in namespaces: no root, no systemd, no cloud-init."""
+"""Machines that are an sshd and the node agent in namespaces: no root, no systemd, no cloud-init."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TOOLS = {
 }
 _OWN_FOLDERS = ("etc", "usr", "home", "var", "root")
 _KERNEL_TEST_TIMEOUT_S = 20.0
-# Does once, in namespaces that end with it, all that a machine needs the kernel to allow.
+# Does, in namespaces that end with it, everything that a machine needs the kernel to allow.
 _KERNEL_TEST_SCRIPT = """
 mount -t tmpfs tmpfs /tmp
 mkdir /tmp/upper /tmp/work
@@ -106,7 +106,7 @@ class ProcessDriver:
             raise
 
     def state(self, cluster: str, node: str) -> MachineState:
-        """What the kernel says; waits while a machine is between the two starts of a reboot."""
+        """The machine's state, from the kernel; waits while a machine is between the two starts of a reboot."""
         deadline = time.monotonic() + _SETTLE_TIMEOUT_S
         while True:
             state = self._states.state(cluster, node)
@@ -169,11 +169,11 @@ class ProcessDriver:
         os.kill(self._first(cluster, node), signal.SIGHUP)
 
     def found(self) -> tuple[tuple[str, str], ...]:
-        """The machines alive by the command line of their processes."""
+        """The living machines, found by the command lines of their processes."""
         return tuple(sorted(machine_processes.machines()))
 
     def clean(self, cluster: str) -> None:
-        """Remove everything of a cluster, found by its processes and folder; not another home's."""
+        """Remove everything of a cluster, found by its processes and folder; nothing of another home's."""
         if owners.root_elsewhere(self.root, cluster) is not None:
             return
         self.end(cluster)

@@ -3,8 +3,8 @@
     python -S -m clusterctl_rehearsal.machines.process_supervisor ROOT CLUSTER NODE
 
 Lives in the machine's own network namespace, inside the user namespace of the cluster's
-holder. SIGTERM powers the machine off, SIGUSR1 ends it at once. Killed itself, it leaves
-the machine running.
+holder. SIGTERM powers the machine off, SIGUSR1 ends it at once. If the supervisor itself is
+killed, the machine runs on.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _ENDS = {0: "powered off", DEADLINE_EXIT_CODE: "its deadline passed"}
 
 
 def main(arguments: list[str]) -> None:
-    """Become independent, start the machine, say so on standard output, stay until its end."""
+    """Become independent, start the machine, report that on standard output, stay until its end."""
     root, cluster, node = arguments
     folder = MachineFolder(root=Path(root), cluster=cluster, node=node)
     become_independent()
@@ -57,7 +57,7 @@ def main(arguments: list[str]) -> None:
         machine.join_network(required_holder(cluster))
         machine.mount_disk()
         machine.start()
-    except Exception as error:  # told to the caller, who raises it
+    except Exception as error:  # the caller gets it through `tell`, and raises it
         tell(f"{error}")
         remove_tree(folder.path)
         raise
@@ -132,12 +132,12 @@ class ProcessMachine:
         signal.alarm(_POWER_OFF_TIMEOUT_S)
 
     def end_now(self) -> None:
-        """Kill everything in the machine: its first process takes the others along."""
+        """Kill everything in the machine: all processes end with its first one."""
         self.is_stopping = True
         self._send(signal.SIGKILL)
 
     def wait(self) -> str:
-        """Wait until the machine has ended, over any reboots; returns how it ended."""
+        """Wait until the machine has ended, through any reboots; returns how it ended."""
         while True:
             assert self.process is not None
             code = self.process.wait()
@@ -164,8 +164,8 @@ class ProcessMachine:
 
 
 def how_it_ended(code: int) -> str:
-    """A machine's end in words, from the exit code of bwrap: 128 and the signal where its first process was killed;
-    negative where bwrap itself was.
+    """A machine's end in words, from the exit code of bwrap: 128 plus the signal if its first process was killed;
+    minus the signal if bwrap itself was.
     """
     if code in _ENDS:
         return _ENDS[code]

@@ -109,7 +109,7 @@ def send(process_id: int, number: signal.Signals) -> None:
 
 
 def wait_until_gone(process_id: int) -> bool:
-    """Wait for a process to end; whether it did in time. A zombie nobody has reaped yet counts as ended."""
+    """Wait for a process to end; returns whether it did in time. An unreaped zombie counts as ended."""
     deadline = time.monotonic() + _END_TIMEOUT_S
     while _is_alive(process_id):
         if time.monotonic() > deadline:

@@ -78,9 +78,9 @@ MASKED_GENERATORS = (
     "systemd-veritysetup-generator",
 )
 
-# Of cloud-init's modules, those that our user-data has something for, that run scripts of user-data, and the one that
-# says the end. The other 43 of Debian's lists find no boot loader, disk that grows, locale or package source here, or
-# nothing that asks for them; yet each takes time to load. The network is configured from outside; the seed folder is
+# The cloud-init modules that our user-data uses, those that run its scripts, and the one that logs the end. The other
+# 43 in Debian's lists find no boot loader, growing disk, locale or package source here, or are not asked for anything;
+# yet each takes time to load. The network is configured from outside; the seed folder is
 # the one data source.
 CLOUD_INIT_SETTINGS = """\
 datasource_list: [NoCloud]
@@ -91,9 +91,9 @@ cloud_config_modules: [runcmd]
 cloud_final_modules: [scripts-user, final-message]
 """
 
-# A node is ready before these stages of cloud-init, which find little to do in our user-data: where several machines
-# boot at once, they leave the processors to the other machines.
-BEHIND = "[Service]\nNice=15\n"
+# A node is ready before these stages of cloud-init, which find little to do in our user-data: when several machines
+# boot at once, the stages leave the processors to the other machines.
+LOW_PRIORITY = "[Service]\nNice=15\n"
 
 # A machine cannot give containers kernel keyrings or cgroups of their own, and has no bridge for them.
 CONTAINER_SETTINGS = """\
@@ -114,15 +114,15 @@ FILES = {
     "etc/cloud/cloud.cfg.d/90_local.cfg": CLOUD_INIT_SETTINGS,
     "etc/containers/containers.conf": CONTAINER_SETTINGS,
     "etc/ssh/sshd_config.d/10-no-passwords.conf": SSHD_SETTINGS,
-    "etc/systemd/system/cloud-config.service.d/10-behind.conf": BEHIND,
-    "etc/systemd/system/cloud-final.service.d/10-behind.conf": BEHIND,
+    "etc/systemd/system/cloud-config.service.d/10-behind.conf": LOW_PRIORITY,
+    "etc/systemd/system/cloud-final.service.d/10-behind.conf": LOW_PRIORITY,
     "etc/machine-id": "",
     "etc/resolv.conf": "",  # an unreachable resolver costs ten seconds per look-up
     "etc/hostname": "",
     "usr/bin/cloud-init": (_HERE / "cloud_init_stage.py").read_text(),
     "usr/lib/clusterctl/cloud-init": (_HERE / "cloud_init_start.py").read_text(),
 }
-"""A file that replaces one of a package keeps that file's mode; a new one that names an interpreter can be executed."""
+"""A file that replaces a package's keeps its mode; a new one that begins with `#!` is executable."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +152,7 @@ class ImageRecipe:
 
 
 def build_argv(recipe: ImageRecipe, *, target: str, sources_file: str) -> list[str]:
-    """The mmdebstrap command, in namespaces of its own: it is killed with its caller, and its mounts go with it."""
+    """The mmdebstrap command, in its own namespaces: it is killed with its caller, and its mounts vanish with it."""
     return [
         *("setpriv", "--pdeathsig", "KILL"),
         *("unshare", "--mount", "--propagation", "private"),

@@ -18,7 +18,7 @@ class RecordsDriver:
 
     @property
     def name(self) -> str:
-        """The driver's name, as rehearsal.yaml says it."""
+        """The driver's name in rehearsal.yaml."""
         return "none"
 
     def unusable(self) -> str | None:
@@ -35,7 +35,7 @@ class RecordsDriver:
         """There is no network."""
 
     def listen(self, cluster: str, address: str, port: int) -> socket.socket:
-        """A listening socket that nobody can reach: loopback, with a port of the kernel's choice."""
+        """A listening socket on loopback, at a port that the kernel chooses; no machine connects to it."""
         return socket.create_server(("127.0.0.1", 0))
 
     def boot(self, spec: MachineSpec) -> None:

@@ -1,4 +1,4 @@
-"""What machines need of a computer, and the command that brings what it lacks."""
+"""What machines need on a computer, and the command that installs what is missing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def what_is_missing(
 ) -> str | None:
     """Why machines of a kind do not work, for the person who wants them; None when nothing is missing.
 
-    `tools` are program → Debian package; `user_id` is given by a kind that needs root.
+    `tools`: program → Debian package. `user_id`: of this user, for a kind that needs root.
     """
     if platform != "linux":
         return f"{kind} machines need Linux, this is {platform}"

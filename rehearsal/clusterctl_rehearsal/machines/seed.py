@@ -27,8 +27,8 @@ def place(upper: Path, lower: Path, files: Mapping[str, MachineFile]) -> None:
     """Write files into the upper layer of an overlay over `lower`.
 
     A folder made in the upper layer covers the attributes of the one below, so they are
-    copied; a path through a link below (/bin -> usr/bin) is followed, or the folder made
-    in its place would hide everything behind the link.
+    copied. Links to folders in `lower` (/bin -> usr/bin) are followed: a folder made in a
+    link's place would hide everything behind it.
     """
     for path, file in files.items():
         inside = resolve(lower, path)

@@ -2,9 +2,8 @@
 
     python -S -m clusterctl_rehearsal.machines.supervisor ROOT CLUSTER NODE
 
-It belongs to nobody: it outlives the caller of `boot`, and ends with its machine. SIGTERM
-powers the machine off in order, SIGUSR1 ends it at once. Killed itself, it leaves the machine running; whoever
-looks for machines next (`found`, `clean`, `kill`) does its tidying.
+It outlives the caller of `boot`, and ends with its machine. SIGTERM powers the machine off, SIGUSR1 ends it at
+once. If the supervisor itself is killed, the machine runs on, and the next `found`, `clean` or `kill` tidies up.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ _POWER_OFF_TIMEOUT_S = 20
 
 
 def main(arguments: list[str]) -> None:
-    """Become independent, start the machine, say so on standard output, stay until its end."""
+    """Become independent, start the machine, report that on standard output, stay until its end."""
     root, cluster, node = arguments
     folder = MachineFolder(root=Path(root), cluster=cluster, node=node)
     become_independent()
@@ -56,7 +55,7 @@ def main(arguments: list[str]) -> None:
         machine = Machine(folder=folder, trees=trees, launch=from_json(folder.launch.read_text()))
         machine.mount_disk()
         machine.start()
-    except Exception as error:  # told to the caller, who raises it
+    except Exception as error:  # the caller gets it through `tell`, and raises it
         tell(f"{error}")
         tidy_up(trees, folder)
         raise
@@ -131,7 +130,7 @@ class Machine:
         cgroup.kill(self.trees, self.folder.cluster, self.folder.node)
 
     def wait(self) -> str:
-        """Wait until the machine has ended, over any reboots; returns how it ended."""
+        """Wait until the machine has ended, through any reboots; returns how it ended."""
         while True:
             _, status = os.waitpid(self.process_id, 0)
             code = os.waitstatus_to_exitcode(status)

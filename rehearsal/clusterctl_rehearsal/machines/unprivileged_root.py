@@ -44,7 +44,7 @@ PidFile none
 Subsystem sftp internal-sftp
 """
 
-# `sudo -n COMMAND` as on a real node; the one user may already do all that this machine allows.
+# `sudo -n COMMAND`, as on a real node; its one user already has every right in this machine.
 _SUDO = """\
 #!/bin/sh
 while [ "${1#-}" != "$1" ]; do shift; done
@@ -70,7 +70,7 @@ def root_files(spec: MachineSpec, unpacked: Unpacked) -> Mapping[str, MachineFil
         f"{_HOST_KEY}.pub": _text(f"{unpacked.host_keys.get('ed25519_public', '')}\n"),
         f"{_HOME}/.ssh/authorized_keys": _text(keys, 0o600),
         "/usr/local/bin/sudo": _text(_SUDO, 0o755),
-        # Makes the folder one of the machine's: nothing can be put into a folder that only the host has.
+        # Makes the folder the machine's own: nothing can be put into a folder that only the host has.
         "/etc/profile.d/clusterctl.sh": _text(""),
         f"{_HOME}/.profile": _text('for file in /etc/profile.d/clusterctl*.sh; do\n  . "$file"\ndone\n'),
         **unpacked.files,

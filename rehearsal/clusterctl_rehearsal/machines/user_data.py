@@ -18,7 +18,7 @@ from clusterctl_rehearsal.machines.driver import MachineError, MachineFile
 CLOUD_CONFIG = "text/cloud-config"
 _GZIP_MAGIC = b"\x1f\x8b"
 _NOT_GZIP = (OSError, EOFError, zlib.error)
-"""What `gzip.decompress` raises: of what is no gzip, of what ends too soon, and of what is broken inside."""
+"""What `gzip.decompress` raises for data that is not gzip, that ends too soon, and that is corrupt."""
 _GZIP_ENCODINGS = ("gz", "gzip", "gz+base64", "gzip+base64", "gz+b64", "gzip+b64")
 _BASE64_ENCODINGS = ("b64", "base64", "gz+base64", "gzip+base64", "gz+b64", "gzip+b64")
 
@@ -61,7 +61,7 @@ def parts(user_data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def written_file(entry: Mapping[str, Any]) -> MachineFile:
-    """The file of one entry of write_files, whose values are what YAML made of them. Raises MachineError."""
+    """The file that one entry of write_files describes, as parsed from YAML. Raises MachineError."""
     content = entry.get("content", "")
     data = content if isinstance(content, bytes) else str(content).encode()
     encoding = str(entry.get("encoding", "")).lower()
@@ -76,7 +76,7 @@ def written_file(entry: Mapping[str, Any]) -> MachineFile:
 
 
 def _mode(permissions: object) -> int:
-    """cloud-init wants a string of octal digits; YAML may have made a number of 0644 already."""
+    """The file mode. cloud-init takes a string of octal digits; YAML may have read 0644 as a number already."""
     return permissions if isinstance(permissions, int) else int(str(permissions), 8)
 
 

@@ -1,1 +1,1 @@
-"""What stands for the package manager in a rehearsal's machines."""
+"""Stand-ins for the package manager and its servers in a rehearsal's machines."""

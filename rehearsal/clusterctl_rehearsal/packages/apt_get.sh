@@ -1,6 +1,6 @@
 #!/bin/sh
-# SIMULATED: machines of a rehearsal reach no package source. Says what a node on AWS would install; really
-# installs only what stands for the clients of mounts. Packages that rehearsal.yaml calls missing are not found.
+# SIMULATED: machines of a rehearsal reach no package source. Prints what a node on AWS would install; installs only
+# the stand-ins for mount clients. Packages that rehearsal.yaml lists as missing are not found.
 case " $* " in *" install "*) ;; *) exit 0 ;; esac
 while [ "$1" != install ]; do shift; done
 shift
@@ -9,7 +9,7 @@ refused() {
     exit 100
 }
 client() {
-    cp "/usr/local/lib/clusterctl-rehearsal/mount.$1" /sbin/ && echo "SIMULATED: $2 is what stands for it in a rehearsal"
+    cp "/usr/local/lib/clusterctl-rehearsal/mount.$1" /sbin/ && echo "SIMULATED: a stand-in for $2 is installed"
 }
 for package; do
     grep -qsxF "$package" /usr/local/lib/clusterctl-rehearsal/missing-packages && refused "$package"

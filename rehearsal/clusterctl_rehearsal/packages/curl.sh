@@ -1,5 +1,5 @@
 #!/bin/sh
-# SIMULATED: stands for the servers that mounts' clients come from, which machines do not reach. The rest goes to curl.
+# SIMULATED: answers for the servers of mount clients, which machines do not reach. Other requests go to curl.
 for last; do :; done
 case "$last" in
 https://s3.amazonaws.com/mountpoint-s3-release/* | https://fsx-lustre-client-repo-public-keys.s3.amazonaws.com/*)

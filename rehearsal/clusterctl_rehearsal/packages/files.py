@@ -11,7 +11,7 @@ from clusterctl_rehearsal.machines.driver import MachineFile
 
 FOLDER = "/usr/local/bin"
 CLIENTS_FOLDER = "/usr/local/lib/clusterctl-rehearsal"
-"""Holds the programs that stand for mounts' clients, and the list of packages that no source has."""
+"""Holds the stand-ins for mount clients, and the list of packages that no source has."""
 
 
 def package_files(clients: MountClients, missing: Sequence[str] = ()) -> dict[str, MachineFile]:

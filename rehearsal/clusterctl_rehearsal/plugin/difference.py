@@ -13,7 +13,7 @@ from clusterctl_rehearsal.region.types.row import ResourceType
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """Names of changed inputs; those that need a new resource; whether the old one must go first."""
+    """The changed inputs, those whose change needs a new resource, and whether the old resource must go first."""
 
     changed: tuple[str, ...]
     replacing: tuple[str, ...]
@@ -36,7 +36,7 @@ def difference(row: ResourceType, old: Mapping[str, Any], new: Mapping[str, Any]
 def refreshed(known: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
     """The inputs in the state, with the values that the resource has now, so that the next comparison shows drift.
 
-    What else the resource has is left out, as the bridge reads back only what was given.
+    Inputs that the state lacks are left out, as the bridge reads back only what was given.
     """
     return {
         key: value if key.startswith("__") or value is None else now.get(key)

@@ -1,4 +1,4 @@
-"""Refusals in the words of the Terraform provider, so that whatever reads them reads AWS's as well."""
+"""Refusals worded like the Terraform provider's, so that code that reads these also reads those from AWS."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ class RehearsalProvider(Plugin):
         row = self._row(request.urn, context)
         asked = {"type": row.token, "id": request.id}
         try:
-            self._patiently("delete", asked, request.urn)
+            self._ask_with_retries("delete", asked, request.urn)
         except AwsError as e:
             if e.code != row.not_found:  # a resource that is gone need not be deleted
                 refuse(context, provider_error("deleting", row, row.delete, e))
@@ -191,14 +191,14 @@ class RehearsalProvider(Plugin):
         urn: str,
     ) -> dict[str, Any]:
         try:
-            return self._patiently(verb, asked, urn)
+            return self._ask_with_retries(verb, asked, urn)
         except AwsError as e:
             refuse(context, provider_error(doing, row, operation, e))
         except (StandInRefusal, RegionUnreachable) as e:
             refuse(context, str(e))
 
-    def _patiently(self, verb: str, asked: dict[str, Any], urn: str) -> dict[str, Any]:
-        """Asks again when AWS says that it was asked too often, as the provider does."""
+    def _ask_with_retries(self, verb: str, asked: dict[str, Any], urn: str) -> dict[str, Any]:
+        """The answer; asks again while AWS throttles, as the provider does."""
         for attempt in range(ATTEMPTS):
             try:
                 return self._client.ask(verb, asked, lambda message: self.log.say(urn, message, ephemeral=True))
@@ -211,7 +211,7 @@ class RehearsalProvider(Plugin):
 
 @contextlib.contextmanager
 def _refusals(context: grpc.ServicerContext) -> Iterator[None]:
-    """Ends the call with the region's sentence where the region refuses."""
+    """Ends the call with the region's message if the region refuses."""
     try:
         yield
     except (AwsError, StandInRefusal, RegionUnreachable, SettingsError) as e:

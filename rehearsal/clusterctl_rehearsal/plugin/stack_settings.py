@@ -1,4 +1,4 @@
-"""What the plugin knows of the run it serves: the stack's rehearsal.yaml, and the nonce of the run."""
+"""What the plugin knows of the engine run that it serves: the stack's rehearsal.yaml, and the run's nonce."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from clusterctl_rehearsal.region.stack_file import SETTINGS_FILE, read_settings
 
 @dataclass(frozen=True, kw_only=True)
 class StackContext:
-    """What one engine run is about. `default_region`: the region in AWS's own environment variables."""
+    """The context of one engine run. `default_region`: the region in AWS's own environment variables."""
 
     home: RehearsalHome
     folder: Path
@@ -34,7 +34,7 @@ class StackContext:
         return settings_from_rows(self.settings(), source=SETTINGS_FILE).machines
 
     def prove(self) -> None:
-        """Leaves the run's nonce where our own provider looks for it, as a proof that the stand-in answered."""
+        """Leaves the run's nonce where our own provider looks for it, to prove that the stand-in answered."""
         if self.nonce is not None and self.nonce.isalnum():
             make_private_folder(self.home.proof)
             (self.home.proof / self.nonce).touch()

@@ -1,4 +1,4 @@
-"""The settings that hold now: rehearsal.yaml of the last run, with the faults of this rehearsal laid over it."""
+"""The settings that apply now: the last run's rehearsal.yaml, overridden by the faults of this rehearsal."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Behaviour:
         faults = self._faults
         return dataclasses.replace(
             settings,
-            capacity=_laid_over(settings.capacity, faults.get("capacity")),
-            quotas=_laid_over(settings.quotas, faults.get("quotas")),
+            capacity=_overridden(settings.capacity, faults.get("capacity")),
+            quotas=_overridden(settings.quotas, faults.get("quotas")),
             latency_ms=faults.get("latency_ms", settings.latency_ms),
             images_dated=faults.get("images_dated", settings.images_dated),
         )
@@ -55,12 +55,12 @@ class Behaviour:
             raise AwsError("ExpiredToken", "The security token included in the request is expired", status=403)
 
     def set_fault(self, key: str, value: Any) -> None:
-        """Lays a value over the settings; None takes it away again."""
+        """Overrides a setting; None ends that."""
         with self._lock:
             self._set(key, value)
 
     def set_fault_entry(self, key: str, name: str, value: Any) -> None:
-        """Lays a value over one entry of a mapping, such as the capacity of one type."""
+        """Overrides one entry of a mapping, such as the capacity of one type; None ends that."""
         with self._lock:
             self._set(key, _without_none({**self._faults.get(key, {}), name: value}) or None)
 
@@ -73,7 +73,7 @@ def _without_none(entries: Mapping[str, Any]) -> dict[str, Any]:
     return {name: kept for name, kept in entries.items() if kept is not None}
 
 
-def _laid_over(settings: Mapping[str, int], faults: Mapping[str, int] | None) -> dict[str, int]:
+def _overridden(settings: Mapping[str, int], faults: Mapping[str, int] | None) -> dict[str, int]:
     return {**settings, **(faults or {})}
 
 

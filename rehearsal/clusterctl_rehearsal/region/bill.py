@@ -1,11 +1,11 @@
-"""The simulated bill: what AWS would charge for everything that was ever made here, by list price and the second. Pure.
+"""The simulated bill: what AWS would charge for everything that was ever made here: list prices, by the second. Pure.
 
-Counted from what the region did, and from nothing that clusterctl wrote down. As on AWS, an instance in a reservation
+Computed from what the region did, and from nothing that clusterctl wrote down. As on AWS, an instance in a reservation
 bills as an instance, and the empty places of the reservation bill as if they were full. A capacity block bills its
-price once, when it is bought, and its instances bill nothing but their disks. A spot machine bills the region's spot
+price once, when it is bought, and its instances bill only their disks. A spot machine bills the region's spot
 price, which does not move here. Seconds are whole ones, as AWS shows and bills them. Left out are AWS's minimum of a
-minute for each launch, traffic, what file systems and buckets hold, and that AWS takes nothing for a spot machine that
-it interrupts in its first hour (EC2 User Guide, "Billing for interrupted Spot Instances"; 2026-11-22).
+minute for each launch, traffic, what file systems and buckets hold, and that a spot machine is free if AWS interrupts
+it in its first hour (EC2 User Guide, "Billing for interrupted Spot Instances"; 2026-11-22).
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _lived_s(resource: Billed, until: float) -> float:
 
 
 def _empty_s(reservation: Billed, machines: Sequence[Billed], until: float) -> float:
-    """Seconds times empty places: how long each place of a reservation was empty, in sum."""
+    """The sum over a reservation's places of the seconds that each was empty."""
     inside = [machine for machine in machines if machine.reservation == reservation.id]
     end = _end(reservation, until)
     moments = {reservation.began_at, end, *(at for at, _ in reservation.counts)}

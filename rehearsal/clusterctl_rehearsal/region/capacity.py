@@ -16,16 +16,16 @@ CAPACITY_RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
 
 
 def reserved_by(store: Store, reservation_id: str) -> int:
-    """How many living instances sit in a reservation."""
+    """How many living instances are in a reservation."""
     return sum(row.facts.get("reservation") == reservation_id for row in store.live(INSTANCE))
 
 
 def counted(
     store: Store, region: str, instance_type: str | None = None, *, zone: str | None = None
 ) -> list[tuple[str, int]]:
-    """(instance type, count) of all that takes capacity: reservations with all places, instances outside of them.
+    """(instance type, count) of all that takes capacity: reservations with all places, and instances outside of them.
 
-    `zone`: only what is in this one.
+    `zone`: counts only what is in this zone.
     """
     rows = on_demand(store, region, zone=zone) + [
         (str(row.facts["instance_type"]), 1)
@@ -36,7 +36,7 @@ def counted(
 
 
 def on_demand(store: Store, region: str, *, zone: str | None = None) -> list[tuple[str, int]]:
-    """(instance type, count) of what takes capacity on demand: no spot machines, which have a quota of their own."""
+    """(instance type, count) of what takes capacity on demand: no spot machines, which have their own quota."""
     rows = [
         (str(row.inputs["instanceType"]), int(row.inputs["instanceCount"]))
         for row in store.live(CAPACITY_RESERVATION)
@@ -85,7 +85,7 @@ def check_vcpus(store: Store, settings: Settings, catalog: Catalog, region: str,
 
 
 def shortage(instance_type: str, zone: str, zones: tuple[str, ...]) -> str:
-    """AWS's sentence for an instance that finds no place."""
+    """AWS's message for an instance that gets no capacity."""
     others = ", ".join(name for name in zones if name != zone)
     return (
         f"We currently do not have sufficient {instance_type} capacity in the Availability Zone you requested "

@@ -1,4 +1,4 @@
-"""Asks the region: finds it, starts it if it does not run, repeats requests that a restart interrupted."""
+"""A client of the region: finds it, starts it if it does not run, repeats requests that a restart interrupted."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from clusterctl_rehearsal.refusal import AwsError, NothingThere, StandInRefusal
 
 START_TIMEOUT_S = 20.0
 REQUEST_TIMEOUT_S = 600.0
-"""The first machine of all waits for its base image to be built."""
+"""The very first machine waits until its base image is built."""
 RETRIES = 5
 FULL_BYTES = 64 * 1024
 """A disk with less than this free counts as full; a region that starts writes less."""
 
 
 class RegionUnreachable(Exception):
-    """The region's server cannot be started (then with the end of its log), does not answer, or may not be used."""
+    """The region's server cannot be started (the message has its log's last line), is silent, or may not be used."""
 
     def __init__(self, sentence: str, *, hint: str = "") -> None:
         super().__init__(f"{sentence}; next: {hint}" if hint else sentence)
@@ -42,7 +42,7 @@ class RegionUnreachable(Exception):
 
 
 class RegionClient:
-    """One connection per thread."""
+    """Sends the region's private requests, over one connection per thread."""
 
     def __init__(self, home: RehearsalHome, *, timeout_s: float = REQUEST_TIMEOUT_S) -> None:
         self._home = home
@@ -66,7 +66,7 @@ class RegionClient:
     ) -> dict[str, Any]:
         """The answer. Raises AwsError, NothingThere, StandInRefusal (any other refusal), RegionUnreachable.
 
-        A request that the region's end interrupted is repeated. Nothing is made twice: creates carry a client token.
+        Repeats a request that the region's end interrupted. Nothing is made twice: creates carry a client token.
         """
         answer = self._answered(verb, asked, progress)
         error = answer.get("aws")
@@ -86,8 +86,8 @@ class RegionClient:
             except (OSError, http.client.HTTPException, ValueError) as e:
                 self._forget_connection()
                 if attempt == RETRIES:
-                    said = f"{type(e).__name__}: {e}; its log: {self._home.log_file}"
-                    raise RegionUnreachable(f"the rehearsed region does not answer ({said})") from e
+                    details = f"{type(e).__name__}: {e}; its log: {self._home.log_file}"
+                    raise RegionUnreachable(f"the rehearsed region does not answer ({details})") from e
             time.sleep(0.05 * attempt)
             attempt += 1
 
@@ -161,11 +161,11 @@ def ensure_region(home: RehearsalHome) -> dict[str, Any]:
 
 def _of_this_version(found: dict[str, Any]) -> dict[str, Any]:
     if not found.get(CHECKS_SIGNATURES):
-        told = (
+        message = (
             f"the running region was started by an older clusterctl (process {found['pid']}), and answers every user "
             "of this computer"
         )
-        raise RegionUnreachable(told, hint="clusterctl rehearse clean --all")
+        raise RegionUnreachable(message, hint="clusterctl rehearse clean --all")
     return found
 
 
@@ -180,14 +180,14 @@ def _secure(home: RehearsalHome) -> None:
 
 
 def _own_environment(home: RehearsalHome) -> dict[str, str]:
-    """The region's environment, without the person's AWS account: boto3 would look for a profile, and may find none."""
+    """The region's environment, without the person's AWS profile: boto3 would look for it, and may not find it."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
     files = dict.fromkeys(("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"), os.devnull)
     return {**kept, **files, "AWS_EC2_METADATA_DISABLED": "true", HOME_VARIABLE: str(home.root.parent)}
 
 
 class Started(Protocol):
-    """A region's process as who started it sees it."""
+    """A region's process, as its starter sees it."""
 
     def poll(self) -> int | None:
         """Its exit code; None while it runs."""
@@ -201,7 +201,7 @@ def start_region(
     pause: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> dict[str, Any]:
-    """Starts the region; returns what region.json says once it serves. The caller holds the lock of starts.
+    """Starts the region; returns what region.json says once it serves. The caller holds the lock on `start_lock_file`.
 
     `start`: starts its process. Raises RegionUnreachable, and OSError where the home is full.
     """
@@ -214,12 +214,12 @@ def start_region(
         if found is not None:
             return found
         exit_code = process.poll()
-        if exit_code == 0:  # the region before it held the lock for too long, and may be gone now
+        if exit_code == 0:  # its predecessor held the lock for too long, and may be gone now
             process = start(home)
         elif exit_code is not None:
             break
         pause(0.01)
-    if shutil.disk_usage(home.root).free < FULL_BYTES:  # its log has no word of it then
+    if shutil.disk_usage(home.root).free < FULL_BYTES:  # then its log cannot say so
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(home.root))
     raise RegionUnreachable(f"the rehearsed region does not start: {_log_end(home.log_file, before)}")
 
@@ -235,7 +235,7 @@ def _started(home: RehearsalHome) -> subprocess.Popen[bytes]:
             stderr=log,
             start_new_session=True,
         )
-    threading.Thread(target=process.wait, daemon=True).start()  # it may end before we do, and is no zombie then
+    threading.Thread(target=process.wait, daemon=True).start()  # so that it is no zombie if it ends before we do
     return process
 
 

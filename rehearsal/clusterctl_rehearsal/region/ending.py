@@ -30,19 +30,19 @@ def end_region(home: RehearsalHome) -> None:
         try:
             _ask_to_stop(home, is_current=bool(found.get(CHECKS_SIGNATURES)))
         except RegionUnreachable:
-            if found["pid"] not in servers:  # another process says that it is the region
+            if found["pid"] not in servers:  # the process in region.json is not a known server
                 raise
     for server in servers:
         if running_region(home) is not None or server != (found or {}).get("pid"):
             send(server, signal.SIGKILL)
         if not wait_until_gone(server):
             raise MachineError(f"the region's server (process {server}) does not end", f"kill -9 {server}")
-    if found is not None and not _wait_until_gone(home):  # the lock is held a moment longer than the process shows
+    if found is not None and not _wait_until_gone(home):  # the lock outlives the process by a moment
         raise MachineError("the region's server does not end", f"kill {found['pid']}")
 
 
 def _ask_to_stop(home: RehearsalHome, *, is_current: bool) -> None:
-    """Asks the server to stop, and waits for that. An older one is not asked: it may understand other requests."""
+    """Asks the server to stop, and waits for that. An older one is not asked: its requests may differ."""
     if not is_current:
         return
     with RegionClient(home, timeout_s=ANSWER_TIMEOUT_S) as client:

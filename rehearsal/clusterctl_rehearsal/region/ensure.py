@@ -1,7 +1,7 @@
 """`python -m clusterctl_rehearsal.region.ensure`: starts the region if need be, prints where it listens.
 
-`clusterctl` runs this before most of what it does. It starts faster than the verbs, which load the region's code and
-both kinds of machine.
+`clusterctl` runs this when no running region answers it. It starts faster than the verbs, which load the region's code
+and both kinds of machine.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from clusterctl_rehearsal.region.scheduled_events import CANCELED, EVENTS, event
 
 
 def plan_event(instances: Instances, record: Record, code: str, in_s: int | None) -> str:
-    """Plans an event in `in_s` seconds in place of a coming one of the same code; None only cancels that one."""
+    """Plans an event in `in_s` seconds, instead of one to come with the same code; None only cancels that one."""
     node = str(record.facts["node"])
     others = turned(record, code, CANCELED)
     had = others != events_of(record)

@@ -1,6 +1,6 @@
 """What the account has before any cluster: networks and reservations that rehearsal.yaml names, as records.
 
-They belong to no stack: none makes or ends them, and the bill leaves them out.
+No stack makes or ends them, and the bill leaves them out.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def existing_problem(value: Any) -> str | None:
 
 
 def add_existing(store: Store, value: Mapping[str, Any], *, now: float) -> None:
-    """Adds the named resources that are missing to the store; existing ones stay as they are, ended or not."""
+    """Adds the named resources that the store lacks; those that it has stay as they are, ended or not."""
     for row in value.get("networks", []):
         _put_new(store, _network(row, now))
     for row in value.get("reservations", []):
@@ -95,8 +95,8 @@ def _network(row: Mapping[str, Any], now: float) -> Iterator[Record]:
     table_id = f"rtb-{vpc_id.partition('-')[2]}"
 
     def record(token: str, id: str, inputs: Properties, outputs: Properties, *refs: str, **facts: Any) -> Record:
-        told = {**outputs, **inputs, "tagsAll": {}}
-        return _record(token, id, region, inputs, told, refs=refs, now=now, **facts)
+        shown = {**outputs, **inputs, "tagsAll": {}}
+        return _record(token, id, region, inputs, shown, refs=refs, now=now, **facts)
 
     yield record(
         network.VPC,
@@ -112,10 +112,10 @@ def _network(row: Mapping[str, Any], now: float) -> Iterator[Record]:
     for id, cidr in subnets.items():
         arn = f"arn:aws:ec2:{region}:{ACCOUNT_ID}:subnet/{id}"
         subnet = {"vpcId": vpc_id, "cidrBlock": str(ipaddress.IPv4Network(cidr)), "availabilityZone": zone}
-        told = {"arn": arn, "availabilityZoneId": f"{zone}-az", "mapPublicIpOnLaunch": False}
-        yield record(network.SUBNET, id, subnet, told, vpc_id)
-        tie = {"routeTableId": table_id, "subnetId": id}
-        yield record(network.ROUTE_TABLE_ASSOCIATION, f"rtbassoc-{random_hex(17)}", tie, {}, table_id, id)
+        outputs = {"arn": arn, "availabilityZoneId": f"{zone}-az", "mapPublicIpOnLaunch": False}
+        yield record(network.SUBNET, id, subnet, outputs, vpc_id)
+        association = {"routeTableId": table_id, "subnetId": id}
+        yield record(network.ROUTE_TABLE_ASSOCIATION, f"rtbassoc-{random_hex(17)}", association, {}, table_id, id)
     if way_out != "none":
         out = f"igw-{random_hex(17)}" if way_out == "gateway" else f"nat-{random_hex(17)}"
         key = "gatewayId" if way_out == "gateway" else "natGatewayId"
@@ -126,12 +126,12 @@ def _network(row: Mapping[str, Any], now: float) -> Iterator[Record]:
 
 
 def _interface(ip: str, vpc_id: str, subnet_id: str, *, region: str, now: float) -> Record:
-    """An interface of somebody else, with this address."""
+    """The interface of another machine in the account, with this address."""
     id = f"eni-{random_hex(17)}"
     card: Properties = {"id": id, "kind": "interface", "subnet": subnet_id, "groups": [], "ip": ip, "mac": ""}
-    told: Properties = {"tagsAll": {}}
+    outputs: Properties = {"tagsAll": {}}
     return _record(
-        network.NETWORK_INTERFACE, id, region, {}, told, refs=(subnet_id,), now=now, card=card, ip=ip, vpc=vpc_id
+        network.NETWORK_INTERFACE, id, region, {}, outputs, refs=(subnet_id,), now=now, card=card, ip=ip, vpc=vpc_id
     )
 
 
@@ -158,9 +158,9 @@ def _reservation(row: Mapping[str, Any], now: float) -> Iterator[Record]:
     facts: Properties = {"state": state, "starts_at": starts.timestamp(), "is_block": bool(row.get("is_block", False))}
     yield _record(CAPACITY_RESERVATION, id, zone[:-1], inputs, {**inputs, "arn": arn, "tagsAll": {}}, now=now, **facts)
     if group is not None:
-        told = {"name": group, "strategy": "cluster"}
-        shown = {**told, "arn": group_arn, "placementGroupId": f"pg-{random_hex(17)}", "tagsAll": {}}
-        yield _record(PLACEMENT_GROUP, str(group), zone[:-1], told, shown, now=now)
+        group_inputs = {"name": group, "strategy": "cluster"}
+        shown = {**group_inputs, "arn": group_arn, "placementGroupId": f"pg-{random_hex(17)}", "tagsAll": {}}
+        yield _record(PLACEMENT_GROUP, str(group), zone[:-1], group_inputs, shown, now=now)
 
 
 def _record(

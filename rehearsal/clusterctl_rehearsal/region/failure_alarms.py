@@ -1,4 +1,4 @@
-"""CloudWatch's alarms on failed executions. Without data an alarm keeps its state, so each has it in its record."""
+"""CloudWatch's alarms on failed executions. Without data an alarm keeps its state, which is in its record."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _METRICS = {"FAILED": FAILED_METRIC, "TIMED_OUT": TIMED_OUT_METRIC}
 
 
 def turn_on(region: Region, ended: ExecutionRow) -> None:
-    """Turns the alarms on that watch for executions which end like this one. Raises OSError."""
+    """Turns on the alarms that watch for executions ending as this one did. Raises OSError."""
     with region.lock:
         for alarm in list(region.store.live(ALARM)):
             inputs = alarm.inputs

@@ -22,7 +22,7 @@ _NODE = re.compile(r"[a-z][a-z0-9-]*-\d+")
 
 
 class FaultError(Exception):
-    """A fault that cannot be done, in a sentence."""
+    """A fault cannot be done; the message says why."""
 
 
 class NoSuchNode(FaultError):

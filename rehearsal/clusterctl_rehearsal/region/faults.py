@@ -37,7 +37,7 @@ Check = Callable[[Sequence[str], Catalog], object]
 
 
 def accept_any(args: Sequence[str], catalog: Catalog) -> None:
-    """Accepts all arguments: there are none, or only the region can tell whether a node has that name."""
+    """Accepts all arguments: there are none, or only the region knows whether a node has that name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ def known_fault(verb: str, args: Sequence[str], catalog: Catalog) -> Fault:
 
 
 class Faults:
-    """Does faults to machines and to the region's behaviour."""
+    """Applies faults to machines and to the region's behaviour."""
 
     def __init__(
         self, *, instances: Instances, behaviour: Behaviour, catalog: Catalog, stop: Callable[[], None]
@@ -101,11 +101,13 @@ class Faults:
         return self.instances.room.driver(record.facts["machines"])
 
 
-def _on_machine(said: str, act: Callable[[MachineDriver, str, str], None]) -> Callable[[Faults, Sequence[str]], str]:
+def _on_machine(
+    sentence: str, act: Callable[[MachineDriver, str, str], None]
+) -> Callable[[Faults, Sequence[str]], str]:
     def do(faults: Faults, args: Sequence[str]) -> str:
         record = faults.node(args[0])
         act(faults.driver(record), record.facts["network"], record.facts["node"])
-        return said.format(node=record.facts["node"])
+        return sentence.format(node=record.facts["node"])
 
     return do
 
@@ -199,7 +201,7 @@ FAULTS = {
     "kill": Fault(usage="NODE", meaning="the machine dies at once", do=_kill, arguments=(1, 1)),
     "freeze": Fault(
         usage="NODE",
-        meaning="it stands still, still connected",
+        meaning="its processes stop; its connections stay open",
         do=_on_machine("{node} stands still", lambda driver, network, node: driver.freeze(network, node)),
         arguments=(1, 1),
     ),
@@ -260,7 +262,7 @@ FAULTS = {
     ),
     "capacity": Fault(
         usage="TYPE=COUNT | TYPE=off",
-        meaning="how many the region has",
+        meaning="how many machines of the type the region has",
         do=_limit("capacity"),
         arguments=(1, 2),
         check=check_capacity,

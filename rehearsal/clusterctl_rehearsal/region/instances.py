@@ -39,9 +39,9 @@ SPOT_INTERRUPTED: Reason = (
 )
 HOST_FAILED: Reason = ("Server.InternalError", "Server.InternalError: hardware failure (simulated)")
 """AWS has this code for a launch that failed, and none for a machine that dies later (EC2 API, StateReason;
-2026-11-22): so the words are ours."""
+2026-11-22): so the message is ours."""
 RETIRED: Reason = ("Server.ScheduledStop", "Server.ScheduledStop: Stopped due to a scheduled retirement")
-"""AWS's words for a machine that it stopped (EC2 API, StateReason; 2026-11-26). Here such a machine ends instead."""
+"""AWS's message for a machine that it stopped (EC2 API, StateReason; 2026-11-26). Here such a machine ends instead."""
 _INITIATED = {USER_INITIATED[0]: "User", SPOT_INTERRUPTED[0]: "Service"}
 _STOPS = ("instanceType", "userData", "userDataBase64")
 """Inputs that the provider changes by stopping and starting the instance (its ec2_instance.go)."""
@@ -59,7 +59,7 @@ class Instances:
         self.lock = threading.RLock()
 
     def start(self, record: Record, progress: Callable[[str], None]) -> Record:
-        """The running instance; when its machine cannot be made, it is terminated and MachineError raised."""
+        """The running instance. If its machine cannot be made, terminates it and raises MachineError."""
         if record.state != "pending":
             return record
         try:
@@ -90,7 +90,7 @@ class Instances:
         return dataclasses.replace(old, inputs=request.inputs, outputs=outputs)
 
     def shut_down(self, record: Record, reason: Reason = USER_INITIATED) -> Record:
-        """The instance, shutting down from now on unless it did already or has ended."""
+        """The instance, shutting down from now on unless it already was, or has ended."""
         with self.lock:
             now = self.store.get(INSTANCE, record.id) or record
             if not now.is_live or now.state == "shutting-down":
@@ -104,7 +104,7 @@ class Instances:
             self.finish(record, reason)
 
     def finish(self, record: Record, reason: Reason = USER_INITIATED) -> None:
-        """Kills the machine of an instance that is shutting down; the instance is terminated then."""
+        """Kills the machine of an instance that is shutting down, which then is terminated."""
         self.room.kill(record)
         self._end(record.id, reason)
 
@@ -124,7 +124,7 @@ class Instances:
     def watch(self) -> None:
         """Looks at every machine once: instances whose machines ended by themselves become terminated.
 
-        Also ends spot machines whose notice is over, carries out scheduled events that are due (both also if no region
+        Also ends spot machines whose notice is over, carries out scheduled events that are due (both late if no region
         ran at that moment), and forgets instances that ended long ago.
         """
         for record in list(self.store.live(INSTANCE)):
@@ -142,7 +142,7 @@ class Instances:
                     self.store.forget(record)
 
     def note(self, record: Record, **facts: Any) -> Record:  # JSON values
-        """The instance with these facts changed and stored; all others, its state too, are the present ones."""
+        """The instance with these facts changed and stored; all others, also its state, are as they are now."""
         with self.lock:
             return self.store.put((self.store.get(INSTANCE, record.id) or record).changed(**facts))
 
@@ -159,7 +159,7 @@ class Instances:
                 self.room.driver(now.facts["machines"]).reboot(now.facts["network"], now.facts["node"])
 
     def adopt(self) -> None:
-        """After a restart: machines that still run are taken over, what was under way is finished."""
+        """After a restart: takes over machines that still run, and finishes starts and ends that were under way."""
         for record in list(self.store.live(INSTANCE)):
             if record.state == "shutting-down":
                 self.finish(record)
@@ -175,9 +175,9 @@ class Instances:
             record = self.store.get(INSTANCE, id)
             if record is None or not record.is_live:
                 return
-            said, now = record.facts.get("reason") or list(reason), self.clock()
+            first_reason, now = record.facts.get("reason") or list(reason), self.clock()
             since = record.facts.get(ENDING_AT, now)
-            facts = {"reason": said, "ended_at": now, ENDING_AT: since, "public_ip": None}
+            facts = {"reason": first_reason, "ended_at": now, ENDING_AT: since, "public_ip": None}
             ended = record.changed(state="terminated", **facts)
             kept = [card for card in record.facts["interfaces"] if not card["delete"]]
             self.store.put(dataclasses.replace(ended, refs=()))
@@ -232,8 +232,8 @@ def transition_reason(record: Record) -> str:
 def _user_data_read_back(record: Record) -> Properties:
     """User-data as the provider reads it back: as text, unless the instance was given it as base64.
 
-    That includes the launch template's user-data. Gzip is no text: the provider's answer about a machine that was just
-    made could not be sent then, so that StandInRefusal is raised (terraform-provider-aws 6, ec2_instance.go; its issues
+    That includes the launch template's user-data. Raises StandInRefusal for gzip, which is no text: the provider could
+    not send its answer about the machine that it has just made (terraform-provider-aws 6, ec2_instance.go; its issues
     44506 and 48793, open; checked 2026-11).
     """
     encoded = record.facts["user_data"]

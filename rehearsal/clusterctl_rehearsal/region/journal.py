@@ -1,4 +1,4 @@
-"""The journal, by which the bill knows what is gone: a line for each end and each changed count, only appended."""
+"""The journal, from which the bill knows what is gone: a line for each end and each changed count, only appended."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ INSTANCE = "aws:ec2/instance:Instance"
 RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
 ADDRESS = "aws:ec2/eip:Eip"
 BILLING = (INSTANCE, RESERVATION, ADDRESS, "aws:ec2/natGateway:NatGateway")
-"""Types whose price does not depend on their content: one by the hour, or a capacity block's, paid at once."""
+"""Types whose price does not depend on their content: billed by the hour, or for a capacity block at once."""
 IMAGE_DISK_GIB = 100
-"""The root disk of every image here, where a machine asks for no other."""
+"""The size of every image's root disk here, unless a machine asks for another."""
 ENDING_AT = "ending_at"
 """The fact that says since when an instance has been shutting down."""
 UPFRONT_USD = "upfront_usd"
@@ -32,7 +32,7 @@ class Journal:
         self.path = path
 
     def follow(self, old: Record | None, new: Record | None, *, at: float) -> None:
-        """Writes what becomes of `old` when the store has `new` in its place."""
+        """Writes what changes for the bill when the store replaces `old` by `new`."""
         if old is None or not bills(old):
             return
         if new is None or not bills(new):
@@ -55,8 +55,8 @@ def bills(record: Record) -> bool:
     An instance that is shutting down does not (EC2 user guide, instance lifecycle; 2026-11), nor does what the account
     had before any cluster.
     """
-    is_somebodys = not record.facts.get("existing")
-    return record.token in BILLING and record.is_live and record.state != "shutting-down" and is_somebodys
+    is_made_here = not record.facts.get("existing")
+    return record.token in BILLING and record.is_live and record.state != "shutting-down" and is_made_here
 
 
 def billed_facts(record: Record) -> Properties:
@@ -77,7 +77,7 @@ def billed_facts(record: Record) -> Properties:
 
 
 def count_of(record: Record) -> int:
-    """How many machines a reservation holds; 1 of anything else."""
+    """How many machines a reservation holds; 1 for anything else."""
     return int(record.inputs.get("instanceCount", 1)) if record.token == RESERVATION else 1
 
 

@@ -1,4 +1,4 @@
-"""What a RunInstances means: the launch template's version and the request's own values, put together."""
+"""What a RunInstances request launches: the launch template's version and the request's own values, combined."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def resolve(inputs: Properties, store: Store) -> Launch:
 
 
 def template_version(template: Record, version: str | None) -> str:
-    """The number that `$Latest`, `$Default`, a number or nothing means."""
+    """The version number that `$Latest`, `$Default`, a number or nothing stands for."""
     if version in (None, "", "$Default"):
         return str(template.outputs["defaultVersion"])
     if version == "$Latest":

@@ -1,4 +1,4 @@
-"""What programs ask AWS for without making anything (Pulumi invokes, SSM parameters)."""
+"""Look-ups, which make nothing: Pulumi invokes, SSM parameters."""
 
 from __future__ import annotations
 

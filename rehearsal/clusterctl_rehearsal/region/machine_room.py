@@ -1,4 +1,4 @@
-"""The machines behind instances: which driver, what each boots with, its metadata service."""
+"""The machines behind instances: their drivers, what they boot with, their networks' metadata services."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class MachineRoom:
             return self._choices[kind]
 
     def boot(self, record: Record, progress: Callable[[str], None]) -> str:
-        """Starts the instance's machine; gives the name of the driver that did."""
+        """Starts the instance's machine; returns the name of the driver that did."""
         choice = self.choice(record.facts["machines"])
         progress(f"{MACHINES_NOTE}{choice.sentence}")
         driver = choice.driver
@@ -127,7 +127,7 @@ class MachineRoom:
         self._refuse_another_home(self.driver(kind), network)
 
     def _belongs_to_another_home(self, driver: MachineDriver, record: Record) -> bool:
-        """Whether the machines of this name are another home's: then those of this record are dead."""
+        """Whether another home has living machines of this cluster's name: then this record's machine is dead."""
         return driver.name != "none" and root_elsewhere(self._folder, str(record.facts["network"])) is not None
 
     def _refuse_another_home(self, driver: MachineDriver, network: str) -> None:
@@ -137,7 +137,7 @@ class MachineRoom:
         others = sorted(node for cluster, node in driver.found() if cluster == network and node not in ours)
         if others:
             raise another_home(network, others, root_elsewhere(self._folder, network))
-        if (folder := root_elsewhere(self._folder, network)) is not None:  # of another kind, or another user's
+        if (folder := root_elsewhere(self._folder, network)) is not None:  # of another kind, or of another user
             raise another_home(network, [], folder)
         if (folder := network_elsewhere(self._folder, network)) is not None:
             raise another_home(network, ["its network only"], folder)
@@ -168,11 +168,11 @@ class MachineRoom:
 def another_home(network: str, nodes: Sequence[str], folder: Path | None) -> MachineError:
     """The refusal that names the home whose machines these are, as far as it is known."""
     known = [*nodes, *([] if folder is None else [f"in the home {folder.parent.parent}"])]
-    told = (
+    message = (
         f"machines of another home already use the name {network} on this computer ({', '.join(known)}): choose "
         "another name in cluster.yaml, or end those"
     )
-    return MachineError(told, clean_command(network, folder))
+    return MachineError(message, clean_command(network, folder))
 
 
 def _names(record: Record) -> tuple[str, str]:

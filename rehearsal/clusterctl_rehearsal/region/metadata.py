@@ -53,7 +53,7 @@ class MetadataService:
         self._servers[network] = server
 
     def close(self, network: str) -> None:
-        """Stops answering; the kernel keeps a network for as long as a socket in it is open."""
+        """Stops answering, and closes the socket: the kernel keeps a network while a socket in it is open."""
         server = self._servers.pop(network, None)
         if server is not None:
             server.shutdown()
@@ -61,7 +61,7 @@ class MetadataService:
 
 
 def metadata_text(record: Record, path: str, role: str | None = None) -> str | None:
-    """What the service says under `/latest/meta-data/`; None: no such page. A folder is a list of names."""
+    """The page at a path under `/latest/meta-data/`; None if there is none. A folder's page lists its names."""
     tree = _tree(record)
     if role is not None:
         tree["iam"] = {"security-credentials": {role: json.dumps(SIMULATED_CREDENTIALS)}}

@@ -21,7 +21,7 @@ def role_of(store: Store, instance: Record) -> Record | None:
 
 
 def allows(store: Store, role: Record, action: str, resource: str) -> bool:
-    """Whether an inline policy of the role allows the action. It reads only whole names, as our policies have them."""
+    """Whether an inline policy of the role allows the action. It knows only whole names and `*`, as in our policies."""
     return any(
         row.get("Effect") == "Allow"
         and action in _listed(row.get("Action"))

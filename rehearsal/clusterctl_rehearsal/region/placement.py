@@ -1,4 +1,4 @@
-"""Where a new instance goes: its addresses, its place in a reservation, its machine's name; with AWS's refusals."""
+"""Where a new instance goes: its addresses, its place in a reservation, its machine's name; or AWS's refusal."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def place(request: Request, *, token: str, machines: str) -> Record:
 
 
 def instance_outputs(record: Record, tags: dict[str, str]) -> Properties:
-    """What the provider shows of an instance; its state and public address are laid over it later."""
+    """What the provider shows of an instance; its state and public address are added later."""
     facts, primary = record.facts, record.facts["interfaces"][0]
     dashed = str(primary["ip"]).replace(".", "-")
     return {
@@ -207,11 +207,11 @@ def _check_spot(request: Request, launch: Launch, spot: SpotRequest, kind: Insta
 
 
 def _with_outputs(record: Record, launch: Launch) -> Record:
-    told = instance_outputs(record, dict(launch.tags))
+    outputs = instance_outputs(record, dict(launch.tags))
     if launch.spot is None:
-        return dataclasses.replace(record, outputs=told)
+        return dataclasses.replace(record, outputs=outputs)
     asked = record.changed(spot_request=new_request_id())
-    return dataclasses.replace(asked, outputs={**told, **market_outputs(launch.spot, asked.facts["spot_request"])})
+    return dataclasses.replace(asked, outputs={**outputs, **market_outputs(launch.spot, asked.facts["spot_request"])})
 
 
 def _automatic_address(request: Request, launch: Launch, subnet: Record) -> str | None:
@@ -222,12 +222,12 @@ def _automatic_address(request: Request, launch: Launch, subnet: Record) -> str 
 
 
 def _named(request: Request, launch: Launch, vpc_id: str) -> Properties:
-    """The names of the network and the machine: the cluster's and the node's, unless another one has them."""
+    """The names of the network and the machine: the cluster's and the node's, unless they are taken."""
     cluster, slot = launch.tags.get(NAME_TAG), launch.tags.get(SLOT_TAG)
     vpc = request.store.get(VPC, vpc_id)
     network = network_name(request.store, vpc) if vpc is not None else vpc_id
     if vpc is not None and is_existing(vpc) and cluster is not None:
-        network = cluster  # clusters that share a network have one each on this computer
+        network = cluster  # clusters in one VPC each get their own network on this computer
     node = request.id if cluster is None or slot is None else f"{cluster}-{slot}"
     if any(row.facts["network"] == network and row.facts["node"] == node for row in request.store.live(INSTANCE)):
         node = request.id

@@ -1,4 +1,4 @@
-"""What the region remembers of one resource."""
+"""The region's record of one resource."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any  # property values are whatever JSON can say
 Properties = dict[str, Any]
 
 ACCOUNT_ID = "000000000000"
-"""No AWS account has this number, so a rehearsal is known by it everywhere."""
+"""No AWS account has this number, so it marks a rehearsal everywhere."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """One resource: what was asked for, what came of it, and what only the region needs to know."""
+    """One resource: what was asked for, what was made, and what only the region needs to know."""
 
     id: str
     token: str

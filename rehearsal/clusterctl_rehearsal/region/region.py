@@ -33,7 +33,7 @@ Progress = Callable[[str], None]
 
 
 class Region:
-    """All resources and the one lock around them; settings are read anew for each request."""
+    """All resources and the one lock around them; settings are read for each request."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class Region:
             return self.instances.outputs(record) if token == INSTANCE else record.outputs
 
     def inputs(self, token: str, id: str) -> Properties:
-        """The resource's inputs as they are by now; empty when it is gone."""
+        """The resource's present inputs; empty when it is gone."""
         with self.lock:
             record = self.store.get(resource_type(token).token, id)
             return {} if record is None or not record.is_live else record.inputs
@@ -127,7 +127,7 @@ class Region:
         self.instances.terminate(record)
 
     def add_existing(self) -> None:
-        """Adds the resources that the account has before any cluster, as the settings name them."""
+        """Adds the resources that the account has before any cluster, from the settings."""
         with self.lock:
             add_existing(self.store, self.settings().existing, now=self.clock())
 

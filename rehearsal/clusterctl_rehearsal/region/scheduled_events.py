@@ -1,4 +1,4 @@
-"""AWS's events for a machine, such as its retirement: facts of the instance, what EC2 and the metadata show. Pure.
+"""AWS's events for a machine, such as its retirement: the instance's facts, and what EC2 and the metadata show. Pure.
 
 Codes, texts and times as in the EC2 user guide, "Scheduled events for your instances", and in the EC2 API,
 InstanceStatusEvent (2026-11-26).
@@ -44,7 +44,7 @@ def events_of(record: Record) -> Sequence[Event]:
 
 
 def turned(record: Record, code: str, state: str) -> list[Event]:
-    """The machine's events, with the active ones of this code put into another state."""
+    """The machine's events, with the active ones of this code in another state."""
     events = events_of(record)
     return [
         {**event, "state": state} if (event["code"], event["state"]) == (code, ACTIVE) else event for event in events
@@ -70,7 +70,7 @@ def description(event: Event) -> str:
 
 
 def event_pages(record: Record) -> dict[str, str]:
-    """The pages under `/latest/meta-data/events/maintenance/`, which are there only where there are such events."""
+    """The pages under `/latest/meta-data/events/maintenance/`, which exist only if there are such events."""
     kinds = {
         "history": [event for event in events_of(record) if event["state"] != ACTIVE],
         "scheduled": [event for event in events_of(record) if event["state"] == ACTIVE],

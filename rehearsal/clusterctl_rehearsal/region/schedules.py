@@ -1,4 +1,4 @@
-"""Fires schedules when they are due, also those that were missed while no region ran."""
+"""Fires schedules when they are due, or late if no region ran then."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from clusterctl_rehearsal.states.executions import Executions
 
 
 class Schedules:
-    """Fires schedules. One has fired only when what it started is over and that is written down: the next region
-    repeats what a killed one left undone, and this one what it could not begin or write down. A failed execution is not
-    started again: as on AWS, alarms tell of it.
+    """Fires schedules. A schedule counts as fired once its execution has ended and that is written down. Until then it
+    is fired again: by this region if that failed, by the next one if this one was killed. A failed execution is not
+    repeated: as on AWS, alarms report it.
     """
 
     def __init__(self, *, region: Region, executions: Executions) -> None:

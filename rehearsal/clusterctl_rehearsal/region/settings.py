@@ -1,4 +1,4 @@
-"""The settings of rehearsal.yaml, which say how the region behaves, and what is wrong with a file of them."""
+"""The settings of rehearsal.yaml: how the region behaves; and what is wrong with such a file."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from clusterctl_infra.nearest import did_you_mean
 QUOTAS = ("vcpus", "spot_vcpus", "addresses", "vpcs")
 """The limits of on-demand machines and of spot machines in vCPUs, of elastic IPs, and of VPCs."""
 IN_ZONE = "@"
-"""Stands between the instance type and the zone in the name of a limit of capacity."""
+"""Separates instance type and zone in the key of a capacity limit."""
 _ZONE = re.compile(r"[a-z]{2}(-[a-z]+)+-\d[a-z]")
 MACHINE_KINDS = ("auto", "nspawn", "process", "none")
 
 
 class SettingsError(ValueError):
-    """rehearsal.yaml says something that cannot be; the message has all problems."""
+    """rehearsal.yaml has unknown keys or bad values; the message has all problems."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class Settings:
     machines: str = "auto"
     """What boots behind an instance: auto, nspawn, process, none."""
     capacity: Mapping[str, int] = field(default_factory=dict)
-    """Instance type, or type and zone (`p5.48xlarge@us-west-2a`) → how many there are; of others there are enough."""
+    """Instance type, or type and zone (`p5.48xlarge@us-west-2a`) → how many there are; other types are not limited."""
     quotas: Mapping[str, int] = field(default_factory=lambda: {"addresses": 5, "vpcs": 5})
     """By the names in QUOTAS; the two here are new accounts' defaults."""
     zones: tuple[str, ...] = ("a", "b", "c")
@@ -44,15 +44,15 @@ class Settings:
     schedule_late_s: int = 60
     """How long after its time a schedule fires; AWS promises the minute (EventBridge Scheduler user guide, 2026-11)."""
     clock_ahead_s: int = 0
-    """By how much AWS's clock, as the answers of its API tell it, is ahead of this computer's; negative: behind."""
+    """By how much the clock in AWS's answers is ahead of this computer's; negative: behind."""
     latency_ms: int = 0
-    """Added to every answer."""
+    """Delay of every answer."""
     requests_per_s: int = 0
-    """More than this are refused with RequestLimitExceeded; 0: no limit."""
+    """Requests beyond this rate are refused with RequestLimitExceeded; 0: no limit."""
     shares: Mapping[str, str] = field(default_factory=dict)
     """Folder of this computer → where machines see it, read-only; one that is not there is left out."""
     racks: int = 2
-    """The number of racks over which DescribeInstanceTopology says that machines are spread."""
+    """The number of racks among which DescribeInstanceTopology spreads machines."""
     images_dated: str = ""
     """A changed text simulates newer images."""
     existing: Mapping[str, Any] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Settings:
     blocks_begin_in_s: int = 0
     """How many seconds from now the first capacity block on offer begins; 0: at 11:30 UTC tomorrow."""
     strict: bool = False
-    """Also refuse what AWS accepts although it hangs later; this rule is ours, not AWS's."""
+    """Also refuses what AWS accepts although it hangs later; this rule is ours, not AWS's."""
 
 
 def settings_from_rows(rows: Mapping[str, Any], *, source: str) -> Settings:

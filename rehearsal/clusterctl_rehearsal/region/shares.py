@@ -1,4 +1,4 @@
-"""The folders of this computer that stand for the contents of file systems. SIMULATED: no network lies between."""
+"""The folders of this computer that stand for the contents of file systems. SIMULATED: no network is involved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spot machines: what is asked of the market, and all of AWS's refusals of it. Pure, but for the store."""
+"""Spot machines: requests to the market, and all of AWS's refusals of them. Pure, except that it reads the store."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ def spot_request(market_options: Properties) -> SpotRequest | None:
 
 
 def is_spot(record: Record) -> bool:
-    """Whether the instance is of the spot market."""
+    """Whether the instance is a spot machine."""
     return record.facts.get("market") == SPOT
 
 
 def check_options(spot: SpotRequest, *, is_targeted: bool) -> None:
-    """Raises AWS's refusals of what does not go together, and StandInRefusal for a request that is not one-time.
+    """Raises AWS's refusals of options that exclude each other, and StandInRefusal for a request that is not one-time.
 
     `is_targeted`: the request wants a place in a reservation.
     """
-    if is_targeted:  # AWS documents that this cannot be; its sentence is not known (2026-11-22)
+    if is_targeted:  # AWS documents that this is refused; its message is not known (2026-11-22)
         raise AwsError(
             "InvalidParameterCombination", "Spot Instances cannot be launched into a targeted Capacity Reservation."
         )
@@ -107,12 +107,12 @@ def check_quota(store: Store, settings: Settings, catalog: Catalog, region: str,
 
 
 def new_request_id() -> str:
-    """As AWS gives it: `sir-` and eight letters and digits."""
+    """A spot request's id in AWS's form: `sir-` and eight letters and digits."""
     return "sir-" + "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(8))
 
 
 def market_outputs(spot: SpotRequest, request_id: str) -> Properties:
-    """What the provider reads of a spot machine and its request (internal/service/ec2/ec2_instance.go)."""
+    """What the provider shows of a spot machine and its request (internal/service/ec2/ec2_instance.go)."""
     options = {"instanceInterruptionBehavior": spot.at_interruption, "spotInstanceType": spot.kind}
     if spot.max_price is not None:
         options["maxPrice"] = spot.max_price

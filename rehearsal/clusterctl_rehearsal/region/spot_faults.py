@@ -17,15 +17,15 @@ def interrupt(instances: Instances, record: Record, notice_s: int | None) -> str
     node = _checked(record)
     if notice_s is None:
         instances.note(record, **{TAKEN_BACK_AT: None})
-        there = taken_back_at(record) is not None
-        return f"{node} stays: its notice is gone" if there else f"{node} stays: it has no notice"
+        had_notice = taken_back_at(record) is not None
+        return f"{node} stays: its notice is gone" if had_notice else f"{node} stays: it has no notice"
     at = math.floor(instances.clock() + notice_s)
     instances.note(record, **{TAKEN_BACK_AT: at})
     return f"AWS takes {node} back at {datetime.fromtimestamp(at, UTC):%H:%M:%S} UTC, in {notice_s} s"
 
 
 def rebalance(instances: Instances, record: Record) -> str:
-    """Recommends to leave the machine, which stays as it is. Raises FaultError if it is no spot machine."""
+    """Recommends leaving the machine, which runs on. Raises FaultError if it is no spot machine."""
     node = _checked(record)
     instances.note(record, **{REBALANCE_AT: math.floor(instances.clock())})
     return f"{node} is told that AWS may take it back soon; it lives on"

@@ -15,7 +15,7 @@ TAKEN_BACK_AT, REBALANCE_AT = "taken_back_at", "rebalance_at"
 
 
 def taken_back_at(record: Record) -> float | None:
-    """When AWS takes the machine back; None while it does not."""
+    """When AWS takes the machine back; None without a notice."""
     return record.facts.get(TAKEN_BACK_AT)
 
 

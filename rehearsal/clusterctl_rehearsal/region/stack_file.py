@@ -1,4 +1,4 @@
-"""rehearsal.yaml beside a stack: what a person says of how the region behaves."""
+"""rehearsal.yaml beside a stack: how a person wants the region to behave."""
 
 from __future__ import annotations
 

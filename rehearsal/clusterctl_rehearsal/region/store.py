@@ -32,7 +32,7 @@ class Store:
             self._by_token.setdefault(record.token, {})[record.id] = record
 
     def get(self, token: str, id: str) -> Record | None:
-        """The record of a resource, also of one that has ended and is only remembered; None without one."""
+        """The record of a resource, which may have ended; None if there is no record."""
         return self._by_token.get(token, {}).get(id)
 
     def put(self, record: Record) -> Record:

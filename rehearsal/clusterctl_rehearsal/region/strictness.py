@@ -1,4 +1,4 @@
-"""What the strict mode refuses although AWS accepts it and lets it hang later. Ours, and it says so."""
+"""What strict mode refuses although AWS accepts it, because it hangs later. The rule is ours, and its error says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch in machines: the copy that scripts/torch made, bound read-only, and not unpacked again in each machine."""
+"""torch in machines: the copy that scripts/torch made, bound read-only instead of installed in each machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def torch_share(cache: Path) -> dict[str, str]:
 
 
 def torch_files(cache: Path) -> dict[str, MachineFile]:
-    """The file by which the machines' Python finds that copy, after all that is installed in the machine.
+    """The file by which the machines' Python finds that copy, after the packages installed in the machine.
 
     A path file (https://docs.python.org/3/library/site.html) and no PYTHONPATH: it holds for every user and service,
     and for what is started by sudo or cron.

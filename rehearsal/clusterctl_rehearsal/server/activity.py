@@ -1,4 +1,4 @@
-"""Which requests are under way, and whether a server that nobody asks anything may end."""
+"""How many requests are under way, and whether an idle server may end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 class Activity:
-    """Counts requests. Once it has said that the server ends, no request is taken any more."""
+    """Counts requests. Once `end_if_idle` has returned True, no request is taken any more."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -18,13 +18,13 @@ class Activity:
         self._is_over = False
 
     def begin(self) -> bool:
-        """Whether a request is taken; `end` has to follow then."""
+        """Whether a request is taken; if so, `end` must be called after it."""
         with self._lock:
             self._under_way += not self._is_over
             return not self._is_over
 
     def end(self) -> None:
-        """A request was answered."""
+        """Counts a request as answered."""
         with self._lock:
             self._under_way -= 1
             self._last = self._clock()
@@ -35,7 +35,7 @@ class Activity:
             return self._idle(for_s)
 
     def end_if_idle(self, for_s: float) -> bool:
-        """Whether the server ends: it was idle for so long, and from now on takes no request."""
+        """Whether the server was idle for so long; then it takes no request from now on."""
         with self._lock:
             self._is_over = self._is_over or self._idle(for_s)
             return self._is_over

@@ -28,10 +28,10 @@ IDLE_S = 300.0
 
 
 class Connection(Protocol):
-    """The methods of a socket that are needed here."""
+    """The method of a socket that is needed here."""
 
     def shutdown(self, how: int, /) -> None:
-        """Ends the connection: whoever reads from it sees the end."""
+        """Ends the connection: a read from it returns the end of file."""
 
 
 @dataclass(kw_only=True)
@@ -46,7 +46,7 @@ class _Unproven:
 
 
 class UnprovenConnections:
-    """Counts the unproven connections. One thread accepts connections, and each is read by a thread of its own."""
+    """The unproven connections, limited in number. One thread accepts connections; each is read by its own thread."""
 
     def __init__(self, *, limit: int = LIMIT, clock: Callable[[], float] = time.monotonic) -> None:
         self._limit = limit
@@ -84,12 +84,12 @@ class UnprovenConnections:
 
     def _close(self, unproven: _Unproven) -> None:
         del self._unproven[id(unproven.connection)]
-        with contextlib.suppress(OSError):  # it went by itself
+        with contextlib.suppress(OSError):  # the client has closed it
             unproven.connection.shutdown(socket.SHUT_RDWR)
 
 
 class GuardedReads(io.RawIOBase):
-    """Reads from a connection: until it is proved whose it is, only a little and soon. Raises TimeoutError else."""
+    """Reads from a connection. Until that has proved whose it is: at most PROOF_BYTES, and for PROOF_S at most."""
 
     def __init__(self, connection: socket.socket, unproven: UnprovenConnections) -> None:
         super().__init__()
@@ -99,11 +99,11 @@ class GuardedReads(io.RawIOBase):
         self._left_bytes = PROOF_BYTES
 
     def readable(self) -> bool:
-        """True, which `io` wants to know."""
+        """True; `io.BufferedReader` asks for it."""
         return True
 
     def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
-        """Reads into the buffer, as `io.RawIOBase` says; returns how many bytes. Raises TimeoutError."""
+        """Reads into the buffer; returns how many bytes. Raises TimeoutError beyond the limits."""
         if self._until is None:
             return self._connection.recv_into(buffer)
         left_s = self._until - time.monotonic()

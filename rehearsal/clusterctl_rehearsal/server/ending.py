@@ -1,4 +1,4 @@
-"""When a region's process ends by itself: it has no resource, nobody asks it anything, and it has said so."""
+"""When a region's process ends by itself: it has no resource, is idle, and has announced its end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ IDLE_S = 10.0
 
 
 class Ending:
-    """Asked again and again whether the end has come."""
+    """Decides, each time that it is asked, whether the process ends now."""
 
     def __init__(
         self,
@@ -28,9 +28,9 @@ class Ending:
         self._must_withdraw = False
 
     def has_come(self) -> bool:
-        """Says in the announcement that the region ends; true unless somebody has found it by the one before.
+        """Whether the process ends now: it is idle and empty, has announced its end, and had no request meanwhile.
 
-        Without a word of it the region does not end: who has read where it is would find nobody there.
+        It never ends unannounced: a client that has just read its address would find nobody there.
         """
         if self._must_withdraw:
             self._withdraw()
@@ -46,7 +46,7 @@ class Ending:
         return False
 
     def _withdraw(self) -> None:
-        """Says that the region goes on: until then everybody takes it for ending, and waits for the next one."""
+        """Announces that the region goes on; until that is written, clients do not use it and start the next one."""
         self._must_withdraw = True
         try:
             self._announce(False)

@@ -1,7 +1,7 @@
 """The region's HTTP side: private requests under /clusterctl/, everything else is the AWS API.
 
-Every user of the computer can connect to it. It answers those who know the token, or sign with the region's key pair;
-both lie in the home, which is its owner's alone.
+Every user of the computer can connect. Only requests with the token, or signed with the region's key pair, are served;
+both are in the home, which only its owner can read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from clusterctl_infra.region_keys import KeyPair
 
 from clusterctl_rehearsal.api.front import Api, Reply
 from clusterctl_rehearsal.api.signature import Authorization, Request, check_signature, known_authorization
-from clusterctl_rehearsal.full_disk import log_traceback, told
+from clusterctl_rehearsal.full_disk import log_traceback, message_for_client
 from clusterctl_rehearsal.machines.driver import MachineError
 from clusterctl_rehearsal.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.fault_arguments import FaultError, NoSuchNode
@@ -36,7 +36,7 @@ NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 ENDING = AwsError("Unavailable", "The rehearsed region is ending: the next command starts it again.", status=503)
 """What the region answers once it ends. AWS's clients ask again after this code (EC2 API, error codes; 2026-11)."""
 PAUSE_S = 0.1
-"""How long the server waits where the process can open nothing more."""
+"""How long the server waits when the process can open no more files."""
 
 
 class RegionServer(ThreadingHTTPServer):
@@ -55,7 +55,7 @@ class RegionServer(ThreadingHTTPServer):
         keys: KeyPair,
         listens: bool = True,
     ) -> None:
-        """`keys`: of the home's owner; `listens`: not where connections are handed to `finish_request` alone."""
+        """`keys`: of the home's owner. `listens`: False where connections are only handed to `finish_request`."""
         super().__init__(("127.0.0.1", port), _Handler, bind_and_activate=listens)
         self.requests = requests
         self.api = api
@@ -65,7 +65,7 @@ class RegionServer(ThreadingHTTPServer):
         self.activity = Activity()
 
     def get_request(self) -> tuple[socket.socket, Any]:
-        """The next connection. Raises OSError; after a pause if that is because nothing more can be opened."""
+        """The next connection. Raises OSError; after a pause if the process can open no more files."""
         try:
             return super().get_request()
         except OSError as e:
@@ -74,7 +74,7 @@ class RegionServer(ThreadingHTTPServer):
             raise
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serves a connection in a thread of its own, once there is a place for it."""
+        """Serves a connection in its own thread, once there is a place for it."""
         self.unproven.admit(request)
         super().process_request(request, client_address)
 
@@ -84,7 +84,7 @@ class RegionServer(ThreadingHTTPServer):
         super().close_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Logs the error, unless it is that a client went away."""
+        """Logs the error, unless a client closed its connection."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
             log_traceback()
 
@@ -95,7 +95,7 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def setup(self) -> None:
-        """Has the connection read by `GuardedReads`, which limit one that has not proved whose it is."""
+        """Has `GuardedReads` read the connection: they limit one that has not proved whose it is."""
         super().setup()
         self.rfile.close()
         self.reads = GuardedReads(self.connection, self.server.unproven)
@@ -117,12 +117,12 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer()
 
     def handle_expect_100(self) -> bool:
-        """Tells a client that waits for it to send the body, unless that is too large: the client gets the refusal."""
+        """Sends `100 Continue`, unless the body is too large: then the client gets the refusal instead."""
         length = content_length(self.headers.get("Content-Length"))
         return True if length is None or length > MAX_BODY_BYTES else super().handle_expect_100()
 
     def date_time_string(self, timestamp: float | None = None) -> str:
-        """What the header `Date` says."""
+        """The value of the header `Date`: the time of AWS's clock, which may be ahead or behind."""
         return super().date_time_string(time.time() + self.server.api.clock_ahead_s if timestamp is None else timestamp)
 
     def log_message(self, format: str, *args: Any) -> None:
@@ -130,7 +130,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         length = content_length(self.headers.get("Content-Length"))
-        if self.headers.get("Transfer-Encoding") is not None:  # S3's MissingContentLength; no client of ours does so
+        if (
+            self.headers.get("Transfer-Encoding") is not None
+        ):  # as S3's MissingContentLength; no client of ours sends it
             return self._turn_away(_empty_reply(411), PROOF_BYTES)
         if length is None:
             return self._turn_away(_empty_reply(400), 0)
@@ -141,7 +143,7 @@ class _Handler(BaseHTTPRequestHandler):
         if length > MAX_BODY_BYTES:
             return self._turn_away(self._too_large(), length)
         self.reads.prove()
-        if not self.server.activity.begin():  # whoever asks starts the next region
+        if not self.server.activity.begin():  # the client starts the next region
             return self._turn_away(self._refusal(ENDING), length)
         try:
             self._serve(authorization, self.rfile.read(length))
@@ -178,7 +180,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self.server.api.too_large(dict(self.headers.items()))
 
     def _turn_away(self, reply: Reply, unread_bytes: int) -> None:
-        """Answers, reads what is still coming, as the answer would be lost otherwise, and ends the connection."""
+        """Answers, reads what still arrives (else the answer would be lost), and ends the connection."""
         self.close_connection = True
         self._reply(reply)
         self.rfile.read(min(unread_bytes, PROOF_BYTES))
@@ -202,9 +204,9 @@ class _Handler(BaseHTTPRequestHandler):
             result = {"absent": str(e)}
         except (StandInRefusal, FaultError, SettingsError) as e:
             result = {"refused": str(e)}
-        except Exception as e:  # noqa: BLE001 — the boundary: the plugin gets a sentence, the log the rest
+        except Exception as e:  # noqa: BLE001 — the boundary: the client gets a sentence, the log the rest
             log_traceback()
-            result = {"refused": told(e)}
+            result = {"refused": message_for_client(e)}
         self._line(result)
         self.wfile.write(b"0\r\n\r\n")
 
@@ -226,12 +228,12 @@ class _Handler(BaseHTTPRequestHandler):
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()
-        if self.command != "HEAD":  # whose answer has no body, whatever it says of its length
+        if self.command != "HEAD":  # an answer to HEAD has no body, whatever its Content-Length
             self.wfile.write(reply.body)
 
 
 def content_length(text: str | None) -> int | None:
-    """The length of a request's body, 0 without the header; None for a text that is no length."""
+    """The length of a request's body; 0 without the header, None if the header is no number."""
     if text is None:
         return 0
     return int(text) if text.isascii() and text.isdigit() else None

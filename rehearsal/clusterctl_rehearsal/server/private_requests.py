@@ -1,4 +1,4 @@
-"""The region's private requests: what the plugin and the `clusterctl rehearse` verbs ask it."""
+"""The region's private requests: from the plugin, from `clusterctl` and from its `rehearse` verbs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class PrivateRequests:
         """Raises AwsError where the person's credentials have expired."""
         self._behaviour.check_credentials()
 
-    def _as_person(self) -> None:
+    def _begin_as_person(self) -> None:
         """Called for every request of the provider, which uses the person's credentials. Raises AwsError."""
         self.check_credentials()
         self.as_aws()
@@ -73,7 +73,7 @@ class PrivateRequests:
         return {}
 
     def _create(self, asked: Properties, progress: Progress) -> Properties:
-        self._as_person()
+        self._begin_as_person()
         self._check_machines(asked)
         record = self._region.create(
             asked["type"],
@@ -86,24 +86,24 @@ class PrivateRequests:
         return {"id": record.id, "outputs": self._region.read(record.token, record.id) or record.outputs}
 
     def _check_machines(self, asked: Properties) -> None:
-        """Raises MachineError if this computer cannot make the machines that are to follow: then nothing is made."""
+        """Raises MachineError if this computer cannot make the stack's machines: then nothing is made."""
         room, name = self._region.instances.room, (asked["inputs"].get("tags") or {}).get(NAME_TAG)
         room.driver(asked["machines"])
         if asked["type"] == VPC and name is not None:
             room.check_name(asked["machines"], name)
 
     def _update(self, asked: Properties, progress: Progress) -> Properties:
-        self._as_person()
+        self._begin_as_person()
         record = self._region.update(asked["type"], asked["id"], asked["inputs"])
         return {"outputs": self._region.read(record.token, record.id) or record.outputs}
 
     def _read(self, asked: Properties, progress: Progress) -> Properties:
-        self._as_person()
+        self._begin_as_person()
         outputs = self._region.read(asked["type"], asked["id"])
         return {"outputs": outputs, "inputs": self._region.inputs(asked["type"], asked["id"])}
 
     def _delete(self, asked: Properties, progress: Progress) -> Properties:
-        self._as_person()
+        self._begin_as_person()
         if asked["type"] == ROLE:
             self._detach_policies(asked["id"])
         self._region.delete(asked["type"], asked["id"])
@@ -118,7 +118,7 @@ class PrivateRequests:
                     self._region.delete(token, policy.id)
 
     def _look_up(self, asked: Properties, progress: Progress) -> Properties:
-        self._as_person()
+        self._begin_as_person()
         region = self._region
         settings = self._behaviour.settings()
         answer = look_up(

@@ -1,4 +1,4 @@
-"""The region's server process: starts on demand, ends with its last resource."""
+"""The region's server process: starts on demand, ends when it has no resource and no requests."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ LOCK_TIMEOUT_S = 2.0
 
 
 def main() -> int:
-    """Serves the home's region until its last resource is gone."""
+    """Serves the home's region until it has no resource and no requests, or is told to stop."""
     home = current_home()
     with open(home.lock_file, "w", opener=private_opener) as lock:
-        if _locked(lock):  # else another one serves
+        if _locked(lock):  # else another process serves
             _Process(home).run()
     return 0
 
@@ -70,7 +70,7 @@ def main() -> int:
 def _locked(lock: TextIO) -> bool:
     deadline = time.monotonic() + LOCK_TIMEOUT_S
     while time.monotonic() < deadline:
-        with contextlib.suppress(BlockingIOError):  # somebody is testing the lock, or the predecessor is ending
+        with contextlib.suppress(BlockingIOError):  # another process tests the lock, or the predecessor is ending
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
         time.sleep(0.01)
@@ -120,7 +120,7 @@ class _Process:
         self._server = self._listen(api)
 
     def run(self) -> None:
-        """Takes over what a predecessor left, says where it listens, serves."""
+        """Takes over what a predecessor left, announces where it listens, serves."""
         self._instances.adopt()
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True).start()
         self._announce(False)
@@ -148,7 +148,7 @@ class _Process:
             return bool(json.loads(self._home.endpoint_file.read_bytes())["pid"] == os.getpid())
         except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, KeyError):
             return False
-        except OSError:  # it cannot be read now, such as with too many open files: the next round sees
+        except OSError:  # unreadable now, as with too many open files: the next round tries again
             return True
 
     def _listen(self, api: Api) -> RegionServer:
@@ -158,7 +158,7 @@ class _Process:
         def server(port: int) -> RegionServer:
             return RegionServer(port, requests=self._requests, api=api, token=token, keys=self._keys)
 
-        try:  # the port of before: whoever was told the endpoint finds the region again
+        try:  # the previous port: a client that knows the endpoint finds the region again
             return server(int(json.loads(self._home.endpoint_file.read_bytes())["endpoint"].rpartition(":")[2]))
         except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError, OSError):
             return server(0)
@@ -203,7 +203,7 @@ class _Process:
 def simulated_efa(record: Record) -> dict[str, MachineFile]:
     """The file with the number of EFA interfaces that the machine was launched with; none without EFA.
 
-    There is no such device here: the node reads the number, and says so.
+    There is no such device here: the node reads the number, and reports simulated ones.
     """
     count = sum(card["kind"] != "interface" for card in record.facts["interfaces"])
     return {"/var/lib/clusterctl/simulated-efa": MachineFile(content=f"{count}\n".encode())} if count else {}

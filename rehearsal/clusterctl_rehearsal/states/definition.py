@@ -1,4 +1,4 @@
-"""What the stand-in runs of Amazon States Language; anything else is refused when the machine is made, not later."""
+"""The part of Amazon States Language that the stand-in runs; the rest is refused when a state machine is made."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ FIELDS: Mapping[str, set[str]] = {
     "Fail": {"Error", "Cause"},
 }
 REFERENCES = ("Variable", "ItemsPath", "SecondsPath", "ResultPath")
-"""Fields that take reference paths alone, which lead to one place: no `[*]` (same guide, "Reference paths")."""
+"""Fields that take only reference paths, which lead to one place: no `[*]` (same guide, "Reference paths")."""
 TESTS = ("IsPresent", "IsNull", "BooleanEquals", "StringGreaterThan", "StringMatches", "NumericGreaterThan")
 SDK = "states:::aws-sdk:ec2:"
 States = Mapping[str, Any]
 
 
 def check_definition(text: str) -> None:
-    """Raises AwsError for what AWS refuses, StandInRefusal for what only the stand-in does not know."""
+    """Raises AwsError for what AWS refuses, StandInRefusal for what only the stand-in lacks."""
     try:
         parsed = json.loads(text)
         states = parsed["States"]
@@ -69,7 +69,7 @@ def _check_state(name: str, state: States) -> None:
         if key == "ResultPath" and not is_place(path):
             raise StandInRefusal(f"the stand-in puts no result at {path!r} yet ({name})")
     if kind == "Task" and SDK not in str(state.get("Resource")):
-        raise StandInRefusal(f"the stand-in runs only tasks of aws-sdk:ec2 yet ({name})")
+        raise StandInRefusal(f"so far the stand-in runs only tasks of aws-sdk:ec2 ({name})")
     if kind == "Choice":
         for rule in state["Choices"]:
             for test in rule.get("And", [rule]):

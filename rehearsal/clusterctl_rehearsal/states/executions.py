@@ -1,6 +1,6 @@
 """Executions of state machines: begun by a schedule or by StartExecution, each in a thread of its own.
 
-However one ends, it is written down how, and only then do those who wait for its end hear of it.
+However an execution ends, its end is written to a file before `ended` is called.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class StateMachine(Protocol):
 
 
 class Executions:
-    """Executions. Those that have ended are in a file; a region that ends forgets those under way, and the schedules of
-    the next one start them again.
+    """Executions. Those that have ended are in a file. A region that ends forgets those under way; the next region's
+    schedules start them again.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Executions:
         pause: Callable[[float], None] = time.sleep,
         begin: Callable[[Callable[[], None]], None] | None = None,
     ) -> None:
-        """`calls`: gives the function that calls a region's EC2; `after`: is told of each execution that has ended;
+        """`calls`: returns the function that calls a region's EC2; `after`: is called with each execution that ended;
         `begin`: runs an execution, by default in a thread. Raises OSError if the file cannot be read.
         """
         self._file = file
@@ -99,7 +99,7 @@ class Executions:
         try:
             self._begin(run)
         except BaseException:
-            if self._rows.get(arn) is row:  # nothing runs
+            if self._rows.get(arn) is row:  # it did not begin
                 self._rows.pop(arn, None)
             raise
         return self._rows[arn]
@@ -120,7 +120,7 @@ class Executions:
             log(f"execution {row.arn} failed: {e}")
             status = "TIMED_OUT" if e.error == TIMEOUT else "FAILED"
             return dataclasses.replace(row, status=status, ended_at=self._clock(), error=e.error, cause=e.cause)
-        except Exception as e:  # noqa: BLE001 — the thread's boundary: it ended nothing, and must not seem to run on
+        except Exception as e:  # noqa: BLE001 — the thread's boundary: a crashed execution must not seem to run
             log_traceback()
             cause = f"{type(e).__name__}: {e}"
             return dataclasses.replace(row, status="FAILED", ended_at=self._clock(), error=RUNTIME, cause=cause)

@@ -1,6 +1,6 @@
-"""Runs a state machine's definition: the few kinds of states that ours has, with Step Functions' own limits.
+"""Runs a state machine's definition: the few kinds of states that ours has, within Step Functions' limits.
 
-Checked against moto's interpreter (5.2.5, 2026-11-22), which ended the same machines; docs/adr/0014 says why that is
+Compared with moto's interpreter (5.2.5, 2026-11-22), which ended the same machines; docs/adr/0014 says why moto's is
 not used.
 """
 
@@ -18,7 +18,7 @@ from clusterctl_rehearsal.states.paths import is_there, placed, rendered, value_
 ANSWER_LIMIT_BYTES = 262_144
 EVENT_LIMIT = 25_000
 """This and ANSWER_LIMIT_BYTES are from the developer guide, "Service quotas" (2026-11-21)."""
-EventCounts = {"Task": 2, "Map": 4, "Pass": 2, "Choice": 2, "Wait": 2, "Succeed": 2, "Fail": 1}
+EVENTS_PER_STATE = {"Task": 2, "Map": 4, "Pass": 2, "Choice": 2, "Wait": 2, "Succeed": 2, "Fail": 1}
 _EVENTS_PER_CALL = 3
 _EVENTS_PER_ITEM = 2
 Call = Callable[[str, Mapping[str, Any]], Any]
@@ -47,7 +47,7 @@ class Execution:
         name: str | None = machine["StartAt"]
         while name is not None:
             state = machine["States"][name]
-            self._count(EventCounts[state["Type"]])
+            self._count(EVENTS_PER_STATE[state["Type"]])
             if self.clock() > self._ends_at:
                 raise ExecutionFailed(TIMEOUT, f"in {name}")
             name, data = self._step(name, state, data, context)
@@ -152,5 +152,5 @@ def _matches(row: States, failed: TaskFailed) -> bool:
 def _check_size(value: Any, name: str | None) -> None:
     size = len(json.dumps(value, separators=(",", ":")).encode())
     if size > ANSWER_LIMIT_BYTES:
-        said = f"The state/task '{name}' returned a result with a size exceeding the maximum number of bytes"
-        raise ExecutionFailed(DATA_LIMIT, f"{said} ({size} > {ANSWER_LIMIT_BYTES})")
+        message = f"The state/task '{name}' returned a result with a size exceeding the maximum number of bytes"
+        raise ExecutionFailed(DATA_LIMIT, f"{message} ({size} > {ANSWER_LIMIT_BYTES})")

@@ -26,7 +26,7 @@ def is_expression(text: object) -> bool:
 
 
 def is_place(text: object) -> bool:
-    """Whether it is a path at which the stand-in can put a result: names of keys alone."""
+    """Whether it is a path at which the stand-in can put a result: only keys, no `[…]`."""
     return isinstance(text, str) and _PLACE.fullmatch(text) is not None
 
 

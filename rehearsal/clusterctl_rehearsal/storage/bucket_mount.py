@@ -1,6 +1,6 @@
 """The mount helper /sbin/mount.mount-s3 of a rehearsal's machine. SIMULATED: s3fs stands for mountpoint-s3.
 
-It takes what mountpoint-s3 takes from mount(8), and refuses what that refuses (mountpoint-s3/src/fstab.rs, 2026-11).
+It takes the options that mountpoint-s3 takes from mount(8), and refuses others (mountpoint-s3/src/fstab.rs, 2026-11).
 Standard library only, run by the machine's own Python.
 """
 

@@ -1,4 +1,4 @@
-"""Buckets in each VPC of a rehearsal: the S3 server is started by the first who connects, and ends with the network."""
+"""Buckets in each VPC of a rehearsal: the first connection starts the S3 server, which ends with the network."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class BucketService:
         self._threads: dict[str, threading.Thread] = {}
 
     def serve(self, network: str, listener: socket.socket) -> None:
-        """Starts a server at the first connection to `listener`, and again should it end."""
+        """Starts a server at the first connection to `listener`, and another one if it ends."""
         self.close(network)
         closing = self._closing[network] = threading.Event()
         thread = threading.Thread(target=self._serve, args=(listener, closing), daemon=True, name=f"buckets {network}")
@@ -35,7 +35,7 @@ class BucketService:
         thread.start()
 
     def close(self, network: str) -> None:
-        """Ends the server; the kernel keeps a network for as long as a socket in it is open."""
+        """Ends the server, and closes the socket: the kernel keeps a network while a socket in it is open."""
         closing = self._closing.pop(network, None)
         if closing is not None:
             closing.set()

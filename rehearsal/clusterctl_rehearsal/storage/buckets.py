@@ -1,7 +1,7 @@
-"""The S3 server of a rehearsal: moto's, in a process of its own, over a folder that holds one folder for each bucket.
+"""The S3 server of a rehearsal: moto's, in its own process, over a folder that holds one folder for each bucket.
 
-SIMULATED: a rehearsal cannot know which buckets there are on AWS, so every name is a bucket. A bucket holds at first
-what lies in the folder of its name; what nodes write is kept in memory, until the network that spoke to it is gone.
+SIMULATED: a rehearsal cannot know which buckets there are on AWS, so every name is a bucket. A bucket starts with the
+files in the folder of its name; what nodes write is kept in memory, until the network that the server is in is gone.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ Application = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
 
 def main(descriptor: int, folder: Path) -> None:
-    """Serves on a listening socket, for ever."""
+    """Serves on a listening socket until the process is killed."""
     make_server("", 0, application(folder), threaded=True, fd=descriptor).serve_forever()
 
 
 def application(folder: Path) -> Application:
-    """The WSGI application; a bucket appears when it is first spoken of."""
+    """The WSGI application; a bucket is made when a request first names it."""
     served: Application = create_backend_app("s3")
     lock = threading.Lock()
 

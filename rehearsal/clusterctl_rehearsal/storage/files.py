@@ -1,4 +1,4 @@
-"""What a machine gets so that the node's own units mount stand-ins: helpers, a disk, the folders bound into it."""
+"""What a machine gets so that the node's own units mount stand-ins: mount helpers, a disk, bound folders."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ExecStart=mount --bind /var/lib/clusterctl-rehearsal/simulated-nvme /opt/dlami/n
 def storage_files(kind: InstanceType) -> dict[str, MachineFile]:
     """The mount helpers, in a folder in which mount(8) does not look: simulated packages copy them from there.
 
-    For a type with instance-store disks, also what stands for these.
+    For a type with instance-store disks, also their stand-in.
     """
     share = MachineFile(content=_text("shares.py", interpreter=PYTHON), mode=0o755)
     bucket = MachineFile(content=_text("bucket_mount.py", interpreter=PYTHON), mode=0o755)

@@ -1,8 +1,8 @@
 """The mount helper of a rehearsal's machine. SIMULATED: a folder of the rehearsing computer stands for a file server.
 
 A simulated package makes it /sbin/mount.lustre, /sbin/mount.nfs or /sbin/mount.nfs4, which mount(8) calls with a
-source, a folder and `-o` options. It mounts through FUSE, not by a bare bind, because the kernel then shows what it is:
-type `fuse.simulated-lustre`, and a source that ends in the one asked for. Standard library only, run by the machine's
+source, a folder and `-o` options. It mounts through FUSE, not by a bare bind, so that the kernel shows the type
+`fuse.simulated-lustre` and a source that ends in the one asked for. Standard library only, run by the machine's
 own Python.
 """
 

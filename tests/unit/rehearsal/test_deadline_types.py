@@ -200,7 +200,7 @@ def test_a_way_out_that_aws_does_not_end_turns_the_alarm_on_and_keeps_no_machine
 
 
 def test_an_alarm_on_anything_else_is_refused_as_the_stand_ins_own_limit(world: SmallRegion) -> None:
-    with pytest.raises(StandInRefusal, match="failures of state machines only yet"):
+    with pytest.raises(StandInRefusal, match="only failures of state machines"):
         an_alarm(world, "ExecutionsStarted", "arn:aws:states:x")
 
 

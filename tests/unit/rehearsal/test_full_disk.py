@@ -7,7 +7,7 @@ import io
 import sys
 
 import pytest
-from clusterctl_rehearsal.full_disk import cannot_keep, log_traceback, told
+from clusterctl_rehearsal.full_disk import cannot_keep, log_traceback, message_for_client
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
 ENVIRON = {"CLUSTERCTL_HOME": "/a home"}
@@ -21,8 +21,8 @@ def test_a_full_home_is_looked_at_and_another_is_left() -> None:
 
 def test_the_plugin_gets_the_command_with_the_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLUSTERCTL_HOME", "/home")
-    assert told(FULL) == "/home/rehearsal: no space left on device; next: df -h /home/rehearsal"
-    assert told(KeyError("x")) == "the rehearsed region failed (its log says why): KeyError('x')"
+    assert message_for_client(FULL) == "/home/rehearsal: no space left on device; next: df -h /home/rehearsal"
+    assert message_for_client(KeyError("x")) == "the rehearsed region failed (its log says why): KeyError('x')"
 
 
 class FullLog(io.StringIO):

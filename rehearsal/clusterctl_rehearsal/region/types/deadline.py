@@ -25,7 +25,7 @@ def due_at(expression: str) -> datetime:
     found = _AT.fullmatch(expression)
     if found is None:
         if expression.startswith(("rate(", "cron(")):
-            raise StandInRefusal(f"the stand-in fires one-time schedules only yet, not {expression}")
+            raise StandInRefusal(f"so far the stand-in fires only one-time schedules, not {expression}")
         raise AwsError("ValidationException", f"Invalid Schedule Expression {expression}.")
     try:
         return datetime.fromisoformat(found[1]).replace(tzinfo=UTC)
@@ -42,14 +42,14 @@ def _check_schedule(request: Request) -> None:
     inputs = request.inputs
     due_at(str(inputs.get("scheduleExpression")))
     if not _NAME.fullmatch(str(inputs["name"])):
-        raise AwsError("ValidationException", f"name '{inputs['name']}' has more than 64 or other characters.")
+        raise AwsError("ValidationException", f"name '{inputs['name']}' is not 1 to 64 of letters, digits, - _ and .")
     if (inputs.get("flexibleTimeWindow") or {}).get("mode") != "OFF":
-        raise StandInRefusal("the stand-in fires schedules only without a flexible time window yet")
+        raise StandInRefusal("so far the stand-in fires only schedules without a flexible time window")
     if inputs.get("scheduleExpressionTimezone", "UTC") != "UTC":
-        raise StandInRefusal("the stand-in reads schedules only in UTC yet")
+        raise StandInRefusal("so far the stand-in reads only schedules in UTC")
     target = inputs.get("target") or {}
     if ":stateMachine:" not in str(target.get("arn")):
-        raise StandInRefusal("the stand-in's schedules start only state machines yet")
+        raise StandInRefusal("so far the stand-in's schedules start only state machines")
     _check_role(request, str(target.get("roleArn")), "scheduler.amazonaws.com", "ValidationException")
     _check_target_input(target.get("input"))
 
@@ -66,9 +66,9 @@ def _check_alarm(request: Request) -> None:
     inputs = request.inputs
     watched = (inputs.get("namespace"), inputs.get("metricName"))
     if watched not in (("AWS/States", FAILED_METRIC), ("AWS/States", TIMED_OUT_METRIC)):
-        raise StandInRefusal(f"the stand-in's alarms watch failures of state machines only yet, not {watched}")
+        raise StandInRefusal(f"so far the stand-in's alarms watch only failures of state machines, not {watched}")
     if inputs.get("treatMissingData") != "ignore":
-        raise StandInRefusal("the stand-in's alarms keep their state without data (ignore) only yet")
+        raise StandInRefusal("so far the stand-in's alarms only know treatMissingData: ignore")
 
 
 def _check_role(request: Request, arn: str, service: str, code: str) -> None:

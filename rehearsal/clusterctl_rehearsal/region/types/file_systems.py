@@ -135,8 +135,8 @@ def _check_target(request: Request) -> None:
             continue
         zone, vpc = _zone_and_vpc(request, str(other.inputs["subnetId"]))
         if vpc != place[1]:
-            said = "requested subnet for new mount target is not in the same VPC as existing mount targets"
-            raise AwsError("MountTargetConflict", said, status=409)
+            message = "requested subnet for new mount target is not in the same VPC as existing mount targets"
+            raise AwsError("MountTargetConflict", message, status=409)
         if zone == place[0]:
             raise AwsError("MountTargetConflict", "mount target already exists in this AZ", status=409)
 

@@ -44,12 +44,12 @@ def check_launch(launch: Launch, kind: InstanceType | None) -> None:
 
 
 def _check_layout(interfaces: tuple[LaunchInterface, ...], kind: InstanceType) -> None:
-    seats = [(row.card, row.device) for row in interfaces]
-    if len(set(seats)) != len(seats):
+    places = [(row.card, row.device) for row in interfaces]
+    if len(set(places)) != len(places):
         raise AwsError(
             "InvalidParameterValue", "Each network interface must have its own network card and device index."
         )
-    if (0, 0) not in seats:
+    if (0, 0) not in places:
         raise AwsError("InvalidParameterCombination", "A primary network interface (card 0, device 0) is required.")
     if len(interfaces) > 1 and any(row.associate_public_ip for row in interfaces):
         raise AwsError(

@@ -1,4 +1,4 @@
-"""VPCs, subnets and reservations in them, gateways, routes, endpoints; tokens of other types that these name."""
+"""VPCs, subnets and their CIDR reservations, gateways, routes, endpoints; tokens of other types that these name."""
 
 from __future__ import annotations
 

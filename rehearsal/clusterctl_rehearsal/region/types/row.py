@@ -1,4 +1,4 @@
-"""What the region knows of one resource type: a row of data, a few small functions."""
+"""What the region knows about a resource type: a row of data, a few small functions."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def no_check(request: Request) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceType:
-    """What the region knows of one type. `source`: the Terraform provider's file from which `replace` was read."""
+    """What the region knows about one type. `source`: the Terraform provider's file from which `replace` was read."""
 
     token: str
     label: str
     """As the provider names it in errors: `EC2 VPC`."""
     prefix: str = ""
-    """What random ids begin with; empty: `id` makes it, or it is the input in `name`."""
+    """How random ids begin; empty: `id` makes the id, or it is the input that `name` names."""
     create: str
     """The operation of `service`'s API, such as `CreateVpc`; empty: the engine cannot make any."""
     delete: str
@@ -72,7 +72,7 @@ class ResourceType:
     one_of: tuple[str, ...] = ()
     """Inputs of which one is given; giving another one makes a new resource."""
     name: str | None = None
-    """The input that the provider fills with a made-up name."""
+    """The input that the provider fills with a generated name."""
     unique: tuple[tuple[str, ...], str, str] | None = None
     """(inputs that no two resources share, error code and sentence for a second one)."""
     taggable: bool = True
@@ -81,16 +81,16 @@ class ResourceType:
     needs: Mapping[str, str] = field(default_factory=dict)
     """Input (an id or a list of ids) → type of the resource that it names, which must exist."""
     part_of: str | None = None
-    """Input that names the resource whose end takes this one along."""
+    """Input that names the resource with whose end this one ends."""
     blocked_by: tuple[str, ...] = ()
     """Types that, while one of them needs this resource, keep it from being deleted."""
     blocked: tuple[str, str] = ("DependencyViolation", "The {kind} '{id}' has dependencies and cannot be deleted.")
     check: Callable[[Request], None] = no_check
     outputs: Callable[[Request], Properties] = no_outputs
     id: Callable[[Properties, str], str] | None = None
-    """The id that AWS makes of inputs and region."""
+    """Makes the id from inputs and region, as AWS does."""
     is_file_system: bool = False
-    """A folder stands for what is in it, and it takes a while to become available."""
+    """A folder stands for its content, and it takes a while to become available."""
     computed_on_change: tuple[str, ...] = ()
     """Outputs that a preview cannot know once an input changed."""
 

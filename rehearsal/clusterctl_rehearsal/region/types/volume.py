@@ -1,4 +1,4 @@
-"""Volumes that an independent client makes by the API; the engine's plugin makes none."""
+"""Volumes that an independent client makes through the API; the engine's plugin makes none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ VOLUME_TYPES = (
         token=VOLUME,
         label="EBS Volume",
         prefix="vol",
-        create="",  # only API calls make some
+        create="",  # only API calls make volumes
         delete="DeleteVolume",
         not_found="InvalidVolume.NotFound",
         source="internal/service/ec2/ebs_volume.go",
