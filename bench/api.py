@@ -1,4 +1,4 @@
-"""What a function's call takes beside a `clusterctl run`, what `check` takes, and what `import clusterctl` costs."""
+"""How long a function's call takes compared with `clusterctl run`, how long `check` and `import clusterctl` take."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if __name__ == "__main__":
 
 
 def table() -> list[tuple[str, ...]]:
-    """Rows: what, its median, the difference to what it is compared with, aim."""
+    """Rows: what, its median, the difference to what it is compared with, its aim."""
     with workspace() as space:
         cluster = "bapi"
         space.clusterctl("up", str(space.stack(cluster, nodes=NODES, machines="process")))

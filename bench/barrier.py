@@ -12,15 +12,18 @@ from bench.timing import CommandFailed
 from bench.waiting import TIMEOUT_S, allow_many_connections, waits_of
 
 WAITING = 1024
-A_PROCESS = 256
+SLOTS_PER_PROCESS = 256
 AIM = "< 1 s"
 
 
 def table() -> list[tuple[str, ...]]:
-    """Rows: who comes last, who waits, seconds from that one's start to the last one's end, aim."""
+    """Rows: who comes last, who waits, seconds from the last one's arrival until all have gone on, aim."""
     allow_many_connections()
-    slot_0_last = [(1 + first, A_PROCESS) for first in range(0, WAITING, A_PROCESS)]
-    slot_0_first = [(0, 1), *((first, min(A_PROCESS, WAITING - first)) for first in range(1, WAITING, A_PROCESS))]
+    slot_0_last = [(1 + first, SLOTS_PER_PROCESS) for first in range(0, WAITING, SLOTS_PER_PROCESS)]
+    slot_0_first = [
+        (0, 1),
+        *((first, min(SLOTS_PER_PROCESS, WAITING - first)) for first in range(1, WAITING, SLOTS_PER_PROCESS)),
+    ]
     return [
         ("a node", f"{WAITING}, including slot 0", f"{_released_s(slot_0_first, last=WAITING):.2f} s", AIM),
         ("slot 0", f"{WAITING}, which try again and again", f"{_released_s(slot_0_last, last=0):.2f} s", AIM),
@@ -28,7 +31,7 @@ def table() -> list[tuple[str, ...]]:
 
 
 def _released_s(shares: list[tuple[int, int]], *, last: int) -> float:
-    """Seconds from the coming of slot `last` until all have gone on; `shares`: first slot and number of slots of each
+    """Seconds from the arrival of slot `last` until all have gone on; `shares`: first slot and number of slots of each
     process.
     """
     address = f"127.99.{last % 250}.{1 + time.monotonic_ns() % 250}"

@@ -18,7 +18,7 @@ from bench.workspace import CLUSTERCTL, ROOT, workspace
 REVISION, NODES, ROUNDS = "BENCH_BEFORE", "BENCH_NODES", "BENCH_ROUNDS"
 """`BENCH_BEFORE=v0.3 BENCH_NODES=64 BENCH_ROUNDS=2 scripts/bench before` measures smaller clusters, and fewer of
 them."""
-FIRST = "1b56584e"
+DEFAULT_REVISION = "1b56584e"
 """The commit before roles, networks and capacity were made as a first account needs them (2026-11-23)."""
 AIM = "\u2264 1.05"
 WARM_NODES = 2
@@ -38,8 +38,8 @@ Pair = tuple[Up, Up]
 def table() -> list[tuple[str, ...]]:
     """Rows: what was measured, its median then and now, the ratio with that of each round, the aim."""
     nodes, rounds = int(os.environ.get(NODES, "256")), int(os.environ.get(ROUNDS, "3"))
-    with checkout(os.environ.get(REVISION, FIRST)) as then:
-        for tree in (then, ROOT):  # compiles its modules, and is not counted
+    with checkout(os.environ.get(REVISION, DEFAULT_REVISION)) as then:
+        for tree in (then, ROOT):  # not counted: the first run compiles the modules
             _up(tree, WARM_NODES)
         pairs = [_pair(then, ROOT, nodes, is_odd=number % 2 == 1) for number in range(rounds)]
     return [
@@ -52,7 +52,7 @@ def table() -> list[tuple[str, ...]]:
 
 @contextmanager
 def checkout(revision: str) -> Iterator[Path]:
-    """The files of a revision in a folder of their own, with this checkout's environment."""
+    """A folder with the files of a revision, and this checkout's environment."""
     folder = Path(tempfile.mkdtemp(prefix="clusterctl-revision-"))
     try:
         packed = subprocess.run(["git", "archive", revision], cwd=ROOT, check=True, capture_output=True, timeout=60)
@@ -64,7 +64,7 @@ def checkout(revision: str) -> Iterator[Path]:
 
 
 def _pair(then: Path, now: Path, nodes: int, *, is_odd: bool) -> Pair:
-    """Then and now, one after the other; which comes first changes with each round."""
+    """`up` of both revisions, one after the other; in odd rounds the present one goes first."""
     if is_odd:
         later = _up(now, nodes)
         return _up(then, nodes), later
@@ -80,7 +80,7 @@ def _up(tree: Path, nodes: int) -> Up:
 
 
 def _row(what: str, pairs: Sequence[Pair], of: Callable[[Up], float], unit: str) -> tuple[str, ...]:
-    """Median of then, of now, and the median of the rounds' own ratios, with all of them."""
+    """The medians then and now, and the median of the rounds' ratios, with each round's ratio."""
     thens, nows = [of(then) for then, _ in pairs], [of(now) for _, now in pairs]
     ratios = [now / then for then, now in zip(thens, nows, strict=True)]
     each = ", ".join(f"{ratio:.2f}" for ratio in ratios)

@@ -1,4 +1,4 @@
-"""What a cluster costs the engine, without machines: by Pulumi alone, by clusterctl, beside as many bare resources."""
+"""What a cluster without machines costs the engine: by Pulumi alone, by clusterctl, and as many bare resources."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench.workspace import BIN, CLUSTERCTL, ROOT, Workspace, workspace
 
 SIZES = (4, 64, 256)
 CHOICE = "BENCH_ENGINE"
-"""`BENCH_ENGINE="4 64" scripts/bench engine` measures these sizes alone: Pulumi by itself takes minutes for 256."""
+"""`BENCH_ENGINE="4 64" scripts/bench engine` measures only these sizes: Pulumi by itself takes minutes for 256."""
 PULUMI = str(BIN / "pulumi")
 BARE = """\
 import pulumi_aws as aws
@@ -33,7 +33,7 @@ def _row(nodes: int) -> tuple[str, ...]:
         preview, up = _preview_and_up(space, stack)
         count = _resources(space, stack)
         down = _clusterctl(space, "down", stack, "--yes")
-        again = _clusterctl(space, "up", stack)
+        clusterctl_up = _clusterctl(space, "up", stack)
         bare = _bare_stack(space, count)
         _, bare_up = _preview_and_up(space, bare)
     return (
@@ -41,12 +41,12 @@ def _row(nodes: int) -> tuple[str, ...]:
         str(count),
         f"{preview.wall_s:.1f} s",
         f"{up.wall_s:.1f} s",
-        f"{again.wall_s:.1f} s",
+        f"{clusterctl_up.wall_s:.1f} s",
         f"{down.wall_s:.1f} s",
         f"{bare_up.wall_s:.1f} s",
-        f"{again.wall_s / bare_up.wall_s:.2f}",
+        f"{clusterctl_up.wall_s / bare_up.wall_s:.2f}",
         f"{up.peak_mib:.0f} MiB",
-        f"{again.peak_mib:.0f} MiB",
+        f"{clusterctl_up.peak_mib:.0f} MiB",
     )
 
 
@@ -88,7 +88,7 @@ def _preview_and_up(space: Workspace, stack: Path) -> tuple[Timing, Timing]:
 
 
 def _resources(space: Workspace, stack: Path) -> int:
-    """How many resources the stack has, the stack itself and providers left out."""
+    """How many resources the stack has, without the stack itself and providers."""
     exported = subprocess.run(
         [PULUMI, "stack", "export"], env=space.env, cwd=str(stack), check=True, timeout=60, capture_output=True
     )

@@ -25,7 +25,7 @@ ROUNDS = 21
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """Servers of one kind and number, and how many the tools may do at a time."""
+    """Servers of one kind and number, and on how many at a time a tool may run the command."""
 
     name: str
     servers: Callable[[], AbstractContextManager[Hosts]]
@@ -89,7 +89,7 @@ def _rows(case: Case, found: Sequence[Tool]) -> list[tuple[str, ...]]:
 
 
 def _timings(case: Case, used: list[Tool], hosts: Hosts, space: Workspace) -> dict[str, list[Timing]]:
-    """Each tool's runs, in turns. The first one counts only where it is long: it compiles, and makes connections."""
+    """Each tool's runs, in turns. The first run compiles and connects: it counts only if it took longer than LONG_S."""
     env = {**space.env, "HOME": str(space.folder), "USER": os.environ.get("USER", "root")}
     timings: dict[str, list[Timing]] = {}
     for number in range(RUNS + 1):
@@ -111,7 +111,7 @@ def _timings(case: Case, used: list[Tool], hosts: Hosts, space: Workspace) -> di
 
 
 def _round_over_kept(hosts: Hosts, width: int, space: Workspace) -> float | None:
-    """Seconds of the command on connections that are kept: no warm tool can be faster. None without Go."""
+    """Seconds of the command on open connections: no warm tool can be faster. None without Go."""
     client = go_client()
     if client is None:
         return None

@@ -23,7 +23,7 @@ SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin")
 
 @contextmanager
 def real_sshd(count: int) -> Iterator[Hosts]:
-    """Processes of sshd, each listening on several addresses; every connection gets a process, as everywhere."""
+    """Processes of sshd, each listening on several addresses; sshd starts a process for every connection."""
     with _folder() as folder, ExitStack() as servers:
         hosts = _hosts(folder, count)
         Path("/run/sshd").mkdir(exist_ok=True)
@@ -44,7 +44,7 @@ def _sshd(folder: Path, addresses: list[str]) -> Iterator[None]:
         f"SetEnv HOME={folder}\n"  # bash reads .bashrc over SSH, and some people's takes a second
     )
     argv = [SSHD, "-D", "-e", "-f", str(config)]
-    with log.open("wb") as said, subprocess.Popen(argv, stderr=said, stdin=subprocess.DEVNULL) as server:
+    with log.open("wb") as log_file, subprocess.Popen(argv, stderr=log_file, stdin=subprocess.DEVNULL) as server:
         ends_at = time.monotonic() + START_S
         while log.read_text().count("listening") < len(addresses):
             assert time.monotonic() < ends_at, log.read_text()
@@ -57,7 +57,7 @@ def _sshd(folder: Path, addresses: list[str]) -> Iterator[None]:
 
 @contextmanager
 def light_servers(count: int, *, round_trip_ms: int = 0) -> Iterator[Hosts]:
-    """`count` servers in one Go program; `round_trip_ms` is added to every exchange but TCP's own."""
+    """`count` servers in one Go program; `round_trip_ms` is added to every exchange but TCP's handshake."""
     program = light_server()
     assert program is not None, "the light servers need Go"
     with _folder() as folder:

@@ -1,4 +1,4 @@
-"""How jobs cope with size: a coordinator of a thousand members, ten thousand lines a second, a supervisor's CPU use."""
+"""How jobs scale: a coordinator of a thousand members, ten thousand lines a second, a supervisor's CPU use."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from bench.waiting import allow_many_connections
 from bench.workspace import CLUSTERCTL, workspace
 
 MEMBERS = 1024
-A_PROCESS = 256
+MEMBERS_PER_PROCESS = 256
 NODES = 4
 LINES_PER_S = 10_000
-SPOKEN_S = 10
+OUTPUT_S = 10
 IDLE_S = 10.0
-SPEAKS = f"""\
+PRINTS = f"""\
 import time
-began, said = time.time(), 0
-while said < {LINES_PER_S // NODES * SPOKEN_S}:
+began, printed = time.time(), 0
+while printed < {LINES_PER_S // NODES * OUTPUT_S}:
     now = time.time()
     due = int((now - began) * {LINES_PER_S // NODES})
-    while said < min(due, {LINES_PER_S // NODES * SPOKEN_S}):
-        print(said, repr(time.time()), "x" * 60)
-        said += 1
+    while printed < min(due, {LINES_PER_S // NODES * OUTPUT_S}):
+        print(printed, repr(time.time()), "x" * 60)
+        printed += 1
     time.sleep(0.01)
 """
 Row = tuple[str, ...]
@@ -48,12 +48,12 @@ def table() -> list[Row]:
 
 
 def _coordinator_rows() -> list[Row]:
-    """Rows about the coordinator, which runs in a process of its own, as on a node."""
+    """Rows about the coordinator, which runs in its own process, as on a node."""
     argv = [sys.executable, "-m", "bench.job_scale"]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True) as child:
-        port = int(_said(child, "port")[0])
+        port = int(_words_after(child, "port")[0])
         try:
-            started_s, finished_s = _members_told(port)
+            started_s, finished_s = _start_and_finish_s(port)
         finally:
             child.kill()
     what = f"a coordinator with {MEMBERS:,} supervisors"
@@ -63,23 +63,26 @@ def _coordinator_rows() -> list[Row]:
     ]
 
 
-def _members_told(port: int) -> tuple[float, float]:
-    """Seconds from the last member's coming to the start of all, and from a cancel to the end of all."""
+def _start_and_finish_s(port: int) -> tuple[float, float]:
+    """Seconds from the last member's arrival to the start of all, and from a cancel until all know the end."""
     with contextlib.ExitStack() as stack:
-        early = [stack.enter_context(_members(port, first)) for first in range(0, MEMBERS - A_PROCESS, A_PROCESS)]
+        early = [
+            stack.enter_context(_members(port, first))
+            for first in range(0, MEMBERS - MEMBERS_PER_PROCESS, MEMBERS_PER_PROCESS)
+        ]
         for child in early:
-            _said(child, "ready")
+            _words_after(child, "ready")
         came_s = time.monotonic()
-        children = [*early, stack.enter_context(_members(port, MEMBERS - A_PROCESS))]
-        started_s = max(float(_said(child, "started")[0]) for child in children)
+        children = [*early, stack.enter_context(_members(port, MEMBERS - MEMBERS_PER_PROCESS))]
+        started_s = max(float(_words_after(child, "started")[0]) for child in children)
         cancelled_s = time.monotonic()
         print("cancel", file=children[0].stdin, flush=True)
-        return started_s - came_s, max(float(_said(child, "finished")[0]) for child in children) - cancelled_s
+        return started_s - came_s, max(float(_words_after(child, "finished")[0]) for child in children) - cancelled_s
 
 
 @contextlib.contextmanager
 def _members(port: int, first: int) -> Iterator[subprocess.Popen[str]]:
-    argv = [sys.executable, "-m", "bench.light_supervisors", *map(str, (port, MEMBERS, first, A_PROCESS))]
+    argv = [sys.executable, "-m", "bench.light_supervisors", *map(str, (port, MEMBERS, first, MEMBERS_PER_PROCESS))]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         try:
             yield child
@@ -88,7 +91,7 @@ def _members(port: int, first: int) -> Iterator[subprocess.Popen[str]]:
             child.kill()
 
 
-def _said(child: subprocess.Popen[str], what: str) -> list[str]:
+def _words_after(child: subprocess.Popen[str], what: str) -> list[str]:
     """The words that the child prints after `what`; raises CommandFailed if something else comes first."""
     while child.stdout is not None:
         word, *words = child.stdout.readline().split() or [""]
@@ -96,7 +99,7 @@ def _said(child: subprocess.Popen[str], what: str) -> list[str]:
             return words
         if word not in ("ready", "started"):
             break
-    raise CommandFailed(f"{child.args!r}: it did not say {what!r}")
+    raise CommandFailed(f"{child.args!r}: it did not print {what!r}")
 
 
 def _output_rows() -> list[Row]:
@@ -106,7 +109,7 @@ def _output_rows() -> list[Row]:
         try:
             work = space.folder / "work"
             work.mkdir()
-            (work / "speaks.py").write_text(SPEAKS)
+            (work / "speaks.py").write_text(PRINTS)
             (work / "waits.py").write_text("import time\ntime.sleep(600)\n")
             return [*_followed(space.env, work), _idle(space.env, work)]
         finally:
@@ -131,11 +134,11 @@ def _followed(env: Mapping[str, str], work: Path) -> list[Row]:
             lags_s.append(time.time() - float(parsed["line"].split()[1]))
             if not before:
                 before, began_s = {pid: cpu_s(pid) for pid in supervisors("speaks")}, time.monotonic()
-            elif not shares and time.monotonic() - began_s > SPOKEN_S / 2:
+            elif not shares and time.monotonic() - began_s > OUTPUT_S / 2:
                 shares = [(cpu_s(pid) - at_s) / (time.monotonic() - began_s) for pid, at_s in before.items()]
-    wanted = LINES_PER_S * SPOKEN_S
+    wanted = LINES_PER_S * OUTPUT_S
     lag_s = statistics.quantiles(lags_s, n=100)[98]
-    what = f"{LINES_PER_S:,} lines/s over {NODES} nodes for {SPOKEN_S} s"
+    what = f"{LINES_PER_S:,} lines/s over {NODES} nodes for {OUTPUT_S} s"
     return [
         (f"{what}: from written to read, for 99 % of them", f"{lag_s:.2f} s (at most {max(lags_s):.2f} s)", "< 0.5 s"),
         (f"{what}: lost", f"{wanted - len(lags_s)}", "0"),
@@ -163,7 +166,7 @@ def supervisors(job: str) -> list[int]:
 
 
 def main() -> None:
-    """A coordinator alone, until it is killed: prints its port."""
+    """Runs a coordinator alone until it is killed; prints its port."""
     allow_many_connections()
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = int(free.getsockname()[1])

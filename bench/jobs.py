@@ -14,7 +14,7 @@ from bench.workspace import CLUSTERCTL, workspace
 
 NODES = 4
 RUNS = 5
-LOOK = "import time; print(time.time(), flush=True)"
+PRINT_TIME = "import time; print(time.time(), flush=True)"
 FAILS = """\
 import os, sys, time
 print(time.time(), flush=True)
@@ -41,23 +41,23 @@ def table() -> list[tuple[str, ...]]:
 def _rows(env: Mapping[str, str], folder: Path) -> list[tuple[str, ...]]:
     work = folder / "work"
     work.mkdir()
-    (work / "look.py").write_text(LOOK)
+    (work / "look.py").write_text(PRINT_TIME)
     (work / "fails.py").write_text(FAILS)
-    by_hand = ("ssh", "--node", "all", "--", "python3", "-c", LOOK)
+    by_hand = ("ssh", "--node", "all", "--", "python3", "-c", PRINT_TIME)
     job = ("run", "--launcher", "plain", "--workdir", str(work), "--json", "--")
-    hands, firsts, spreads, ends = [], [], [], []
-    _first_line_s((*job, "look.py"), env)  # warm: the program for jobs is on the nodes
+    by_hand_s, firsts, spreads, ends = [], [], [], []
+    _first_line_s((*job, "look.py"), env)  # not counted: it puts the program for jobs on the nodes
     for _ in range(RUNS):
-        hands.append(_first_line_s(by_hand, env)[0])
+        by_hand_s.append(_first_line_s(by_hand, env)[0])
         first_s, lines, _ = _first_line_s((*job, "look.py"), env)
         began = [float(line["line"]) for line in lines if "line" in line]
         firsts.append(first_s)
         spreads.append(max(began) - min(began))
         _, lines, over_s = _first_line_s((*job, "fails.py"), env)
         ends.append(over_s - max(float(line["line"]) for line in lines if "line" in line))
-    over_hand_s = statistics.median(firsts) - statistics.median(hands)
+    over_hand_s = statistics.median(firsts) - statistics.median(by_hand_s)
     return [
-        ("`clusterctl ssh` to all nodes: until the first line of output", f"{statistics.median(hands):.2f} s", ""),
+        ("`clusterctl ssh` to all nodes: until the first line of output", f"{statistics.median(by_hand_s):.2f} s", ""),
         ("`clusterctl run`: until the first line of output", f"{statistics.median(firsts):.2f} s", ""),
         ("how much longer `run` takes than `ssh`", f"+ {over_hand_s:.2f} s", "< + 2 s"),
         (
@@ -70,7 +70,7 @@ def _rows(env: Mapping[str, str], folder: Path) -> list[tuple[str, ...]]:
 
 
 def _first_line_s(words: tuple[str, ...], env: Mapping[str, str]) -> tuple[float, list[dict[str, str]], float]:
-    """Seconds to the first line of a rank, all lines of JSON, and when it had ended (Unix time)."""
+    """Seconds to the first line of output, all lines, and when the command had ended (Unix time)."""
     began_s = time.monotonic()
     first_s = None
     lines = []

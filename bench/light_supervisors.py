@@ -36,31 +36,31 @@ def main(port: int, members: int, first: int, count: int) -> None:
     links = [MemberLink(spec, slot, KEY) for slot in range(first, first + count)]
     for link in links:
         link.start()
-    _await(links, lambda link: link.silent_s() < TIMEOUT_S and bool(link.directive))
+    _wait_until(links, lambda link: link.silent_s() < TIMEOUT_S and bool(link.directive))
     print("ready", flush=True)
-    _await(links, lambda link: link.directive["do"] == "start")
+    _wait_until(links, lambda link: link.directive["do"] == "start")
     print("started", time.monotonic(), flush=True)
     for link in links:
         link.say(phase="running")
     threading.Thread(target=_cancel_on_a_line, args=(links[0],), daemon=True).start()
-    _await(links, _is_told_the_end)
+    _wait_until(links, _is_told_the_end)
     print("finished", time.monotonic(), flush=True)
     for link in links:
         link.say(knows_end=True)
-    time.sleep(1.0)  # their last words are on their way
+    time.sleep(1.0)  # so that their last messages arrive
 
 
-def _await(links: Sequence[MemberLink], is_there: Callable[[MemberLink], bool]) -> None:
+def _wait_until(links: Sequence[MemberLink], is_done: Callable[[MemberLink], bool]) -> None:
     until_s = time.monotonic() + TIMEOUT_S
     left = list(links)
-    while left := [link for link in left if not is_there(link)]:
+    while left := [link for link in left if not is_done(link)]:
         if time.monotonic() > until_s:
-            raise TimeoutError(f"{len(left)} of {len(links)} members were not told")
+            raise TimeoutError(f"{len(left)} of {len(links)} members still wait")
         time.sleep(POLL_S)
 
 
 def _is_told_the_end(link: MemberLink) -> bool:
-    """Whether a member knows the job's end. One that is to stop has no rank to end, so it says at once that it has."""
+    """Whether a member knows the job's end. One that is to stop has no ranks, so it reports at once that they ended."""
     if link.directive["do"] == "stop":
         link.say(phase="ended")
     return bool(link.directive["do"] == "finish")

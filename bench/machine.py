@@ -1,4 +1,4 @@
-"""What machine the figures were taken on, in one line."""
+"""The machine that the figures were measured on, in one line."""
 
 from __future__ import annotations
 

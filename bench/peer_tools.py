@@ -1,4 +1,4 @@
-"""The tools that clusterctl is measured against, installed where they are not in anybody's way."""
+"""The tools that clusterctl is measured against, installed into the cache; pdsh by apt-get."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Argv = Callable[["Hosts", int, str], list[str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Hosts:
-    """The servers of one measurement, as the tools want to be told of them."""
+    """The servers of one measurement, in the forms that the tools read."""
 
     key: Path
     file: Path
@@ -43,7 +43,7 @@ class Tool:
 
 
 def tools() -> list[Tool]:
-    """What is installed here, clusterctl and the Go client first; says on stderr what is not."""
+    """The tools that could be installed, clusterctl and the Go client first; names the others on stderr."""
     folder = bench_cache()
     go = go_client()
     python = _python_with_peers(folder)
@@ -76,7 +76,7 @@ def go_client() -> Argv | None:
 
 
 def light_server() -> Path | None:
-    """The program that plays many servers; None without Go."""
+    """The program that runs many SSH servers; None without Go."""
     go = _built_go(bench_cache())
     return None if go is None else go / "light-server"
 
@@ -143,7 +143,7 @@ def _script(python: Path, name: str) -> Argv:
 
 
 def ssh_options(hosts: Hosts) -> list[str]:
-    """What OpenSSH's client is told; curve25519, since its default key exchange costs it five times as much."""
+    """Options for OpenSSH's client; curve25519, since its default key exchange costs five times as much."""
     settings = {
         "IdentityFile": str(hosts.key),
         "IdentitiesOnly": "yes",

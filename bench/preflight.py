@@ -1,4 +1,4 @@
-"""How long `plan --online` takes when each answer of AWS is slow: it asks all its questions at once."""
+"""How long `plan --online` takes when each answer of AWS is slow: it makes all its calls at once."""
 
 from __future__ import annotations
 

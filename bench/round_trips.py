@@ -1,4 +1,4 @@
-"""How many round trips a command on one host takes, found by how much longer it takes with the server's delay."""
+"""How many round trips a command on one host takes, computed from the time that a delay of the server adds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people wait for now and at an earlier revision: commands that ask nobody, and one command on many servers."""
+"""How long people wait now and at an earlier revision: offline commands, and one command on many servers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Measured:
 
 
 Timings = dict[tuple[str, str], list[Timing]]
-"""By what was measured and the revision."""
+"""Keys: (what was measured, the revision)."""
 Servers = tuple[str, int, Callable[[], AbstractContextManager[Hosts]]]
 SERVERS: tuple[Servers, ...] = (
     ("64 sshd", 64, lambda: real_sshd(64)),
@@ -46,7 +46,7 @@ SERVERS: tuple[Servers, ...] = (
 
 
 def table() -> list[tuple[str, ...]]:
-    """Rows: what, its median at the earlier revision and now, how they compare, the aim. All take turns."""
+    """Rows: what, its median at the earlier revision and now, how they compare, the aim. The commands take turns."""
     with checkout(os.environ.get(REVISION, BEFORE_ROOMS)) as then, workspace(then) as old, workspace(ROOT) as new:
         spaces = {THEN: old, NOW: new}
         rows = _start_rows(spaces)
@@ -57,7 +57,7 @@ def table() -> list[tuple[str, ...]]:
 
 
 def _start_rows(spaces: Mapping[str, Workspace]) -> list[tuple[str, ...]]:
-    """Rows of the milliseconds that commands take over `python -c pass`."""
+    """Rows: how many milliseconds longer than `python -c pass` the commands take."""
     plan = f"plan ({NODES_PLANNED} nodes)"
     measured = [Measured(what="pass", revision=NOW, argv=(sys.executable, "-c", "pass"), env=os.environ, folder=ROOT)]
     for revision, space in spaces.items():

@@ -1,4 +1,4 @@
-"""How long a person waits for commands that ask nobody: --help, nodes, and plan of 256 nodes."""
+"""How long a person waits for offline commands: --help, nodes, and plan of 256 nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole-process timings: wall seconds, processor seconds and peak memory of a command and all that it waits for."""
+"""Whole-process timings: wall and processor seconds and peak memory of a command and its child processes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Timing:
 
     wall_s: float
     cpu_s: float
-    """User and system, of all processes that it waited for; another's load changes it less than the wall time."""
+    """User and system, of all processes that it waited for; other load changes it less than the wall time."""
     peak_mib: float
     """The largest resident set of any single process; never below the measuring process's own."""
 
@@ -30,21 +30,21 @@ class CommandFailed(RuntimeError):
 
 def run(argv: Sequence[str], *, env: Mapping[str, str], cwd: str, timeout_s: float) -> Timing:
     """The measures of one run of `argv`; raises CommandFailed with the end of its output when it exits non-zero."""
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as output:
         started = time.monotonic()
         process = subprocess.Popen(
-            list(argv), env=dict(env), cwd=cwd, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT
+            list(argv), env=dict(env), cwd=cwd, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
         )
         killer = threading.Timer(timeout_s, os.kill, (process.pid, signal.SIGKILL))
         killer.start()
         _, status, usage = os.wait4(process.pid, 0)
         wall_s = time.monotonic() - started
         killer.cancel()
-        process.returncode = os.waitstatus_to_exitcode(status)  # set by hand: only wait4 tells what it used
+        process.returncode = os.waitstatus_to_exitcode(status)  # set by hand: only wait4 returns the usage
         if process.returncode != 0:
             late = f"not done after {timeout_s:.0f} s" if wall_s >= timeout_s else f"exit {process.returncode}"
-            said.seek(0)
-            tail = said.read().decode(errors="replace")[-1500:]
+            output.seek(0)
+            tail = output.read().decode(errors="replace")[-1500:]
             raise CommandFailed(f"{' '.join(argv)}: {late}\n{tail}")
     return Timing(wall_s=wall_s, cpu_s=usage.ru_utime + usage.ru_stime, peak_mib=usage.ru_maxrss / 1024)
 

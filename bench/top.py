@@ -115,7 +115,7 @@ def _write_inventory(folder: Path, port: int) -> None:
 
 
 def _measured(folder: Path) -> tuple[float, float]:
-    """The share of one core that it takes once all nodes are heard, and its memory in MiB."""
+    """The share of one core that `top` takes once all nodes are heard, and its memory in MiB."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
     env = {**os.environ, "CLUSTERCTL_HOME": str(folder / "home"), "TERM": "xterm-256color"}
@@ -131,7 +131,7 @@ def _measured(folder: Path) -> tuple[float, float]:
             before = cpu_s(top.pid)
             time.sleep(MEASURED_S)
             share = (cpu_s(top.pid) - before) / MEASURED_S
-            _wait_until_heard(seen)  # still: a view that has lost its nodes costs nothing
+            _wait_until_heard(seen)  # still heard: a view that has lost its nodes costs nothing
             return share, _resident_mib(top.pid)
         finally:
             top.send_signal(signal.SIGKILL)

@@ -27,7 +27,7 @@ def waits_of(address: str, *, nodes: int, slots: Sequence[int]) -> list[Wait]:
 
 
 def is_waiting(wait: Wait) -> bool:
-    """Whether a guest has been to slot 0, in vain or not; for slot 0, whether all but one are there."""
+    """Whether a slot has tried to reach slot 0; for slot 0, whether only one other slot is missing."""
     return len(wait.missing) == 1 if wait.facts["slot"] == 0 else bool(wait.trouble or wait.missing)
 
 

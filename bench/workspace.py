@@ -1,4 +1,4 @@
-"""A throw-away home, state and stack, so that measuring touches nothing of the person who measures."""
+"""A throw-away home, state and stack, so that measuring does not touch the person's own."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 BIN = ROOT / ".venv" / "bin"
 # With PYTHONDONTWRITEBYTECODE, which build machines set, every start would compile every file anew.
-NOT_OURS = ("PULUMI_", "AWS_", "CLUSTERCTL_", "PYTHON")
+DROPPED_VARIABLES = ("PULUMI_", "AWS_", "CLUSTERCTL_", "PYTHON")
 CLUSTERCTL = str(BIN / "clusterctl")
 SOURCES = ("cli", "infra", "bootstrap", "rehearsal")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Workspace:
-    """Where one measurement lives: `env` points everything into `folder`."""
+    """The place of one measurement: with `env`, programs write only into `folder`."""
 
     folder: Path
     env: dict[str, str]
@@ -55,7 +55,7 @@ class Workspace:
 
 @contextmanager
 def workspace(tree: Path | None = None) -> Iterator[Workspace]:
-    """A workspace that is cleaned up, with all rehearsed machines in it, however the measurement ends.
+    """A workspace, removed with its rehearsed machines however the measurement ends.
 
     `tree`: another checkout whose code is run, with this one's environment; None: this one.
     """
@@ -63,7 +63,7 @@ def workspace(tree: Path | None = None) -> Iterator[Workspace]:
     state = folder / "pulumi-state"
     state.mkdir()
     env = {
-        **{key: value for key, value in os.environ.items() if not key.startswith(NOT_OURS)},
+        **{key: value for key, value in os.environ.items() if not key.startswith(DROPPED_VARIABLES)},
         "PATH": f"{BIN}:{os.environ['PATH']}",
         "CLUSTERCTL_HOME": str(folder / "home"),
         "CLUSTERCTL_WARM": "no",

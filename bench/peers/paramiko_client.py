@@ -21,8 +21,8 @@ def main(key: str, hosts: str, port: str, fan_out: str, command: str) -> None:
             return f"{address} {stdout.read().decode()}"
 
     with ThreadPoolExecutor(int(fan_out)) as pool:
-        for said in pool.map(run_on, [address for address, _ in lines]):
-            print(said, end="")
+        for output in pool.map(run_on, [address for address, _ in lines]):
+            print(output, end="")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-// The reference: one command on many hosts by golang.org/x/crypto/ssh, as many at a time as asked for.
+// The reference: one command on many hosts by golang.org/x/crypto/ssh, on FANOUT of them at a time.
 // client KEY HOSTS PORT FANOUT COMMAND [ROUNDS]; HOSTS has an address and a host key on each line.
-// With ROUNDS the connections are kept, the command is run so often on all of them, and each round's seconds are printed.
+// With ROUNDS, runs the command that many times on all hosts over kept connections, and prints each round's seconds.
 package main
 
 import (
@@ -36,10 +36,10 @@ func main() {
 		client, err := dial(lines[number], port, signer)
 		check(err)
 		defer client.Close()
-		said, err := run(client, command)
+		output, err := run(client, command)
 		check(err)
 		address, _, _ := strings.Cut(lines[number], " ")
-		fmt.Printf("%s: %s", address, said)
+		fmt.Printf("%s: %s", address, output)
 	})
 }
 

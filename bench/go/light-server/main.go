@@ -1,6 +1,6 @@
 // Many SSH servers in one process that cost almost nothing, so that clients are measured and not sshd.
 // light-server HOSTKEY ADDRESSES PORT DELAY; every command prints "ok" and ends with 0. DELAY is added to each way.
-// Says "listening" when it is, ends with its input. Lets everybody in: for loopback addresses only.
+// Prints "listening" once it is, ends when its stdin does. Lets everybody in: for loopback addresses only.
 package main
 
 import (
