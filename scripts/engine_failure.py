@@ -1,5 +1,5 @@
-"""Why the engine could not be had one way: a sentence for a person."""
+"""The failure of one way to get the engine."""
 
 
 class EngineFailure(Exception):
-    """The message says what was tried and what came of it."""
+    """The message tells a person what was tried and how it failed."""

@@ -1,7 +1,7 @@
-"""Frameworks for the machines' own Python, each in a folder of its own outside the checkout.
+"""Frameworks for the machines' own Python, each in its own folder outside the checkout.
 
-Each package is pinned, those that others need too, so that pip resolves nothing: it would install another torch beside
-accelerate and DeepSpeed, which use the one of scripts/torch.
+All packages are pinned, dependencies too, so that pip resolves nothing: it would install another torch for accelerate
+and DeepSpeed, which use the one of scripts/torch.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def nodes_python_version() -> str:
 
 
 def make(name: str, folder: Path, pins: Mapping[str, Any]) -> bool:
-    """Installs the framework; False, with the reason on stderr, if that failed. Others wait and then find it made."""
+    """Installs the framework; False, with the reason on stderr, if that failed. Other processes wait, then find it."""
     with locked(folder.parent):
         if folder.is_dir():
             return True
@@ -94,7 +94,7 @@ def install(packages: Sequence[str], folder: Path, *, timeout_s: float) -> str |
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=sys.stderr, timeout=timeout_s, check=False)
     except subprocess.TimeoutExpired:
         return f"pip took over {timeout_s / 60:.0f} minutes"
-    return f"pip's words are above, its exit code is {done.returncode}" if done.returncode != 0 else None
+    return f"pip's output is above, its exit code is {done.returncode}" if done.returncode != 0 else None
 
 
 @contextmanager

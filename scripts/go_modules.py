@@ -57,7 +57,7 @@ def check_go(versions: dict[str, Any]) -> None:
 
 
 def write_module(folder: Path, requires: dict[str, str], replace: dict[str, str], versions: dict[str, Any]) -> Path:
-    """Writes a module of our own that requires exactly these: replacements only count in the main module."""
+    """Writes a main module that requires exactly `requires`; Go heeds replacements only in the main module."""
     folder.mkdir()
     lines = ["module clusterctl.invalid/engine", f"go {wanted_go(versions)}"]
     lines += [f"require {module} v{version}" for module, version in requires.items()]
@@ -81,7 +81,7 @@ def copy_scripts(folder: Path, target: Path) -> None:
 
 
 def run_go(arguments: list[str], folder: Path, *, timeout_s: float) -> str:
-    """What `go` printed on stdout; a line on stderr every half minute. Raises EngineFailure with its last words."""
+    """What `go` printed on stdout; a line on stderr every half minute. Raises EngineFailure with its last lines."""
     argv = ["go", *arguments]
     environment = {**os.environ, "GOTOOLCHAIN": os.environ.get("GOTOOLCHAIN", "local")}
     if arguments[0] == "build":
@@ -105,6 +105,6 @@ def run_go(arguments: list[str], folder: Path, *, timeout_s: float) -> str:
                 process.kill()
                 raise
     if process.returncode != 0:
-        words = [line for line in stderr.splitlines() if not line.startswith("go: downloading")]
-        raise EngineFailure(f"`go {arguments[0]}` failed: " + " / ".join(words[-3:]))
+        lines = [line for line in stderr.splitlines() if not line.startswith("go: downloading")]
+        raise EngineFailure(f"`go {arguments[0]}` failed: " + " / ".join(lines[-3:]))
     return stdout

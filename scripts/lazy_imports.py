@@ -1,4 +1,4 @@
-"""Modules that the product loads on use: rules for `lazy_imports.toml`, and the measurement of what each of them saves.
+"""Modules that the product loads on use: the rules for `lazy_imports.toml`, and a measurement of what each row saves.
 
 `python scripts/lazy_imports.py` measures every row again: the processor time that loading the module takes in a process
 that has loaded `after` already, as the median of RUNS new processes. Other work on the machine hardly changes that.
@@ -56,7 +56,7 @@ class LazyImport:
 
 
 def table(path: Path = TABLE) -> list[LazyImport]:
-    """The rows. Raises KeyError, TypeError for one that is not whole."""
+    """The rows. Raises KeyError, TypeError for an incomplete one."""
     rows = tomllib.loads(path.read_text())["import"]
     return [LazyImport(**{**row, "modules": tuple(row["modules"]), "after": tuple(row["after"])}) for row in rows]
 
@@ -80,8 +80,8 @@ def lazy_breaches(texts: Mapping[str, str], rows: list[LazyImport]) -> Iterator[
         for line, argument in lazy_calls(text):
             called.add((file, argument))
             if (file, argument) not in known:
-                told = "import it at the top of the file, or measure what is saved and write that"
-                yield f"{file}:{line}: loads {argument} on use: {told} into scripts/{TABLE.name}"
+                advice = "import it at the top of the file, or measure what that saves and add a row"
+                yield f"{file}:{line}: loads {argument} on use: {advice} to scripts/{TABLE.name}"
     for row in rows:
         if (row.file, row.argument) not in called:
             yield f"scripts/{TABLE.name}: {row.file} does not load {row.argument} on use"
@@ -90,7 +90,7 @@ def lazy_breaches(texts: Mapping[str, str], rows: list[LazyImport]) -> Iterator[
 
 
 def loaded_on_use(file: str, rows: list[LazyImport], modules: Mapping[str, object]) -> set[str]:
-    """Those of `modules` that a file loads on use. Raises LookupError for a row that names none where it should."""
+    """Which of `modules` a file loads on use. Raises LookupError if a row names a module that their packages lack."""
     found: set[str] = set()
     for name in (name for row in rows if row.file == file for name in row.modules):
         matching = {name} & modules.keys()
@@ -103,7 +103,7 @@ def loaded_on_use(file: str, rows: list[LazyImport], modules: Mapping[str, objec
 
 
 def measured_ms(row: LazyImport) -> float:
-    """How many milliseconds more of processor time a start takes if it loads the module."""
+    """How many milliseconds of processor time it takes to load the row's modules."""
     modules = row.modules if row.instead is None else (row.instead,)
     code = _MEASURED.format(after=row.after, modules=modules)
     runs = [

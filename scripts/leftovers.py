@@ -50,7 +50,7 @@ def mounts() -> set[str]:
 
 
 def processes() -> set[str]:
-    """The processes that this run of scripts/test has started, without this check and its parent."""
+    """The processes that this run of scripts/test has started, except this one and its parent."""
     marker = f"{RUN_VARIABLE}={os.environ.get(RUN_VARIABLE, '')}".encode()
     ours = {os.getpid(), os.getppid()}
     found = set()
@@ -58,7 +58,7 @@ def processes() -> set[str]:
         try:
             variables = (folder / "environ").read_bytes().split(b"\0")
             command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-        except OSError:  # it has ended meanwhile, or is not ours to look at
+        except OSError:  # it has ended meanwhile, or is another user's
             continue
         if marker in variables and int(folder.name) not in ours and command:
             found.add(f"process {folder.name}: {command[:120]}")

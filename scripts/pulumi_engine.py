@@ -56,7 +56,7 @@ def main() -> int:
         return 1
     except OSError as failure:
         print(
-            f"scripts/engine: {failure.filename} cannot be written: {failure.strerror}; {elsewhere()}", file=sys.stderr
+            f"scripts/engine: {failure.filename} cannot be written: {failure.strerror}; {cache_hint()}", file=sys.stderr
         )
         return 1
     print(f"engine {engine_version(engine.binary)} ({engine.origin})", file=sys.stderr)
@@ -65,9 +65,9 @@ def main() -> int:
 
 
 def aws_plugin(*, host: tuple[str, int] = PLUGIN_HOST, environ: Mapping[str, str] = os.environ) -> str:
-    """A line about the engine's AWS plugin, fetched where it can be: only clusters on AWS need it.
+    """A line about the engine's AWS plugin, after fetching it if possible: only clusters on AWS need it.
 
-    Not in continuous integration, where nothing runs on AWS and each run would load hundreds of MB.
+    It is not fetched in CI, where nothing runs on AWS and each run would download hundreds of MB.
     """
     wanted = version("pulumi_aws")
     name, later = f"AWS plugin {wanted}", "the first clusterctl up on AWS fetches it"
@@ -176,7 +176,7 @@ def is_complete(target: Path) -> bool:
 
 
 def install_wrapper(engine: Path) -> None:
-    """Writes `.venv/bin/pulumi`, whole or not at all; one that is right already stays, as in a read-only checkout."""
+    """Writes `.venv/bin/pulumi`, whole or not at all; not if it is up to date, as in a read-only checkout."""
     template = (CHECKOUT / "scripts" / "pulumi-wrapper").read_text()
     text, wrapper = wrapper_text(template, checkout=CHECKOUT, engine=engine), ENVIRONMENT_BIN / "pulumi"
     if wrapper.is_file() and wrapper.read_text() == text:
@@ -218,14 +218,14 @@ def cache_folder() -> Path:
     return Path(caches) / "clusterctl"
 
 
-def elsewhere() -> str:
-    """What to do where the engine cannot be kept."""
+def cache_hint() -> str:
+    """Where the engine is kept, and the command that keeps it in another folder."""
     return f"it is kept in {cache_folder()}; next: export CLUSTERCTL_CACHE=/var/tmp/clusterctl-cache && scripts/engine"
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """One maker at a time; the others wait and then find what it made."""
+    """Lets one process at a time make an engine; the others wait, then find it."""
     folder.mkdir(parents=True, exist_ok=True)
     with os.fdopen(os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "w") as lock:
         os.fchmod(lock.fileno(), 0o600)  # whoever can read it can hold it, and an older script let everybody read it

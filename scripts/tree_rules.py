@@ -1,5 +1,5 @@
-"""Rules for the tree that no linter has: prints each breach, how large the rehearsal is beside the product, and small
-files that have one importer, which is a report, not a rule."""
+"""Rules for the tree that no linter has: prints each breach. Also reports, as no rule, small files that have only one
+importer, and the rehearsal's share of the lines."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ MOST_FUNCTION_LINES = 40
 CHANGEABLE = {"bytearray", "dict", "list", "set", "Dict", "List", "Set", "defaultdict", "deque", "Counter"}
 SMALL_LINES = 40
 RIDDLES = ("Itself", "The same")
-"""Beginnings of docstrings that mean nothing without the lines around them."""
+"""Beginnings of docstrings that mean nothing without the code around them."""
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 WITH_DOCSTRINGS = (ast.Module, ast.ClassDef, *FUNCTIONS)
 VAGUE_NAMES = {"utils", "helpers", "common", "misc", "manager", "base"}
 PLACES_OF_NAMES = (*(folder for kind in PACKAGES.values() for folder in kind), "bench", "examples", "scripts", "tests")
 RIDDLE_NAMES = {"Desk", "Errand", "Tries", "_House", "_meant", "foreseen", "no_way", "truth", "who_tells"}
-"""Names that this code had, and that nobody understood without the lines around them."""
+"""Names that this code once had, and that nobody understood without the code around them."""
 RIDDLE_VARIABLES = {*RIDDLE_NAMES, "one"}
 """`one` of what? A function may be called so."""
 RIDDLE_MODULES = {"desk", "errand", "no_way", "one", "truth"}
-REHEARSAL_SHARE = 0.60  # docs: the stand-in is to stay small beside what it stands in for
+REHEARSAL_SHARE = 0.60  # the stand-in should stay small beside the product
 
 
 def main() -> int:
@@ -92,12 +92,12 @@ def code_breaches() -> Iterator[str]:
                     )
                 for line, text in docstrings(node):
                     if text.startswith(RIDDLES):
-                        told = f"the docstring says {text.partition('.')[0]!r}; say what it gives"
-                        yield f"{shown}:{line}: {told}"
+                        problem = f"the docstring says {text.partition('.')[0]!r}; say what it gives"
+                        yield f"{shown}:{line}: {problem}"
 
 
 def docstrings(node: ast.AST) -> Iterator[tuple[int, str]]:
-    """Line and text of every docstring that stands directly in a module, class or function; fields have some, too."""
+    """Line and text of every docstring directly in a module, class or function, also those of fields."""
     if isinstance(node, WITH_DOCSTRINGS):
         for statement in node.body:
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
@@ -135,7 +135,7 @@ def riddle_names(text: str) -> list[tuple[int, str]]:
 
 
 def function_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """How long a function is, without its docstring."""
+    """The number of lines of a function, without its docstring."""
     first = function.body[0]
     docstring = first.end_lineno - first.lineno + 1 if ast.get_docstring(function) and first.end_lineno else 0
     return (function.end_lineno or function.lineno) - function.lineno + 1 - docstring
@@ -150,7 +150,7 @@ def changeable_fields(node: ast.ClassDef) -> Iterator[str]:
 
 
 def kinds_of(annotation: ast.expr) -> Iterator[str]:
-    """The types that a field may hold, without what is in them: `dict[str, int] | None` is a dict or None."""
+    """The types that a field may hold, without their parameters: `dict[str, int] | None` is a dict or None."""
     if isinstance(annotation, ast.BinOp):
         yield from (*kinds_of(annotation.left), *kinds_of(annotation.right))
     elif isinstance(annotation, ast.Subscript) and ast.unparse(annotation.value) in ("Optional", "Union", "Annotated"):
@@ -173,7 +173,7 @@ def cycle_breaches(rows: list[lazy_imports.LazyImport]) -> Iterator[str]:
 def import_graph(
     files: dict[str, Path], rows: list[lazy_imports.LazyImport], checkout: Path = CHECKOUT
 ) -> dict[str, set[str]]:
-    """What each of the files imports of the others, at once or on use; imports of a package's own file do not count."""
+    """Which of the other files each file imports, at load or on use; imports of an `__init__.py` do not count."""
     modules = {name: path for name, path in files.items() if path.name != "__init__.py"}
     return {
         name: imported_files(path, files) | lazy_imports.loaded_on_use(str(path.relative_to(checkout)), rows, modules)
@@ -182,7 +182,7 @@ def import_graph(
 
 
 def small_files(rows: list[lazy_imports.LazyImport]) -> Iterator[str]:
-    """Files that may belong into the only one that imports them. Nothing is merged only for a count."""
+    """Small files that may belong into the only one that imports them: a report, as size alone is no reason."""
     for folder in PACKAGES["product"]:
         root = (CHECKOUT / folder).parent
         files = {module_name(path, root): path for path in sources("product") if path.is_relative_to(root)}
@@ -224,20 +224,20 @@ def modules_named_in(text: str) -> frozenset[str]:
 
 
 def fake_breaches() -> Iterator[str]:
-    """Classes of the tests that inherit from a class of the product that does something.
+    """Fakes in the tests that inherit from a class of the product that does something.
 
-    What such a fake leaves out is the product's own: its constructor, and each method that is added later.
+    What such a fake does not override is real: the constructor, and each method that is added later.
     """
     for path in sorted((CHECKOUT / "tests").rglob("*.py")):
         for line, name, base in product_bases(path.read_text(), defined_class):
-            told = f"{name} inherits from {base}, which does something: implement a Protocol"
-            yield f"{path.relative_to(CHECKOUT)}:{line}: {told}"
+            problem = f"{name} inherits from {base}, which does something: implement a Protocol"
+            yield f"{path.relative_to(CHECKOUT)}:{line}: {problem}"
 
 
 def product_bases(text: str, defined: Callable[[str, str], ast.ClassDef | None]) -> Iterator[tuple[int, str, str]]:
     """Line, name and base of each class whose base comes from a module of ours and does something.
 
-    `defined`: gives the class of a name in a module.
+    `defined`: returns the class, from a module and a name.
     """
     tree = ast.parse(text)
     classes, modules = imported_here(tree)
@@ -251,7 +251,7 @@ def product_bases(text: str, defined: Callable[[str, str], ast.ClassDef | None])
 
 
 def imported_here(tree: ast.Module) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
-    """What names mean in a file: those taken from a module, with that module, and modules under another name."""
+    """Name → (module, original name) of what a file imports from modules; name → module of what may be a module."""
     classes: dict[str, tuple[str, str]] = {}
     modules: dict[str, str] = {}
     for node in ast.walk(tree):
@@ -282,8 +282,8 @@ def does_something(found: ast.ClassDef) -> bool:
 
 
 def _is_empty(statement: ast.stmt) -> bool:
-    is_words = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-    return is_words or isinstance(statement, ast.Pass) or ast.unparse(statement) == "raise NotImplementedError"
+    is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return is_text or isinstance(statement, ast.Pass) or ast.unparse(statement) == "raise NotImplementedError"
 
 
 def node_breaches() -> Iterator[str]:
@@ -308,9 +308,9 @@ def imported_names(text: str) -> list[str]:
 
 
 def names_imported_at_load(text: str) -> list[str]:
-    """What the source imports before anybody calls a function of it.
+    """What the source imports when it is loaded, outside of functions.
 
-    `clusterctl.nodes` is loaded by a function in its package's file: a command loads that file, too, and must not pay
+    `clusterctl.nodes` is loaded by a function in its package's file: every command loads that file, and must not pay
     for what the function loads.
     """
     at_load = [statement for statement in ast.parse(text).body if not isinstance(statement, ast.FunctionDef)]

@@ -32,6 +32,6 @@ def test_what_cannot_be_fetched_is_told_and_leaves_nothing_half_made(tmp_path: P
     done = fetch("jax", tmp_path)
     assert done.returncode == 1
     assert done.stdout == ""
-    assert "scripts/frameworks: jax could not be installed: pip's words are above" in done.stderr
+    assert "scripts/frameworks: jax could not be installed: pip's output is above" in done.stderr
     assert done.stderr.endswith("next, with the package index in reach: scripts/frameworks jax\n")
     assert [path.name for path in (tmp_path / "frameworks").iterdir()] == [".lock"]

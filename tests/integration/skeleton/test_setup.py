@@ -90,7 +90,7 @@ def test_packages_that_did_not_come_are_fetched_by_the_next_run_and_not_again_af
     assert code == 1
     assert "no index" in said
     assert (
-        "could not be installed (pip's words are above); next, with the package index in reach: scripts/setup" in said
+        "could not be installed (pip's output is above); next, with the package index in reach: scripts/setup" in said
     )
     assert ran(checkout) == ["pip"], "the engine is not built for an environment that is not there"
 
