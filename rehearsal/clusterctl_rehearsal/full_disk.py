@@ -1,4 +1,4 @@
-"""What a rehearsal says when its home cannot be written, and logging that goes on when the log cannot be either."""
+"""What a rehearsal says when its home cannot be written, and a log that does not raise on a full disk."""
 
 from __future__ import annotations
 

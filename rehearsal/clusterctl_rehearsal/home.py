@@ -67,7 +67,7 @@ class RehearsalHome:
 
     @property
     def buckets(self) -> Path:
-        """What S3's buckets hold at first: one folder for each bucket."""
+        """The initial content of S3's buckets: one folder for each bucket."""
         return self.root / "buckets"
 
     @property

@@ -31,7 +31,7 @@ ENABLED_REGIONS = (
     *("ca-central-1", "eu-central-1", "eu-north-1", "eu-west-1", "eu-west-2", "eu-west-3", "sa-east-1"),
     *("us-east-1", "us-east-2", "us-west-1", "us-west-2"),
 )
-"""Those that every account has without asking for them (Account Management guide, "Enable or disable AWS Regions";
+"""The regions that every account has without asking (Account Management guide, "Enable or disable AWS Regions";
 general knowledge, not read again)."""
 ADDRESSES = "vpc-max-elastic-ips"
 NO_LIMIT = 10_000

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A stand-in for nvidia-smi in rehearsed machines: the same options and shapes, simulated GPUs.
 
-Standard library only, Python 3.9, one file: it is put into the machine as it stands, and runs there.
+Standard library only, Python 3.9, one file: it is copied into the machine unchanged, and runs there.
 Its data lies in /etc/clusterctl-rehearsal/gpus.json.
 """
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tells the simulated GPUs of a rehearsed machine what to be: `simulate-gpus STATE [ID,…]`, as root.
+"""Puts the simulated GPUs of a rehearsed machine into a state: `simulate-gpus STATE [ID,…]`, as root.
 
 Standard library only, Python 3.9: it runs in the machine, and changes what the stand-in for nvidia-smi shows.
 """

@@ -84,7 +84,7 @@ def reader_by_libyaml(plain: Any) -> Any:
 
 
 def keep_modules() -> None:
-    """Fork. The child returns, in a process of its own, for each stage that root asks for, up to the last one."""
+    """Fork. For each stage that root asks for, up to the last, the child forks a process in which this returns."""
     SOCKET.parent.mkdir(exist_ok=True)
     listener = socket.socket(socket.AF_UNIX)
     umask = os.umask(0o077)

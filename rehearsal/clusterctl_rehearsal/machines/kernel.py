@@ -25,7 +25,7 @@ def set_namespace(descriptor: int, kind: int) -> None:
 
 
 def unshare(kinds: int) -> None:
-    """Give the calling process namespaces of its own."""
+    """Give the calling process new namespaces of these kinds (CLONE_NEW… flags)."""
     _check(_libc.unshare(kinds), "unshare")
 
 

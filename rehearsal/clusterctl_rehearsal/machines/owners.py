@@ -89,7 +89,7 @@ def _root_of_region(process_id: int) -> Path | None:
 
 
 def _is_there(folder: Path) -> bool:
-    """Whether the folder exists; one that this user may not look for counts as existing."""
+    """Whether the folder exists; one that this user may not see counts as existing."""
     try:
         return folder.is_dir()
     except PermissionError:

@@ -21,8 +21,8 @@ def torch_share(cache: Path) -> dict[str, str]:
 def torch_files(cache: Path) -> dict[str, MachineFile]:
     """The file by which the machines' Python finds that copy, after the packages installed in the machine.
 
-    A path file (https://docs.python.org/3/library/site.html) and no PYTHONPATH: it holds for every user and service,
-    and for what is started by sudo or cron.
+    A path file (https://docs.python.org/3/library/site.html) instead of PYTHONPATH: it applies to every user and
+    service, and to what sudo or cron starts.
     """
     copy = _newest(cache)
     version = None if copy is None else _VERSION.search(copy.name)
