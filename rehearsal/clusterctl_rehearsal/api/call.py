@@ -23,6 +23,11 @@ class Call:
         """Every record of a type in the call's region, oldest first; ended ones too."""
         return [row for row in self.region.store.all(token) if row.region == self.region_name]
 
+    def find(self, token: str, id: str) -> Record | None:
+        """The record with the id in the call's region, an ended one too; None if there is none."""
+        found = self.region.store.get(token, id)
+        return found if found is not None and found.region == self.region_name else None
+
 
 Handler = Callable[[Call], dict[str, Any]]
 

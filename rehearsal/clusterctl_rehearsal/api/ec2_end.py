@@ -11,6 +11,7 @@ from clusterctl_rehearsal.api import ec2_compute_views as compute
 from clusterctl_rehearsal.api.call import Call, Handler
 from clusterctl_rehearsal.api.ec2_describe import check_all_found
 from clusterctl_rehearsal.api.ec2_network_make import rules_of
+from clusterctl_rehearsal.api.making import living, refuse_dry_run
 from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.capacity import CAPACITY_RESERVATION
 from clusterctl_rehearsal.region.launch import LAUNCH_TEMPLATE
@@ -48,23 +49,23 @@ def _end(row: Ended) -> Handler:
         if not named:
             raise AwsError("MissingParameter", f"The request must contain the parameter {row.parameter}")
         for id in named if isinstance(named, list) else [named]:
-            _dry_run(call)
-            _refuse_block(call, row.token, id)
             _refuse_default(call, row.token, id)
+            record = living(call, row.token, id)
+            refuse_dry_run(call)
+            _refuse_block(record)
             call.region.delete(row.token, id)
         return {"Return": True}
 
     return handler
 
 
-def _refuse_block(call: Call, token: str, id: str) -> None:
+def _refuse_block(record: Record) -> None:
     """Raises AwsError for a capacity block: it is paid for and cannot be cancelled (EC2 User Guide, "Capacity Blocks").
 
     The error code is ours.
     """
-    record = call.region.store.get(token, id)
-    if record is not None and record.facts.get("is_block"):
-        raise AwsError("OperationNotPermitted", f"The Capacity Block {id} cannot be cancelled.")
+    if record.facts.get("is_block"):
+        raise AwsError("OperationNotPermitted", f"The Capacity Block {record.id} cannot be cancelled.")
 
 
 def _refuse_default(call: Call, token: str, id: str) -> None:
@@ -80,11 +81,6 @@ def _refuse_default(call: Call, token: str, id: str) -> None:
             raise AwsError("DependencyViolation", message)
 
 
-def _dry_run(call: Call) -> None:
-    if call.parameters.get("DryRun"):
-        raise AwsError("DryRunOperation", "Request would have succeeded, but DryRun flag is set.", status=412)
-
-
 def _terminate(call: Call) -> dict[str, Any]:
     wanted = call.parameters.get("InstanceIds") or []
     rows = {row.id: row for row in call.records(network.INSTANCE)}
@@ -93,7 +89,7 @@ def _terminate(call: Call) -> dict[str, Any]:
         if row.facts.get("is_protected"):
             message = f"The instance '{row.id}' may not be terminated. Modify its 'disableApiTermination' attribute."
             raise AwsError("OperationNotPermitted", message)
-    _dry_run(call)
+    refuse_dry_run(call)
     answers = []
     for row in (rows[id] for id in wanted):
         now = call.region.instances.shut_down(row)
@@ -105,8 +101,7 @@ def _terminate(call: Call) -> dict[str, Any]:
 
 def _delete_internet_gateway(call: Call) -> dict[str, Any]:
     id = call.parameters["InternetGatewayId"]
-    row = call.region.store.get(network.INTERNET_GATEWAY, id)
-    if row is not None and row.inputs.get("vpcId"):
+    if living(call, network.INTERNET_GATEWAY, id).inputs.get("vpcId"):
         raise AwsError("DependencyViolation", f"The internetGateway '{id}' has dependencies and cannot be deleted.")
     call.region.delete(network.INTERNET_GATEWAY, id)
     return {}
@@ -114,7 +109,7 @@ def _delete_internet_gateway(call: Call) -> dict[str, Any]:
 
 def _detach_internet_gateway(call: Call) -> dict[str, Any]:
     id, vpc_id = call.parameters["InternetGatewayId"], call.parameters.get("VpcId")
-    row = call.region.store.get(network.INTERNET_GATEWAY, id)
+    row = call.find(network.INTERNET_GATEWAY, id)
     if row is None or row.inputs.get("vpcId") != vpc_id:
         raise AwsError("Gateway.NotAttached", f"resource {id} is not attached to network {vpc_id}")
     kept = {key: value for key, value in row.inputs.items() if key != "vpcId"}
@@ -126,10 +121,10 @@ def _revoke(token: str) -> Handler:
     """Revokes rules named by their ids or by their contents (as the provider names the egress rule that AWS made)."""
 
     def handler(call: Call) -> dict[str, Any]:
-        _dry_run(call)
+        refuse_dry_run(call)
         ids, group = call.parameters.get("SecurityGroupRuleIds") or [], call.parameters.get("GroupId")
         for id in ids:
-            call.region.delete(token, id)
+            call.region.delete(token, living(call, token, id).id)
         for permission in call.parameters.get("IpPermissions") or []:
             for rule in rules_of(permission):
                 call.region.delete(token, _rule_with(call, token, group, rule).id)
@@ -173,7 +168,7 @@ def _disassociate_address(call: Call) -> dict[str, Any]:
             kept = {key: value for key, value in row.inputs.items() if key not in ("instance", "networkInterface")}
             call.region.store.put(dataclasses.replace(row, inputs=kept, outputs={**row.outputs, "associationId": ""}))
             return {}
-    call.region.delete(addresses.EIP_ASSOCIATION, id)
+    call.region.delete(addresses.EIP_ASSOCIATION, living(call, addresses.EIP_ASSOCIATION, id).id)
     return {}
 
 

@@ -106,7 +106,7 @@ _PORTS = {"fromPort": "FromPort", "toPort": "ToPort"}
 
 def _rule(call: Call, id: str) -> Record:
     for token in (security.INGRESS_RULE, security.EGRESS_RULE):
-        row = call.region.store.get(token, id)
+        row = call.find(token, id)
         if row is not None:
             return row
     raise AwsError("InvalidSecurityGroupRuleId.NotFound", f"The security group rule ID '{id}' does not exist")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any  # parameters and answers are JSON-like
 
 from clusterctl_rehearsal.api.call import Call, Handler, tag_list
-from clusterctl_rehearsal.api.making import made, named_tags, retag
+from clusterctl_rehearsal.api.making import living, made, named_tags, retag
 from clusterctl_rehearsal.refusal import AwsError
 from clusterctl_rehearsal.region.record import ACCOUNT_ID, Record
 from clusterctl_rehearsal.region.types.network import EFS, LUSTRE, LUSTRE_LINK, MOUNT_TARGET
@@ -80,7 +80,7 @@ def _tags_of_lustre(call: Call) -> dict[str, Any]:
 def _update_lustre(call: Call) -> dict[str, Any]:
     """Changes a file system's size and compression; nothing else can be changed."""
     id, settings = call.parameters["FileSystemId"], call.parameters.get("LustreConfiguration") or {}
-    row = call.region.store.get(LUSTRE, id)
+    row = call.find(LUSTRE, id)
     _check_found([id], [] if row is None else [row])
     assert row is not None  # else refused above
     asked = {
@@ -156,7 +156,7 @@ def _end_link(call: Call) -> dict[str, Any]:
 
 def _found_link(call: Call) -> Record:
     id = call.parameters["AssociationId"]
-    found = call.region.store.get(LUSTRE_LINK, id)
+    found = call.find(LUSTRE_LINK, id)
     if found is None:
         raise _no_link(id)
     return found
@@ -199,8 +199,9 @@ def _create_target(call: Call) -> dict[str, Any]:
 
 
 def _end_lustre(call: Call) -> dict[str, Any]:
-    call.region.delete(LUSTRE, call.parameters["FileSystemId"])
-    return {"FileSystemId": call.parameters["FileSystemId"], "Lifecycle": "DELETING"}
+    row = living(call, LUSTRE, call.parameters["FileSystemId"])
+    call.region.delete(LUSTRE, row.id)
+    return {"FileSystemId": row.id, "Lifecycle": "DELETING"}
 
 
 def _efs_views(call: Call) -> dict[str, Any]:
@@ -238,7 +239,7 @@ def _target_views(call: Call) -> dict[str, Any]:
 
 
 def _target(call: Call, id: str) -> Record:
-    found = call.region.store.get(MOUNT_TARGET, id)
+    found = call.find(MOUNT_TARGET, id)
     if found is None:
         raise AwsError("MountTargetNotFound", f"Mount target '{id}' does not exist.", status=404)
     return found
@@ -256,7 +257,7 @@ def _change_groups(call: Call) -> dict[str, Any]:
 
 def _efs(call: Call) -> Record:
     id = call.parameters["id"]
-    found = call.region.store.get(EFS, id)
+    found = call.find(EFS, id)
     _check_found([id], [] if found is None else [found])
     assert found is not None  # else refused above
     return found
@@ -306,7 +307,7 @@ def _target_view(row: Record) -> dict[str, Any]:
 
 def _end(token: str) -> Handler:
     def handler(call: Call) -> dict[str, Any]:
-        call.region.delete(token, call.parameters["id"])
+        call.region.delete(token, living(call, token, call.parameters["id"]).id)
         return {}
 
     return handler

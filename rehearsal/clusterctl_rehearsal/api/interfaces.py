@@ -10,7 +10,7 @@ from typing import Any  # parameters and answers are JSON-like
 
 from clusterctl_rehearsal.api import ec2_compute_views as compute
 from clusterctl_rehearsal.api.call import Call, Handler
-from clusterctl_rehearsal.api.making import refuse_dry_run, tags_of
+from clusterctl_rehearsal.api.making import living, refuse_dry_run, tags_of
 from clusterctl_rehearsal.refusal import AwsError, StandInRefusal
 from clusterctl_rehearsal.region.instances import loose_interface
 from clusterctl_rehearsal.region.record import Properties, Record
@@ -27,11 +27,11 @@ def _create(call: Call) -> Answer:
     refuse_dry_run(call)
     asked = call.parameters
     store, kind = call.region.store, str(asked.get("InterfaceType") or "interface")
-    subnet = store.get(SUBNET, asked["SubnetId"])
+    subnet = call.find(SUBNET, asked["SubnetId"])
     if subnet is None:
         raise AwsError("InvalidSubnetID.NotFound", f"The subnet ID '{asked['SubnetId']}' does not exist")
     for group in asked.get("Groups") or []:
-        if store.get(SECURITY_GROUP, group) is None:
+        if call.find(SECURITY_GROUP, group) is None:
             raise AwsError("InvalidGroup.NotFound", f"The security group '{group}' does not exist")
     if kind not in KINDS:
         raise AwsError("InvalidParameterValue", f"Value ({kind}) for parameter interfaceType is invalid.")
@@ -103,7 +103,7 @@ def _delete(call: Call) -> Answer:
     id = call.parameters["NetworkInterfaceId"]
     if attached_card(call, id) is not None:
         raise AwsError("InvalidNetworkInterface.InUse", f"Network interface '{id}' is currently in use.")
-    call.region.delete(NETWORK_INTERFACE, id)
+    call.region.delete(NETWORK_INTERFACE, living(call, NETWORK_INTERFACE, id).id)
     return {}
 
 
@@ -145,7 +145,7 @@ def attached_card(call: Call, id: str) -> tuple[Record, Properties] | None:
 
 
 def _loose(call: Call, id: str) -> Record:
-    row = call.region.store.get(NETWORK_INTERFACE, id)
+    row = call.find(NETWORK_INTERFACE, id)
     if row is not None:
         return row
     if attached_card(call, id) is not None:
@@ -154,7 +154,7 @@ def _loose(call: Call, id: str) -> Record:
 
 
 def _living(call: Call, id: str) -> Record:
-    row = call.region.store.get(INSTANCE, id)
+    row = call.find(INSTANCE, id)
     if row is None:
         raise AwsError("InvalidInstanceID.NotFound", f"The instance ID '{id}' does not exist")
     if row.state not in ("running", "stopped"):

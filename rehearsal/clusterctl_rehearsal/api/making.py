@@ -21,8 +21,8 @@ def refuse_dry_run(call: Call) -> None:
 
 def living(call: Call, token: str, id: str) -> Record:
     """The living resource in the call's region. Raises AWS's error if there is none."""
-    found = call.region.store.get(token, id)
-    if found is None or not found.is_live or found.region != call.region_name:
+    found = call.find(token, id)
+    if found is None or not found.is_live:
         raise AwsError(TYPES[token].not_found, f"The {TYPES[token].kind} ID '{id}' does not exist")
     return found
 

@@ -107,7 +107,7 @@ def _page_size(call: Call) -> int:
 def _tagged(call: Call) -> Record:
     """The state machine that a call about tags names. Raises those calls' error (Step Functions API, TagResource)."""
     arn = call.parameters["resourceArn"]
-    found = call.region.store.get(STATE_MACHINE, arn)
+    found = call.find(STATE_MACHINE, arn)
     if found is None:
         raise AwsError("ResourceNotFound", f"Resource not found: '{arn}'")
     return found
@@ -145,14 +145,14 @@ def _machines(call: Call) -> dict[str, Any]:
 
 def _delete(call: Call) -> dict[str, Any]:
     arn = call.parameters["stateMachineArn"]
-    if call.region.store.get(STATE_MACHINE, arn) is not None:
+    if call.find(STATE_MACHINE, arn) is not None:
         call.region.delete(STATE_MACHINE, arn)
     return {}  # AWS answers this for a machine that does not exist, too
 
 
 def _machine(call: Call) -> Record:
     arn = call.parameters["stateMachineArn"]
-    found = call.region.store.get(STATE_MACHINE, arn)
+    found = call.find(STATE_MACHINE, arn)
     if found is None:
         raise AwsError("StateMachineDoesNotExist", f"State Machine Does Not Exist: '{arn}'")
     return found

@@ -54,7 +54,7 @@ def _create(call: Call) -> Answer:
 def _attach(call: Call) -> Answer:
     refuse_dry_run(call)
     asked = call.parameters
-    row, instance = _volume(call, asked["VolumeId"]), call.region.store.get(INSTANCE, asked["InstanceId"])
+    row, instance = _volume(call, asked["VolumeId"]), call.find(INSTANCE, asked["InstanceId"])
     if instance is None:
         raise AwsError("InvalidInstanceID.NotFound", f"The instance ID '{asked['InstanceId']}' does not exist")
     if instance.state not in ("running", "stopped"):
@@ -93,8 +93,8 @@ def _delete(call: Call) -> Answer:
 
 
 def _volume(call: Call, id: str) -> Record:
-    row = call.region.store.get(VOLUME, id)
-    if row is None or row.region != call.region_name:
+    row = call.find(VOLUME, id)
+    if row is None:
         raise AwsError("InvalidVolume.NotFound", f"The volume '{id}' does not exist.")
     return row
 

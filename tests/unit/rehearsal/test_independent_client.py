@@ -370,3 +370,28 @@ def test_an_existing_network_has_what_aws_makes_with_each(world: SmallRegion, cl
     tables = client.ec2("DescribeRouteTables")["RouteTables"]
     assert len({row["RouteTableId"] for row in tables}) == len(tables) == 2
     assert client.ec2("DeleteSecurityGroup", GroupId=group["GroupId"]) == "CannotDelete"
+
+
+def test_a_call_that_is_signed_for_another_region_finds_nothing_of_this_one(world: SmallRegion, client: Client) -> None:
+    vpc = client.ec2("CreateVpc", CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    subnet = client.ec2("CreateSubnet", VpcId=vpc, CidrBlock="10.0.0.0/24")["Subnet"]["SubnetId"]
+    gateway = client.ec2("CreateInternetGateway")["InternetGateway"]["InternetGatewayId"]
+    interface = client.ec2("CreateNetworkInterface", SubnetId=subnet)["NetworkInterface"]["NetworkInterfaceId"]
+    home = client.call("efs", "CreateFileSystem", CreationToken="home")["FileSystemId"]
+    target = client.call("efs", "CreateMountTarget", FileSystemId=home, SubnetId=subnet)["MountTargetId"]
+    before = {row.id for row in world.store.live()}
+
+    def elsewhere(service: str, operation: str, **parameters: str) -> Any:
+        return client.call(service, operation, region="eu-west-1", **parameters)
+
+    assert elsewhere("ec2", "CreateNetworkInterface", SubnetId=subnet) == "InvalidSubnetID.NotFound"
+    assert (
+        elsewhere("ec2", "DeleteNetworkInterface", NetworkInterfaceId=interface) == "InvalidNetworkInterfaceID.NotFound"
+    )
+    assert elsewhere("ec2", "DeleteSubnet", SubnetId=subnet) == "InvalidSubnetID.NotFound"
+    assert elsewhere("ec2", "DeleteVpc", VpcId=vpc) == "InvalidVpcID.NotFound"
+    assert elsewhere("ec2", "DeleteInternetGateway", InternetGatewayId=gateway) == "InvalidInternetGatewayID.NotFound"
+    assert elsewhere("efs", "DeleteFileSystem", FileSystemId=home) == "FileSystemNotFound"
+    assert elsewhere("efs", "DeleteMountTarget", MountTargetId=target) == "MountTargetNotFound"
+    assert elsewhere("efs", "DescribeMountTargetSecurityGroups", MountTargetId=target) == "MountTargetNotFound"
+    assert {row.id for row in world.store.live()} == before
