@@ -33,14 +33,14 @@ class Cluster:
             born(root, slot=slot, nodes=nodes, slot_cidr=cidr)
             (root / "etc/clusterctl").mkdir()
             (root / "etc/clusterctl/barrier").write_bytes(SECRET)
-            told = pushed(nodes=nodes, slot_cidr=cidr, dead_man_s=allowed_s)
-            (root / "var/lib/clusterctl/cluster.json").write_text(told)
+            membership = pushed(nodes=nodes, slot_cidr=cidr, dead_man_s=allowed_s)
+            (root / "var/lib/clusterctl/cluster.json").write_text(membership)
         self.asked: list[tuple[int, str, bool]] = []
         """Slot, why, and whether only if slot 0 is gone: what AWS was asked to end."""
         self.nodes = [DeadMan(root, lambda: self.now_s, self.start) for root in self.roots]
 
     def run(self, seconds: int) -> dict[int, str]:
-        """Slot → why it has to end, after so many seconds in which each looked once a second."""
+        """Slot → why it has to end, after `seconds` in which each slot looked once a second."""
         verdicts: dict[int, str] = {}
         for _ in range(seconds):
             self.now_s += 1
@@ -50,7 +50,7 @@ class Cluster:
     def start(
         self, root: Path, known: dict[str, int], why: str, since: object, wait_s: int, sleep: object, only: bool
     ) -> str:
-        """In the place of AWS."""
+        """Stands for the call to AWS, and notes it."""
         self.asked.append((known["slot"], why, only))
         return "asked"
 
@@ -61,7 +61,7 @@ class Cluster:
 
 
 class Cut(socket.socket):
-    """Sends nothing to some; what they send comes all the same, as it does in a network that fails one way."""
+    """Sends nothing to `places`, and hears what they send: a network that fails in one direction."""
 
     places: frozenset[tuple[str, int]] = frozenset()
 

@@ -139,7 +139,7 @@ def test_of_two_nodes_the_one_that_is_left_has_aws_end_the_rest(tmp_path: Path) 
 
 
 def test_both_halves_of_a_cluster_that_is_cut_in_two_end(cluster: Cluster) -> None:
-    """Neither half is one that a speaker of the other could end while it lives."""
+    """Both end, so that neither half's speaker has AWS end nodes that would have lived on."""
     for slot in (0, 1):
         cut_off(cluster, slot, other_half={2, 3})
     for slot in (2, 3):
@@ -153,14 +153,14 @@ def test_who_was_to_speak_does_not_once_the_others_have_slot_0_again(cluster: Cl
     cluster.run(2 * ALLOWED_S)
     assert speakers(cluster) == [1]
     cut_off(cluster, 1, other_half={0})
-    cluster.run(ALLOWED_S)  # what it said to slot 0 before is old by then
+    cluster.run(ALLOWED_S)  # by then its last beat to slot 0 is too old
     cluster.silent = set()
     assert sorted(cluster.run(30)) == [1]
     assert speakers(cluster) == []
 
 
 def test_an_old_answer_makes_no_half(cluster: Cluster) -> None:
-    """Somebody who does not know the secret sends on and on what slots 2 and 3 once said of themselves."""
+    """Somebody who does not know the secret replays beats in which slots 2 and 3 said that they were alone."""
     heard = [sealed(SECRET, {**beat(cluster, slot), "alone": True}) for slot in (2, 3)]
     cluster.silent = {0, 2, 3}
     place = (str(ipaddress.ip_address(cluster.place[0]) + 1), PORT)

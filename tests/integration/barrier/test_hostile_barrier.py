@@ -1,4 +1,4 @@
-"""What users without the secret do to a start barrier: idle crowds before its port, lies from it, escapes in words."""
+"""What users without the secret do to a start barrier: idle crowds at its port, lies, escape sequences in messages."""
 
 from __future__ import annotations
 
@@ -81,12 +81,12 @@ def test_of_a_crowd_the_oldest_of_the_fullest_address_goes(hall: Hall) -> None:
         assert crowd[0].recv(1) == b"", "the first of the crowd was sent away"
 
 
-@pytest.mark.parametrize("said", [b"", b"[", b"x" * 100_000], ids=["nothing", "a bracket", "much"])
-def test_who_proves_nothing_is_sent_away_soon(hall: Hall, said: bytes) -> None:
+@pytest.mark.parametrize("sent", [b"", b"[", b"x" * 100_000], ids=["nothing", "a bracket", "much"])
+def test_who_proves_nothing_is_sent_away_soon(hall: Hall, sent: bytes) -> None:
     with contextlib.ExitStack() as stack:
         door = stack.enter_context(Door((hall.address, 0), 0, stays, prove_s=0.3))
         stranger = stack.enter_context(socket.create_connection(door.listening.getsockname(), 20))
-        stranger.sendall(said)
+        stranger.sendall(sent)
 
         def is_gone() -> bool:
             door.look()
@@ -94,7 +94,7 @@ def test_who_proves_nothing_is_sent_away_soon(hall: Hall, said: bytes) -> None:
 
         door.look()
         until(is_gone, "it is sent away")
-        with contextlib.suppress(ConnectionResetError):  # of what it said some was not read
+        with contextlib.suppress(ConnectionResetError):  # the door had not read all that was sent
             assert stranger.recv(1) == b""
 
 
@@ -124,10 +124,10 @@ LIES = {
 }
 
 
-@pytest.mark.parametrize("said", LIES.values(), ids=LIES.keys())
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES.keys())
 @pytest.mark.parametrize("form", ["bare", "with a proof of another secret"])
-def test_a_listener_without_the_secret_is_not_believed(hall: Hall, said: dict[str, object], form: str) -> None:
-    answer = said if form == "bare" else [said, "0" * 64]
+def test_a_listener_without_the_secret_is_not_believed(hall: Hall, lie: dict[str, object], form: str) -> None:
+    answer = lie if form == "bare" else [lie, "0" * 64]
     unknown = "what answers there does not know the secret that this node knows"
     assert after(hall, answer) == f"{LATE}: not met in time, missing: train-0 ({unknown})"
 
@@ -141,9 +141,9 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("said", ODD.values(), ids=ODD.keys())
-def test_what_slot_0_would_never_say_is_told_and_is_no_traceback(hall: Hall, said: dict[str, object]) -> None:
-    assert after(hall, said, with_secret=True).startswith(f"{LATE}: not met in time, missing: train-0 (")
+@pytest.mark.parametrize("answer", ODD.values(), ids=ODD.keys())
+def test_what_slot_0_would_never_say_is_told_and_is_no_traceback(hall: Hall, answer: dict[str, object]) -> None:
+    assert after(hall, answer, with_secret=True).startswith(f"{LATE}: not met in time, missing: train-0 (")
 
 
 def test_no_escape_of_slot_0_reaches_the_terminal(hall: Hall) -> None:

@@ -1,4 +1,4 @@
-"""All slots go on together, or everybody is told why not. On the loopback network, with processes where one dies."""
+"""All slots go on together, or each reports why not. On the loopback network, with processes where one dies."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def until(is_so: Callable[[], bool], what: str, timeout_s: float = 20) -> None:
 
 
 def hears_of(wait: Wait, *slots: int) -> Callable[[], bool]:
-    """Whether this one has been told that exactly these slots are missing."""
+    """Whether this slot has heard that exactly these slots are missing."""
     return lambda: not wait.trouble and sorted(wait.missing) == list(slots)
 
 
@@ -84,13 +84,13 @@ def test_who_is_missing_is_said_while_one_waits(hall: Hall, capsys: pytest.Captu
     threads = Threads()
     lines: list[str] = []
 
-    def both_have_told() -> bool:
+    def both_name_them() -> bool:
         lines.extend(capsys.readouterr().err.splitlines())
         return lines.count("barrier start: waits for train-2, train-3") == 2
 
     for slot in (0, 1):
-        threads.start(hall.wait(slot)).said -= 9  # as if nine seconds had passed in silence
-    until(both_have_told, "both say who is missing")
+        threads.start(hall.wait(slot)).said_s -= 9  # as if nine seconds had passed in silence
+    until(both_name_them, "both say who is missing")
     for slot in (2, 3):
         threads.start(hall.wait(slot))
     assert threads.joined() == ["met"] * 4
@@ -221,17 +221,17 @@ def test_knocks_of_strangers_disturb_nobody(hall: Hall) -> None:
     threads = Threads()
     host = threads.start(hall.wait(0))
     until(lambda: knocked(host, b"GET / HTTP/1.0\r\n\r\n"), "the port is open")
-    for said in KNOCKS:
-        assert knocked(host, said)
+    for knock in KNOCKS:
+        assert knocked(host, knock)
     for slot in (1, 2, 3):
         threads.start(hall.wait(slot))
     assert threads.joined() == ["met"] * 4
 
 
-def knocked(host: Wait, said: bytes) -> bool:
+def knocked(host: Wait, sent: bytes) -> bool:
     try:
         with socket.create_connection(host.place, timeout=5) as connection:
-            connection.sendall(said)
+            connection.sendall(sent)
             return True
     except ConnectionRefusedError:
         return False
@@ -242,7 +242,7 @@ CHALLENGES = ["go", "0123", 5, {"host": "x"}, ["go"]]
 
 @pytest.mark.parametrize("challenge", CHALLENGES, ids=str)
 def test_a_host_without_the_secret_releases_nobody(hall: Hall, challenge: object) -> None:
-    """Whatever it asks for a proof of, what it hears is not what it has to say."""
+    """Whatever it asks to be proven, the proof that it hears is not the one that it has to give."""
     wait = hall.wait(1, timeout_s=1)
     with socket.create_server(wait.place) as door:
         threads = Threads()

@@ -67,7 +67,7 @@ class Node:
     child: subprocess.Popen[str]
 
     def ended(self) -> tuple[int, str, str]:
-        """Exit code, output and what it said to a person, once it has ended."""
+        """Exit code, stdout and stderr, once it has ended."""
         out, err = self.child.communicate(timeout=PATIENCE_S)
         return self.child.returncode, out, err
 
@@ -109,7 +109,7 @@ class Threads:
 
 @contextlib.contextmanager
 def a_hall(folder: Path, address: str, nodes: int) -> Iterator[Hall]:
-    """Ends every process at the end."""
+    """A hall whose processes end with the block."""
     hall = Hall(folder=folder, address=address, nodes=nodes)
     try:
         yield hall

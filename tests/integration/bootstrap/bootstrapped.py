@@ -35,7 +35,7 @@ SLOTS = 16
 SLOT = 2
 """The machine that tests share."""
 ASKING_S = 0.3
-"""Between two questions over ssh: each starts two programs here, and the machine wants the processor to boot."""
+"""Between two questions over ssh: each starts two programs here, and the machine needs the processor to boot."""
 OWN = {"GREETING": 'it\'s "a" $x \\ `b` # ü 😀', "MASTER_PORT": "29600"}
 """What its cluster.yaml says under `env:`."""
 
@@ -141,7 +141,7 @@ class Bootstrapped:
     def status(self, slot: int) -> dict[str, Any]:
         """What the node says of itself; phase `silent` while nobody answers."""
         answer = self.ssh(slot, "clusterctl-node status")
-        return answer.json if answer.code == 0 else {"phase": "silent", "said": answer.err}
+        return answer.json if answer.code == 0 else {"phase": "silent", "stderr": answer.err}
 
     def wait_until_settled(self, slot: int, timeout_s: float = 60) -> dict[str, Any]:
         """The status once it is ready or failed."""
@@ -177,7 +177,7 @@ class Bootstrapped:
         return self.driver.console_tail(self.name, self.node(slot), 30)
 
     def deliver_modules(self, slot: int) -> None:
-        """What of the agent comes with the membership, as `clusterctl up` brings it."""
+        """Delivers the part of the agent that comes with the membership, as `clusterctl up` does."""
         modules = later_modules()
         self.output(slot, install_line(len(modules)), stdin=modules.decode())
 

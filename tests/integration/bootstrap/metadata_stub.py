@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class MetadataStub:
-    """Answers like IMDSv2 as far as a boothook asks; who asks is known by the address."""
+    """Answers like IMDSv2 as far as a boothook asks; it knows a machine by its address."""
 
     def __init__(self, listener: socket.socket) -> None:
         self.shift_s: dict[str, float] = {}

@@ -26,7 +26,7 @@ class Waiting:
         )
 
     def ended(self) -> tuple[int, str, str]:
-        """Exit code, what was printed, and what was said meanwhile."""
+        """Exit code, stdout and stderr."""
         out, err = self.child.communicate(timeout=90)
         return self.child.returncode, out, err
 
@@ -67,14 +67,14 @@ def test_a_node_with_another_secret_believes_nothing_and_does_not_get_through(
     trio.output(2, "cp /etc/clusterctl/barrier kept && echo another >/etc/clusterctl/barrier")
     unknown = "what answers there does not know the secret that this node knows"
 
-    def told() -> str:
+    def refusal() -> str:
         refused = trio.ssh(2, "clusterctl-node barrier guarded --timeout 1s")
         assert refused.code == 1, refused
         return refused.err
 
     try:
         expected = f"barrier guarded: not met in time, missing: {trio.node(0)} ({unknown})\n"
-        wait_until(lambda: told() == expected, told, 20)
+        wait_until(lambda: refusal() == expected, refusal, 20)
     finally:
         trio.output(2, "cp kept /etc/clusterctl/barrier")
 
@@ -89,8 +89,8 @@ def test_who_may_not_read_the_secret_may_not_wait(trio: Bootstrapped) -> None:
 def test_a_node_without_a_membership_says_where_a_verb_comes_from(trio: Bootstrapped, verb: str) -> None:
     trio.output(1, f"cd {AGENT_FOLDER} && sudo mv later.py kept")
     try:
-        said = trio.ssh(1, f"clusterctl-node {verb}")
+        answer = trio.ssh(1, f"clusterctl-node {verb}")
     finally:
         trio.output(1, f"cd {AGENT_FOLDER} && sudo mv kept later.py")
     name = verb.split()[0]
-    assert (said.code, said.err) == (3, f"clusterctl-node: {name} comes with the membership: clusterctl up\n")
+    assert (answer.code, answer.err) == (3, f"clusterctl-node: {name} comes with the membership: clusterctl up\n")

@@ -29,7 +29,7 @@ LEFT_S = {PAST: -5, AHEAD: HOUR_S + 40, SILENT: 40, BEHIND: 90 - HOUR_S}
 SECONDS_AFTER = 5
 """How much later than its deadline a machine may be gone."""
 SECONDS_AFTER_UNDER_LOAD = 20
-"""The same on a computer that has more to do than it has processors, such as other tests."""
+"""The same on a computer with more work than processors, such as other tests."""
 WITHOUT_NFT = {f"/usr/sbin/{name}": MachineFile(content=b"") for name in ("nft", "iptables")}
 """Not executable: as if the package were not installed."""
 
@@ -41,7 +41,7 @@ asked=/run/clusterctl/warn/$!
 for _ in $(seq 100); do [ ! -e "$asked" ] || exit 0; sleep 0.1; done
 exit 1
 """
-"""A training that wants to be told, and ends for nobody."""
+"""A training that registers for the warning, and ignores every signal that asks it to end."""
 ENDLESS_HOOK = """\
 mkdir -p /etc/clusterctl/hooks
 cat >/etc/clusterctl/hooks/pre-terminate <<'END'
@@ -65,8 +65,8 @@ wait_for "ps -o wchan:32= -C ls | grep -q request_wait_answer"
 pkill -KILL -x ls
 wait_for "ps -o stat= -C ls | grep -q ^D"
 """
-"""One server waits for another that is stopped, and a process waits for both, which no signal ends. By their names
-they are none of systemd's business."""
+"""One FUSE server waits for another that is stopped, and a process waits for both: no signal ends it. systemd's
+shutdown spares the servers, as their names begin with @."""
 STOP_AS_NOBODY = """\
 for verb in stop mask disable; do
     for unit in clusterctl-deadline.timer clusterctl-deadline-clock.timer clusterctl-last-stage clusterctl-watch; do
@@ -110,7 +110,9 @@ def machines(network: Bootstrapped) -> Bootstrapped:
 def test_systemd_itself_stops_shortly_before_the_deadline(machines: Bootstrapped) -> None:
     """The end of this one is looked at last: it takes 90 s."""
     machines.wait_until_settled(WEDGED)
-    machines.deadlines[WEDGED] = int(time.time() + 20)  # a busy machine takes some seconds to be told and stopped
+    machines.deadlines[WEDGED] = int(
+        time.time() + 20
+    )  # a busy machine takes some seconds to get the push and to be stopped
     assert machines.push(WEDGED, nodes=SLOTS, deadline=iso(machines.deadlines[WEDGED])).json["ok"]
     first = cgroup.first_process(cgroup.mounted_trees(), machines.name, machines.node(WEDGED))
     assert first is not None
@@ -150,9 +152,9 @@ def test_who_uses_a_machine_is_warned_on_the_terminal_in_the_journal_and_by_sign
     machines.output(STUBBORN, REGISTERED)
     with a_terminal(machines, STUBBORN) as seen:
         assert machines.push(STUBBORN, nodes=SLOTS, generation=2, deadline=iso(time.time() + 903)).json["ok"]
-        told = f"{machines.node(STUBBORN)} ends in 15 minutes (its deadline): save what is to be kept"
-        wait_until(lambda: told in seen(), seen, 20)
-    assert told in machines.output(STUBBORN, "sudo journalctl -q -t clusterctl -p warning -o cat")
+        warning = f"{machines.node(STUBBORN)} ends in 15 minutes (its deadline): save what is to be kept"
+        wait_until(lambda: warning in seen(), seen, 20)
+    assert warning in machines.output(STUBBORN, "sudo journalctl -q -t clusterctl -p warning -o cat")
     assert_signalled(machines, STUBBORN, 1)
     assert machines.ssh(STUBBORN, "test -e /run/hooked").code != 0, "the hook is for the last five minutes"
 

@@ -11,13 +11,13 @@ from clusterctl_bootstrap.node.nvme import FORMAT
 
 MIB = 1 << 20
 PARTITION_TABLE = b"\0" * 446 + bytes([0x80, 1, 1, 0, 0x83, 1, 1, 1]) + b"\1\0\0\0\1\0\0\0" + b"\0" * 48 + b"\x55\xaa"
-"""Of a master boot record with one partition (UEFI specification, "Legacy Master Boot Record")."""
+"""A master boot record with one partition (UEFI specification, "Legacy Master Boot Record")."""
 SWAP = (b"\0" * 1024 + b"\1\0\0\0" + b"\xff\3\0\0").ljust(4086, b"\0") + b"SWAPSPACE2"
 """A page with version, last page and magic (linux/swap.h, union swap_header)."""
 
 
 class Bench:
-    """Disks and programs of a test; `ran` is what would have written."""
+    """Disks and programs of a test; `ran` lists the commands that would have written to a disk."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

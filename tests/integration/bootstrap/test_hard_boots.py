@@ -18,7 +18,7 @@ TIMERS = ("clusterctl-deadline.timer", "clusterctl-deadline-clock.timer")
 
 @pytest.fixture(scope="module")
 def machine(network: Bootstrapped) -> Bootstrapped:
-    """Slot 1 becomes ready; slot 3 is told to fail; slot 4 has one EFA interface less than it must have."""
+    """Slot 1 becomes ready; slot 3 is made to fail; slot 4 has one EFA interface less than it must have."""
     fault = {"/var/lib/clusterctl/simulated-failure": MachineFile(content=f"{REASON}\n".encode())}
     network.boot(network.plan(FAILING, left_s=3600), fault)
     fewer = {"/var/lib/clusterctl/simulated-efa": MachineFile(content=b"31\n")}

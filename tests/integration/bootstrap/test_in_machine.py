@@ -88,10 +88,10 @@ WITHOUT_EFA = {
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_what_efa_needs_is_asked_in_words_that_a_machine_understands(machine: Bootstrapped, name: str) -> None:
-    code, said = WITHOUT_EFA[name]
+    code, message = WITHOUT_EFA[name]
     answer = machine.ssh(SLOT, f"sudo sh -c {shlex.quote(COMMANDS[name])}")
     assert answer.code == code, answer
-    assert said in (answer.out + answer.err).splitlines()[-1]
+    assert message in (answer.out + answer.err).splitlines()[-1]
 
 
 def test_a_machine_without_efa_is_not_told_to_have_it(machine: Bootstrapped) -> None:
@@ -126,8 +126,8 @@ def test_the_last_stage_waits_as_root_under_a_name_that_shutdown_spares(machine:
 
 def test_cloud_init_accepts_the_config_it_was_given(machine: Bootstrapped) -> None:
     config = cloud_config(machine.plan(SLOT, left_s=3600, env=OWN), access(SLOT))
-    said = machine.ssh(SLOT, "cat >config && cloud-init schema --config-file config", stdin=config)
-    assert said.code == 0, said.out + said.err
+    answer = machine.ssh(SLOT, "cat >config && cloud-init schema --config-file config", stdin=config)
+    assert answer.code == 0, answer.out + answer.err
     machine.output(SLOT, "cloud-init status --wait")
     result = json.loads(machine.output(SLOT, "cat /run/cloud-init/result.json"))
     assert result["v1"]["errors"] == []
@@ -143,11 +143,11 @@ STAGES = {
 
 @pytest.mark.parametrize(("stage", "unit"), STAGES.items(), ids=STAGES.keys())
 def test_a_stage_of_cloud_init_runs_in_its_own_unit(machine: Bootstrapped, stage: str, unit: str) -> None:
-    """Whichever process has cloud-init's modules: what it says, and the control group it says it from."""
+    """It logs from its unit's control group, whichever process has loaded cloud-init's modules."""
     machine.output(SLOT, "cloud-init status --wait")
     found = machine.output(SLOT, f"sudo journalctl --no-pager -o json _SYSTEMD_UNIT={unit}").splitlines()
-    said = [row["MESSAGE"] for row in map(json.loads, found) if row["SYSLOG_IDENTIFIER"] == "cloud-init"]
-    assert any(f"running '{stage}'" in text for text in said), said
+    messages = [row["MESSAGE"] for row in map(json.loads, found) if row["SYSLOG_IDENTIFIER"] == "cloud-init"]
+    assert any(f"running '{stage}'" in text for text in messages), messages
 
 
 def test_no_process_of_cloud_init_is_left_after_its_last_stage(machine: Bootstrapped) -> None:

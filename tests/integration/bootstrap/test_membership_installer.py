@@ -26,8 +26,8 @@ def in_place(folder: Path) -> dict[str, str]:
 
 def test_all_modules_come_and_the_program_behind_them_reads_the_rest(tmp_path: Path) -> None:
     (tmp_path / "later.py").write_text("of an older clusterctl")
-    printed, said = installer(tmp_path, *READ_THE_REST).communicate(MODULES + b"the membership", timeout=30)
-    assert (printed, said) == (b"the membership\n", b"")
+    stdout, stderr = installer(tmp_path, *READ_THE_REST).communicate(MODULES + b"the membership", timeout=30)
+    assert (stdout, stderr) == (b"the membership\n", b"")
     assert in_place(tmp_path) == later_sources()
 
 

@@ -41,8 +41,8 @@ SCRIPTS = sorted(
 def test_shellcheck_has_nothing_to_say(script: Path) -> None:
     # SC1091: files that are sourced exist on a node, or after scripts/setup.
     argv = ["shellcheck", f"--shell={interpreter(script)}", "--format=gcc", "--exclude=SC1091", script.name]
-    said = subprocess.run(argv, cwd=script.parent, capture_output=True, text=True, timeout=60, check=False)
-    assert said.returncode == 0, said.stdout + said.stderr
+    done = subprocess.run(argv, cwd=script.parent, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_boothook_and_the_scripts_are_among_them() -> None:
@@ -62,5 +62,5 @@ TEXTS = {
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
 def test_shellcheck_has_nothing_to_say_of_what_the_agent_hands_to_a_shell(text: str) -> None:
     argv = ["shellcheck", "--shell=sh", "--format=gcc", "--exclude=SC1091", "-"]
-    said = subprocess.run(argv, input=f"{text}\n", capture_output=True, text=True, timeout=60, check=False)
-    assert said.returncode == 0, said.stdout + said.stderr
+    done = subprocess.run(argv, input=f"{text}\n", capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -32,7 +32,7 @@ BACKENDS = {
 
 @pytest.fixture(scope="module")
 def pair(trio: Bootstrapped) -> Iterator[Bootstrapped]:
-    """Slots 0 and 1, told that they are two nodes with two GPUs each; at the end all three have one membership."""
+    """Slots 0 and 1, with a membership of two nodes of two GPUs each; at the end all three have one membership."""
     if trio.ssh(0, f"test -d {IN_MACHINES}").code != 0:
         pytest.fail("no torch for the machines: run scripts/torch first")
     push_next(trio, PAIR, nodes=2, gpus_per_node=2)
@@ -41,7 +41,7 @@ def pair(trio: Bootstrapped) -> Iterator[Bootstrapped]:
 
 
 def push_next(trio: Bootstrapped, slots: range, **changes: Any) -> None:
-    """The next membership of these slots, of one generation."""
+    """Pushes the next membership to these slots, in one generation."""
     generation = max(trio.status(slot)["generation"] for slot in TRIO) + 1
     for slot in slots:
         assert trio.push(slot, generation=generation, **changes).json["ok"]
@@ -57,7 +57,7 @@ def launched(pair: Bootstrapped, backend: str, program: Path, *arguments: str) -
 
 
 def wait_until_all_ask(pair: Bootstrapped, answers: list[Future[Answer]], per_node: int) -> None:
-    """All ranks of both nodes have asked for a warning; four at once take long to load torch on few processors."""
+    """Returns when all ranks have asked for a warning; four at once take long to load torch on few processors."""
 
     def asking() -> list[int]:
         ended = [answer.result() for answer in answers if answer.done()]

@@ -13,8 +13,8 @@ LAUNCH = "ssh -x -o BatchMode=yes -o StrictHostKeyChecking=yes"
 
 def test_one_node_runs_commands_on_another_by_name_and_by_address(trio: Bootstrapped) -> None:
     for host in (trio.node(1), address(1), f"{trio.node(1)}.{DOMAIN}"):
-        said = trio.ssh(0, f"{LAUNCH} {host} hostname")
-        assert (said.out, said.err) == (f"{trio.node(1)}\n", "")
+        answer = trio.ssh(0, f"{LAUNCH} {host} hostname")
+        assert (answer.out, answer.err) == (f"{trio.node(1)}\n", "")
     assert trio.output(2, f"{LAUNCH} {trio.node(0)} 'echo $NODE_RANK'") == "0\n"
     assert trio.output(0, "ls ~/.ssh") == "authorized_keys\nenvironment\n", "nothing had to be learned"
 

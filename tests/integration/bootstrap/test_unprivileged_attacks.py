@@ -30,7 +30,7 @@ while time.monotonic() < until:
     time.sleep(pause_s)
 print(sent)
 """
-"""Says how many datagrams left."""
+"""Prints how many datagrams could be sent."""
 REGISTER = "/run/clusterctl/warn"
 
 
@@ -66,7 +66,7 @@ for _ in $(seq 100); do # the kernel may take its time
 done
 nft list table inet seen
 """
-"""A network of its own on slot 1, as a container has one; counts what comes through from it, and what does not."""
+"""A network of its own on slot 1, as a container has one; counts which of its datagrams get through."""
 NO_BOX = """\
 ip netns del box
 nft delete table inet seen
@@ -77,7 +77,7 @@ umount /run/writable-proc
 
 @pytest.fixture(scope="module")
 def watched(trio: Bootstrapped) -> Iterator[Bootstrapped]:
-    """Three nodes that watch for each other, with the membership that the others left."""
+    """Three nodes that watch for each other; at the end they get a membership without `dead_man`."""
     push_next(trio, TRIO, nodes=3, dead_man_s=ALLOWED_S)
     for slot in TRIO:
         closed = "sudo nft list table inet clusterctl_beats"
@@ -108,8 +108,8 @@ def test_floods_of_a_user_reach_nobody_and_odd_datagrams_of_root_stop_nothing(wa
     assert root.result() > 0
     assert [watch_of(watched, slot) for slot in TRIO] == before
     for slot in TRIO:
-        told = watched.output(slot, "sudo cat /var/log/clusterctl.log")
-        assert "dead man" not in told, told
+        log = watched.output(slot, "sudo cat /var/log/clusterctl.log")
+        assert "dead man" not in log, log
         assert watched.status(slot).get("watch") is None
 
 
@@ -140,8 +140,8 @@ def test_the_register_stays_open_for_others_when_a_user_fills_it(watched: Bootst
     wait_until(lambda: len(entries()) == 1, lambda: f"{len(entries())} entries", 20)
     refused = watched.ssh(2, f"sudo -u nobody touch {REGISTER}/1")
     assert (refused.code, "Permission denied" in refused.err) == (1, True), refused
-    told = watched.output(2, "sudo cat /var/log/clusterctl.log")
-    assert re.search(r"user 65534 filled /run/clusterctl/warn", told)
+    log = watched.output(2, "sudo cat /var/log/clusterctl.log")
+    assert re.search(r"user 65534 filled /run/clusterctl/warn", log)
 
 
 def test_nobody_but_root_holds_the_lock_of_roots_services(watched: Bootstrapped) -> None:
@@ -151,18 +151,18 @@ def test_nobody_but_root_holds_the_lock_of_roots_services(watched: Bootstrapped)
 
 
 def test_a_rule_that_is_taken_away_is_told_and_made_again(watched: Bootstrapped) -> None:
-    """Here by a program of that name which refuses."""
+    """Programs that fail take the place of nft and iptables."""
     refusing = "printf '#!/bin/sh\\nexit 1\\n' | sudo tee /usr/local/sbin/nft /usr/local/sbin/iptables >/dev/null"
     watched.output(2, f"{refusing}; sudo chmod +x /usr/local/sbin/nft /usr/local/sbin/iptables")
     try:
         watched.output(2, "sudo systemctl restart clusterctl-watch")
         found: dict[str, Any] = {}
 
-        def is_told() -> bool:
+        def is_reported() -> bool:
             found.update(watched.status(2))
             return "port of beats" in (found.get("watch") or {})
 
-        wait_until(is_told, lambda: json.dumps(found), 20)
+        wait_until(is_reported, lambda: json.dumps(found), 20)
     finally:
         watched.output(2, "sudo rm /usr/local/sbin/nft /usr/local/sbin/iptables")
         watched.output(2, "sudo systemctl restart clusterctl-watch")
