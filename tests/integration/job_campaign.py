@@ -56,7 +56,7 @@ PROGRAMS = {
     "place = {'RANK': os.environ['NODE_RANK'], 'LOCAL_RANK': '0', 'LOCAL_WORLD_SIZE': '1'}\n"
     "sys.exit(subprocess.call(words, env={**os.environ, **place}))\n",
 }
-"""What the jobs run; /dev/full tells a rank what a full disk would. The last one stands in for torchrun."""
+"""What the jobs run; /dev/full fails a rank's write as a full disk does. The last one stands in for torchrun."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ class Mishap:
     victim: int
     """The place, among the slots, of the node that it befalls."""
     program: Literal["obeys.py", "ignores.py"]
-    """Whether the ranks end when they are told to."""
+    """Whether the ranks end when they are asked to."""
     after_s: float
     """Since `run --detach` has returned; of a computer that is killed, since `run` was typed."""
 
@@ -133,7 +133,7 @@ def write_programs(folder: Path) -> Path:
 
 
 def survive(cluster: Rehearsed, work: Path, mishap: Mishap, name: str) -> float:
-    """Starts the job, lets it befall, looks; seconds until it was right. An AssertionError says what is wrong."""
+    """Starts the job and its mishap; returns the seconds until all was right. An AssertionError says what is wrong."""
     if mishap.fault == "computer killed":
         return _without_its_computer(cluster, work, mishap, name)
     done = cluster.run(*_run_words(mishap, work, name, "--detach"))
@@ -148,7 +148,7 @@ def survive(cluster: Rehearsed, work: Path, mishap: Mishap, name: str) -> float:
 
 
 def befall(cluster: Rehearsed, mishap: Mishap, name: str) -> None:
-    """The fault, on the victim's node."""
+    """Brings about the fault, on the victim's node."""
     if mishap.fault == "node frozen":
         cluster.fault("freeze", f"{cluster.name}-{mishap.slot}")
     elif mishap.fault == "cancelled twice":
@@ -172,9 +172,9 @@ def assert_right(cluster: Rehearsed, mishap: Mishap, name: str) -> float:
 
     wait_until(is_over, what=f"{name} has ended, and is {found}", timeout_s=RIGHT_WITHIN_S + GRACE_S)
     assert (found["state"], found["exit_code"]) == (right.state, right.exit_code), found
-    told = " ".join([found["cause"] or "", *((found.get("failure") or {}).get("lines") or ())])
+    reason = " ".join([found["cause"] or "", *((found.get("failure") or {}).get("lines") or ())])
     pattern = right.cause.replace("SLOT", str(mishap.slot)).replace("RANK", str(mishap.victim))
-    assert re.search(pattern, told), f"the cause is {told!r}, and not {pattern}"
+    assert re.search(pattern, reason), f"the cause is {reason!r}, and not {pattern}"
     return time.monotonic() - began_s
 
 

@@ -69,7 +69,7 @@ def random_kill(random_source: random.Random, *, part: Part, nodes: int, machine
 
 
 def survive(cluster: Rehearsed, kill: Kill, *, nodes: int) -> str:
-    """Kills, goes on, ends; says what was killed. An AssertionError says what is not right after it."""
+    """Kills, goes on, ends; returns what was killed. An AssertionError says what is not right after it."""
     if kill.during == "down":
         cluster.up()
     killed = kill_during(cluster, kill)
@@ -123,7 +123,7 @@ def kill_during(cluster: Rehearsed, kill: Kill) -> str:
 
 
 def steps_in(logs: Path, engine_verb: str = "up", *, earlier: Set[Path] = frozenset()) -> int:
-    """How many steps the newest log tells of, that of no `earlier` run; those that change nothing count, too."""
+    """How many steps the newest log has, `earlier` ones aside; those that change nothing count, too."""
     found = set(logs.glob(f"*-{engine_verb}-*.jsonl")) - earlier
     texts = [path.read_bytes() for path in sorted(found)[-1:]]
     return sum(text.count(b'"resourcePreEvent"') + text.count(b'"resOutputsEvent"') for text in texts)

@@ -1,4 +1,7 @@
-"""Mishaps at random moments of a cluster's life, and what is left after them: prints a table; 1 when something is."""
+"""Mishaps at random moments of a cluster's life, and what is left after them: prints a table.
+
+Exits with 1 when something was wrong.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ def main(argv: Sequence[str]) -> int:
         "--keep",
         type=Path,
         metavar="FILE",
-        help="what each life came to is kept there: the same command goes on after a cut, and lives none again",
+        help="the result of each life is kept there: the same command goes on after an interruption, and repeats none",
     )
     asked = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="campaign-kept-") as folder:

@@ -20,7 +20,7 @@ from tests.integration.rehearsed import Rehearsed
 
 CENT = 0.005
 MOST_UNCOUNTED_S = SHORT_S + 15.0
-"""What the ledger may lack of a machine's time at its begin and at its end together: its steps are of a minute."""
+"""How much of a machine's time the ledger may lack, at its start and end together: it counts in minutes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,18 +35,18 @@ class Account:
     """The part of the bill that is of machines in no ledger: their `up` was cut off before it wrote them down."""
     account_usd: float
     uncounted_s: float
-    """So long at most a machine that was seen ran, and no span of its slot counts it, as the next command has them."""
+    """The longest time of a machine in a ledger that no span of its slot counts, as the next command corrects them."""
     machines: int
     seen_to_their_end: int
-    """AWS told when they began and ended, and clusterctl wrote it down: what they cost is their bill, to the cent."""
+    """AWS reported their start and end, and clusterctl recorded both: their cost is their bill, to the cent."""
     unreal: tuple[str, ...]
     """Machines in a ledger that the region never had."""
     misbilled: tuple[str, ...]
-    """Of those seen to their end: whose cost is another."""
+    """Machines seen to their end whose cost differs from their bill."""
 
     @property
     def wrong(self) -> list[str]:
-        """A ledger may count too much, as a deadline is early then; what AWS told may not err."""
+        """A ledger may count too much, which makes a deadline early; times that AWS reported must be exact."""
         found = [f"not the bill to the cent: {difference}" for difference in self.misbilled]
         if self.unreal:
             found.append(f"the ledger has machines that never were: {self.unreal}")
@@ -118,7 +118,7 @@ def _right_spans(home: Path) -> list[Span]:
 
 
 def _uncounted_s(row: BillRow, spans: list[Span], until: float) -> float:
-    """How long no span of its slot counts the machine; 0 for one that nobody saw."""
+    """How long no span of its slot counts the machine; 0 for one in no ledger."""
     slot = next((span.slot for span in spans if span.instance_id == row.id), None)
     if slot is None:
         return 0.0

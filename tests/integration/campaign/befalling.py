@@ -1,4 +1,4 @@
-"""Runs a command of a person, and does to it, or to a node, what befalls it at its moment."""
+"""Runs a person's command, and at the mishap's moment brings the mishap on it, or on a node."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ COMMAND_S = 100.0
 STEP_MARKS = (b'"resourcePreEvent"', b'"resOutputsEvent"')
 """In the engine's log: a resource began, or is done."""
 VERBS = {"kill": "", "interrupt": "", "death": "kill", "taken back": "interrupt"}
-"""What a fault is called by the rehearsal, where that is another word or none of its."""
+"""The rehearsal's verb for a fault, where it is another word; empty where there is none."""
 TAKES_BACK_S = 30.0
-"""Until a machine whose notice is over has gone, by far."""
+"""Far more than a machine takes to go once its notice is over."""
 HEALS = {"freeze": "thaw", "partition": "plug", "unplug": "plug"}
 
 
@@ -35,38 +35,40 @@ class Outcome:
     """How a command ended that something befell."""
 
     is_met: bool
-    """It was under way then, and there was something to befall."""
+    """The command still ran, and the mishap had something to hit."""
     exit_code: int | None
     """None: it did not end in time."""
-    said: str
+    output: str
 
     @property
     def wrong(self) -> str | None:
         """A command may fail, but not hang, not by a bug of its own, and not go on when the engine was stopped."""
         if self.exit_code is None:
-            return f"it did not end in {COMMAND_S:.0f} s: {self.said[-400:]}"
-        if self.exit_code == 70 or "Traceback" in self.said:
-            return f"a bug: {self.said[-400:]}"
-        is_stopped = STOPPING in self.said
+            return f"it did not end in {COMMAND_S:.0f} s: {self.output[-400:]}"
+        if self.exit_code == 70 or "Traceback" in self.output:
+            return f"a bug: {self.output[-400:]}"
+        is_stopped = STOPPING in self.output
         return (
-            f"stopped, and exit {self.exit_code}: {self.said[-400:]}" if is_stopped and self.exit_code != 130 else None
+            f"stopped, and exit {self.exit_code}: {self.output[-400:]}"
+            if is_stopped and self.exit_code != 130
+            else None
         )
 
     @property
     def last_line(self) -> str:
         """What a person reads last."""
-        return (self.said.strip().splitlines() or [""])[-1].strip()
+        return (self.output.strip().splitlines() or [""])[-1].strip()
 
 
 def befall(cluster: Rehearsed, arguments: list[str], mishap: Mishap) -> Outcome:
     """Runs `clusterctl` with `arguments`, and the mishap beside it."""
     logs = cluster.home / "log"
     older = set(logs.glob("*.jsonl"))
-    text = cluster.folder.parent / "said"
+    file = cluster.folder.parent / "output.txt"
     with (
-        text.open("w") as said,
+        file.open("w") as output,
         subprocess.Popen(
-            [CLUSTERCTL, *arguments], env=cluster.env, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT
+            [CLUSTERCTL, *arguments], env=cluster.env, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
         ) as child,
     ):
         _await_moment(child, mishap, logs, older)
@@ -75,10 +77,10 @@ def befall(cluster: Rehearsed, arguments: list[str], mishap: Mishap) -> Outcome:
             child.wait(timeout=COMMAND_S)
         except subprocess.TimeoutExpired:
             child.kill()
-            return Outcome(is_met=is_met, exit_code=None, said=text.read_text(errors="replace"))
-    if mishap.fault == "taken back":  # or it would befall the next command, which nothing is to befall
+            return Outcome(is_met=is_met, exit_code=None, output=file.read_text(errors="replace"))
+    if mishap.fault == "taken back":  # or it would hit the next command
         wait_until(lambda: not noticed(cluster), what="the machine that AWS takes back is gone", timeout_s=TAKES_BACK_S)
-    return Outcome(is_met=is_met, exit_code=child.returncode, said=text.read_text(errors="replace"))
+    return Outcome(is_met=is_met, exit_code=child.returncode, output=file.read_text(errors="replace"))
 
 
 def do_fault(cluster: Rehearsed, verb: str, *nodes: str) -> bool:
@@ -127,7 +129,7 @@ def _do(cluster: Rehearsed, mishap: Mishap, child: subprocess.Popen[bytes]) -> b
 def _kill(cluster: Rehearsed, mishap: Mishap, child: subprocess.Popen[bytes]) -> bool:
     try:
         victims = victims_of(mishap.part, cluster, cli=child.pid)
-    except FileNotFoundError:  # the region has not said yet where it is
+    except FileNotFoundError:  # the region has not written its address yet
         return False
     for pid in victims:
         with contextlib.suppress(ProcessLookupError):

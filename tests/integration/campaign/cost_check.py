@@ -19,10 +19,10 @@ from tests.integration.rehearsed import Rehearsed
 NODES = 3
 """At most, in a campaign."""
 MOST_EARLY_S = 45.0
-"""Of an end that nobody saw: between the instant that a change is planned for, and what the change then does."""
-SAID_YES_S = 2.0
-"""From the end of a reservation until the engine says so."""
-TOLD_AT_THE_END = re.compile(r"it cost (at most )?about \$([\d,]+\.\d\d) in all")
+"""An assumed end may be this early: a change takes effect later than the instant that it is planned for."""
+CONFIRMED_S = 2.0
+"""From the end of a reservation until the engine reports it."""
+SUM_AT_THE_END = re.compile(r"it cost (at most )?about \$([\d,]+\.\d\d) in all")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,10 +30,10 @@ class CostCheck:
     """One look at `cost`: the bill of the same instant differs in nothing but what `cost` marks as assumed."""
 
     to_the_cent: int
-    """Machines whose beginning and end, if any, AWS told: each costs what it bills."""
+    """Machines whose start, and end if any, AWS reported: each costs what it bills."""
     assumed: int
     early_s: float
-    """An assumed end is at most this long before the true one: what the machine cost is told too low by that."""
+    """An assumed end is at most this long before the true one: the cost shown is too low by that time."""
     late_s: float
     wrong: tuple[str, ...]
 
@@ -48,17 +48,17 @@ def checked_cost(cluster: Rehearsed) -> CostCheck | None:
     cost = json.loads(done.stdout)
     rows = billed(cluster, until=datetime.fromisoformat(cost["at"]).timestamp())
     machines = [row for row in rows if row.kind == "Instance" and row.cluster_id == cost["cluster_id"]]
-    told = [row for row in cost["rows"] if row["kind"] == "node" and row["instance_id"]]
+    nodes = [row for row in cost["rows"] if row["kind"] == "node" and row["instance_id"]]
     if cluster.config.get("capacity") != "spot":
-        return compare(told, machines)
-    check = compare(at_spot(told, instance_type=str(cluster.config["instance_type"])), machines)
-    wrong = wrong_spot_sum(cost["estimated_cost"]["machines_at_spot_usd"], told, machines)
+        return compare(nodes, machines)
+    check = compare(at_spot(nodes, instance_type=str(cluster.config["instance_type"])), machines)
+    wrong = wrong_spot_sum(cost["estimated_cost"]["machines_at_spot_usd"], nodes, machines)
     return check if wrong is None else replace(check, wrong=(*check.wrong, wrong))
 
 
-def compare(told: Sequence[Mapping[str, Any]], bill: Sequence[BillRow]) -> CostCheck:
+def compare(nodes: Sequence[Mapping[str, Any]], bill: Sequence[BillRow]) -> CostCheck:
     """`cost`'s rows of machines against the bill's. Pure."""
-    by_id = {str(row["instance_id"]): row for row in told}
+    by_id = {str(row["instance_id"]): row for row in nodes}
     wrong = [f"{row.id} bills and cost has it not" for row in bill if row.id not in by_id]
     wrong += [f"cost has {id}, and the region never had" for id in by_id.keys() - {row.id for row in bill}]
     exact, off_s = 0, []
@@ -66,7 +66,7 @@ def compare(told: Sequence[Mapping[str, Any]], bill: Sequence[BillRow]) -> CostC
         node = by_id.get(row.id)
         if node is None:
             continue
-        if is_told(node):
+        if is_observed(node):
             exact += 1
             if abs(node["spent_usd"] - (row.usd or 0.0)) > CENT:
                 wrong.append(f"{row.id} bills ${row.usd:.4f}, and cost says ${node['spent_usd']:.4f}")
@@ -78,49 +78,49 @@ def compare(told: Sequence[Mapping[str, Any]], bill: Sequence[BillRow]) -> CostC
     return CostCheck(to_the_cent=exact, assumed=len(off_s), early_s=early_s, late_s=late_s, wrong=tuple(wrong))
 
 
-def at_spot(told: Sequence[Mapping[str, Any]], *, instance_type: str) -> list[dict[str, Any]]:
-    """`cost`'s rows as they would be at the spot price: it counts spot machines at their maximum, the one on demand."""
+def at_spot(nodes: Sequence[Mapping[str, Any]], *, instance_type: str) -> list[dict[str, Any]]:
+    """`cost`'s rows at the spot price: it counts spot machines at their maximum, here the on-demand price."""
     catalog = load_catalog()
     spot, most = (
         price(instance_type, REGION) for price in (catalog.spot_price_usd_per_hour, catalog.price_usd_per_hour)
     )
     assert spot is not None, instance_type
     assert most is not None, instance_type
-    return [{**row, "spent_usd": row["spent_usd"] * spot / most} for row in told]
+    return [{**row, "spent_usd": row["spent_usd"] * spot / most} for row in nodes]
 
 
-def wrong_spot_sum(spot_usd: float | None, told: Sequence[Mapping[str, Any]], bill: Sequence[BillRow]) -> str | None:
+def wrong_spot_sum(spot_usd: float | None, nodes: Sequence[Mapping[str, Any]], bill: Sequence[BillRow]) -> str | None:
     """What is wrong with what `cost` says that all machines cost by the spot prices of their time. Pure.
 
-    An end that is assumed is late, and not judged.
+    Assumed ends are late: with any of them, the sum is not judged.
     """
     if spot_usd is None:
         return "cost does not know what the machines cost by the spot prices"
-    if not all(map(is_told, told)):
+    if not all(map(is_observed, nodes)):
         return None
     true_usd = sum(row.usd or 0.0 for row in bill)
     is_right = abs(spot_usd - true_usd) <= CENT
     return None if is_right else f"cost says ${spot_usd:.4f} by the spot prices, and the bill is ${true_usd:.4f}"
 
 
-def is_told(row: Mapping[str, Any]) -> bool:
-    """AWS said when it began, and when it ended if it did."""
+def is_observed(row: Mapping[str, Any]) -> bool:
+    """AWS reported its start, and its end if it has ended."""
     return row["start"] == "observed" and row["end"] in (None, "observed")
 
 
-def wrong_last_word(said: str, bill: Sequence[BillRow]) -> str | None:
+def wrong_last_word(output: str, bill: Sequence[BillRow]) -> str | None:
     """What is wrong with the sum that `down` ends with: it is the bill's, or more where it says `at most`. Pure.
 
-    AWS does not tell when a reservation ended: it counts to when AWS said yes to that, which may be seconds too much.
+    AWS does not report when a reservation ended: it counts until AWS confirmed the end, seconds too long.
     """
-    found = TOLD_AT_THE_END.search(said)
+    found = SUM_AT_THE_END.search(output)
     if found is None:
         return None
     true_usd = sum(row.usd or 0.0 for row in bill)
     reservations = sum(row.kind == "CapacityReservation" for row in bill)
-    more_usd = float("inf") if found[1] else 0.01 + reservations * SAID_YES_S * _places_usd_per_s(bill)
-    told_usd = float(found[2].replace(",", ""))
-    is_right = true_usd - 0.01 <= told_usd <= true_usd + more_usd
+    more_usd = float("inf") if found[1] else 0.01 + reservations * CONFIRMED_S * _places_usd_per_s(bill)
+    shown_usd = float(found[2].replace(",", ""))
+    is_right = true_usd - 0.01 <= shown_usd <= true_usd + more_usd
     return None if is_right else f"down says {found[0]!r}, and the bill is ${true_usd:.4f}"
 
 

@@ -23,15 +23,15 @@ ENDS_IN_S = 25
 RUNTIME_S = 45
 """Of a run that is cut off and forsaken: it has to have got somewhere."""
 NODES_PROMISE_S = 15.0
-"""So late after the deadline the nodes' own timers have ended the last one: 5 s, and a busy computer."""
+"""This long after the deadline the nodes' own timers have ended the last one: 5 s, and more on a busy computer."""
 SCHEDULE_PROMISE_S = 150.0
-"""So late AWS's schedule has, where a node cannot end itself."""
+"""This long after it AWS's schedule has, where a node cannot end itself."""
 AWS_IS_LATE_S = 60
-"""Where the nodes have to end themselves: AWS's schedule would hide that they did not."""
+"""The schedule's delay where nodes have to end themselves: on time, it would hide that they did not."""
 
 
 def end(cluster: Rehearsed, report: Report) -> None:
-    """`down --all` must succeed and tell the true sum, and nothing may be left."""
+    """`down --all` must succeed and show the true sum, and nothing may be left."""
     cluster_id = cluster.inventory()["cluster_id"] if has_inventory(cluster) else None
     note_cost(cluster, report)
     done = cluster.run("down", str(cluster.folder), "--all", timeout_s=COMMAND_S)
@@ -79,9 +79,9 @@ def forsake(cluster: Rehearsed, life: Life, report: Report, tell: Tell) -> None:
 
 
 def deadline_of(cluster: Rehearsed) -> int | None:
-    """By the tags that everything of the cluster carries; None where nothing was made yet."""
-    told = {row.tags[DEADLINE_TAG] for row in Store(home_of(cluster).store).live() if DEADLINE_TAG in row.tags}
-    return int(max(datetime.fromisoformat(time).timestamp() for time in told)) if told else None
+    """The deadline in the tags that everything of the cluster carries; None where nothing was made yet."""
+    deadlines = {row.tags[DEADLINE_TAG] for row in Store(home_of(cluster).store).live() if DEADLINE_TAG in row.tags}
+    return int(max(datetime.fromisoformat(time).timestamp() for time in deadlines)) if deadlines else None
 
 
 def _await_end(cluster: Rehearsed, report: Report, deadline: int, promised_s: float) -> None:

@@ -34,7 +34,7 @@ def befall_and_look(cluster: Rehearsed, arguments: list[str], mishap: Mishap, re
             is_met=outcome.is_met,
             exit_code=outcome.exit_code,
             took_s=round(time.monotonic() - began, 1),
-            said=outcome.said,
+            output=outcome.output,
         )
     )
     lost = look(cluster, report, after=f"{mishap.action}, {mishap.fault}")

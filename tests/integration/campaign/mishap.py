@@ -27,7 +27,7 @@ WEIGHTS: dict[Fault, int] = {
     "taken back": 0,
 }
 STEPS: dict[Action, int] = {"up": 100, "resize": 110, "change": 80, "replace": 90, "extend": 80, "job": 1, "down": 60}
-"""About so many steps the engine writes; of an `up`, where it makes everything."""
+"""About how many steps the engine logs; for `up`, when it makes everything."""
 JOB_S = 2.0
 HEALS_AFTER_S = (1.0, 1.0, 8.0)
 """A short one is sat out; a long one is longer than some deadlines of a connection."""
@@ -114,7 +114,7 @@ def _on_spot(place: int, mishap: Mishap) -> Mishap:
 
 
 def _of_the_last_up(mishap: Mishap) -> Mishap:
-    """What befalls a command; of a node's troubles most `up`s recover, and then nobody is missed."""
+    """The mishap as one of a command: most `up`s recover from a node's fault, and the life would not be forsaken."""
     fault: Fault = mishap.fault if mishap.fault in ("kill", "interrupt") else "kill"
     part: Part = mishap.part if mishap.action != "job" else "both"
     return replace(mishap, action="up", fault=fault, part=part, after_steps=mishap.after_steps % STEPS["up"])

@@ -24,7 +24,7 @@ from tests.integration.rehearsed import Rehearsed, alive
 REGION = "us-west-2"
 DATA = ("aws:efs/fileSystem:FileSystem", "aws:fsx/lustreFileSystem:LustreFileSystem")
 BILLS = (*BILLING, *DATA)
-"""By the hour or by what is in it."""
+"""What bills by the hour, or by its content."""
 
 
 def home_of(cluster: Rehearsed) -> RehearsalHome:
@@ -71,7 +71,7 @@ def reaped_things(cluster: Rehearsed) -> list[CloudResource]:
 
 @functools.cache
 def _clients(region: str, access: RegionAccess) -> Clients:
-    """boto3 reads its descriptions of all services anew for each."""
+    """Cached, since boto3 reads its descriptions of all services anew for each."""
     return AwsClients.at(access, region=region)
 
 

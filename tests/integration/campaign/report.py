@@ -23,8 +23,8 @@ class Met:
     """False: the command was over before, or there was nothing that it could befall."""
     exit_code: int | None
     took_s: float
-    said: str
-    """All that a person read."""
+    output: str
+    """All that the command printed."""
 
 
 @dataclass(kw_only=True)
@@ -34,7 +34,7 @@ class Report:
     wrong: list[str] = field(default_factory=list)
     met: list[Met] = field(default_factory=list)
     looks: int = 0
-    """So often was asked what bills, with `reap` beside it."""
+    """How often what bills was compared with what `reap` lists."""
     things: int = 0
     """What billed, over all those looks."""
     leaks: int = 0
@@ -48,7 +48,7 @@ class ReportFile:
     """A line for the campaign, then one for each life that was lived: one cut off is lived again, from its start."""
 
     def __init__(self, path: Path, *, seed: int, runs: int, drawn: str) -> None:
-        """`drawn`: by which the lives are told from those of another version of this script."""
+        """`drawn` tells these lives from those that another version of this script draws."""
         self._path = path
         self._head = {"seed": seed, "runs": runs, "lives": drawn}
 

@@ -13,24 +13,24 @@ Row = tuple[str, str, str]
 
 def table(lived: Sequence[Life], reports: Mapping[int, Report]) -> list[str]:
     """The lines for the lives that have a report, by the number of the life."""
-    told = list(reports.values())
+    written = list(reports.values())
     ended = [life for life in lived if life.number in reports]
     rows = [
         ("", "count", ""),
         ("---", "---", "---"),
-        *_mishaps([mishap for report in told for mishap in report.met], lives=len(told)),
+        *_mishaps([mishap for report in written for mishap in report.met], lives=len(written)),
         ("clusters on spot machines", str(sum(life.is_spot for life in ended)), ""),
         ("clusters with a file system", str(sum(life.has_storage for life in ended)), ""),
         _left_alone("complete, and left alone until its deadline", "deadline", ended, reports),
         _left_alone("interrupted during `up`, and left alone until its deadline", "forsaken", ended, reports),
         (
             "checks of what bills",
-            str(sum(report.looks for report in told)),
-            f"{sum(report.things for report in told)} resources seen",
+            str(sum(report.looks for report in written)),
+            f"{sum(report.things for report in written)} resources seen",
         ),
-        ("leaks: resources that bill and that `reap` does not list", str(sum(report.leaks for report in told)), ""),
-        *_money(told),
-        ("any other error", str(sum(len(report.wrong) - report.leaks for report in told)), ""),
+        ("leaks: resources that bill and that `reap` does not list", str(sum(report.leaks for report in written)), ""),
+        *_money(written),
+        ("any other error", str(sum(len(report.wrong) - report.leaks for report in written)), ""),
     ]
     return [f"| {' | '.join(row)} |" for row in rows]
 
@@ -63,13 +63,13 @@ def _left_alone(name: str, ending: Ending, ended: Sequence[Life], reports: Mappi
         by_aws = life.is_frozen_at_the_end and ending == "deadline"
         late[by_aws] = max(late.get(by_aws, 0.0), reports[life.number].late_s or 0.0)
     who = {False: "by the nodes alone", True: "by AWS's schedule, because a node was frozen"}
-    told = [f"gone {late_s:.1f} s after the deadline, {who[by_aws]}" for by_aws, late_s in sorted(late.items())]
-    return name, str(len(of_it)), "; ".join(told)
+    notes = [f"gone {late_s:.1f} s after the deadline, {who[by_aws]}" for by_aws, late_s in sorted(late.items())]
+    return name, str(len(of_it)), "; ".join(notes)
 
 
-def _money(told: Sequence[Report]) -> list[Row]:
-    costs = [cost for report in told for cost in report.costs]
-    accounts = [report.account for report in told if report.account is not None]
+def _money(reports: Sequence[Report]) -> list[Row]:
+    costs = [cost for report in reports for cost in report.costs]
+    accounts = [report.account for report in reports if report.account is not None]
     assumed, early_s = sum(cost.assumed for cost in costs), max((cost.early_s for cost in costs), default=0.0)
     seen, machines = (
         sum(account.seen_to_their_end for account in accounts),

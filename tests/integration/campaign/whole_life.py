@@ -1,4 +1,4 @@
-"""One life of a cluster from its first `up` to its end, told as it goes."""
+"""One life of a cluster from its first `up` to its end, reported as it goes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.integration.campaign.report import Report
 from tests.integration.rehearsed import rehearsed
 
 STORAGE = [{"mount": "/work", "efs": {}}]
-TOLD = {
+SHOWN = {
     "forsaken": "forsaken until its deadline",
     "deadline": "left alone until its deadline",
     "down": "down --all",
@@ -24,10 +24,10 @@ def run_life(life: Life) -> Report:
     """What a life on a stack of its own came to."""
     began, report = time.monotonic(), Report()
 
-    def tell(mishap: Mishap, said: str) -> None:
+    def tell(mishap: Mishap, result: str) -> None:
         at = f"step {mishap.after_steps}" if mishap.action != "job" else f"{mishap.after_s:.1f} s"
         what = f"kill {mishap.part}" if mishap.fault == "kill" else mishap.fault
-        print(f"{time.monotonic() - began:>6.1f} s  {mishap.action:<7} {what:<12} {at:<9} {said}", flush=True)
+        print(f"{time.monotonic() - began:>6.1f} s  {mishap.action:<7} {what:<12} {at:<9} {result}", flush=True)
 
     with (
         tempfile.TemporaryDirectory(prefix="campaign-") as folder,
@@ -49,5 +49,5 @@ def run_life(life: Life) -> Report:
             outlive(cluster, life, report)
         else:
             end(cluster, report)
-    print(f"{time.monotonic() - began:>6.1f} s  {TOLD[life.ending]}: {'; '.join(report.wrong) or 'right'}", flush=True)
+    print(f"{time.monotonic() - began:>6.1f} s  {SHOWN[life.ending]}: {'; '.join(report.wrong) or 'right'}", flush=True)
     return report

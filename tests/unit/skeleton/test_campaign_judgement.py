@@ -45,7 +45,7 @@ def told(id: str, *, usd: float, end: str | None = "observed", ended_at: str | N
 
 
 def met(action: str, *, is_met: bool) -> Met:
-    return Met(action=action, fault="kill", is_met=is_met, exit_code=1, took_s=2.5, said="killed")
+    return Met(action=action, fault="kill", is_met=is_met, exit_code=1, took_s=2.5, output="killed")
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_an_account_may_lack_a_minute_and_no_more(changed: dict[str, Any], is_wr
     ],
 )
 def test_a_command_may_fail_but_not_hang_and_not_by_a_bug(exit_code: int | None, said: str, is_wrong: bool) -> None:
-    assert (Outcome(is_met=True, exit_code=exit_code, said=said).wrong is not None) is is_wrong
+    assert (Outcome(is_met=True, exit_code=exit_code, output=said).wrong is not None) is is_wrong
 
 
 def test_what_a_life_came_to_is_kept_and_read_again(tmp_path: Path) -> None:
