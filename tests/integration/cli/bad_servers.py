@@ -92,7 +92,7 @@ def reboots(transport: paramiko.Transport, channel: paramiko.Channel) -> None:
 
 
 def says(what: bytes) -> Callable[[paramiko.Transport, paramiko.Channel], None]:
-    """Ends well after it has said this."""
+    """Prints this, and ends with 0."""
 
     def then(transport: paramiko.Transport, channel: paramiko.Channel) -> None:
         channel.sendall(what)

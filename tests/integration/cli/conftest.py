@@ -78,8 +78,8 @@ class LoopbackCluster:
         real = f'/usr/bin/ssh -F {self.folder / "ssh_config"} "$@"'
         # The shell that runs this program is the child of the sshd process that serves the connection.
         end = "kill -9 $(ps -o ppid= -p $PPID)" if is_lost else "echo the way broke >&2; exit 255"
-        breach = f"head -c {break_after_bytes} | {real}; {end}"
-        program.write_text(f"#!/bin/sh\n{breach if break_after_bytes else f'exec {real}'}\n")
+        broken = f"head -c {break_after_bytes} | {real}; {end}"
+        program.write_text(f"#!/bin/sh\n{broken if break_after_bytes else f'exec {real}'}\n")
         program.chmod(0o755)
 
     def stop(self, slot: int) -> None:

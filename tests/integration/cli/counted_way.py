@@ -1,8 +1,8 @@
 """A way to a server that counts round trips, and lets only so many pass.
 
 Counted by cause, not by the clock: what the client sends after it has got an answer belongs to the next round trip,
-and what the server sends belongs to the one whose request it had. Every piece takes a moment on its way, so that what
-is sent in one go is not taken for a reaction to what has just arrived.
+and what the server sends belongs to the one whose request had reached it. Every piece takes a moment on its way, so
+that what is sent in one go is not taken for a reaction to what has just arrived.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class PrivateCluster:
         return self.nodes.run(*arguments, stdin=stdin, environ=self.environ, timeout_s=60)
 
     def signal(self, slot: int, number: signal.Signals) -> None:
-        """To the node's sshd and all connections that it serves."""
+        """Sends the signal to the node's sshd and to all connections that it serves."""
         server = self.nodes.servers[slot].pid
         for pid in [server, *_children(server)]:
             os.kill(pid, number)

@@ -24,30 +24,30 @@ class Terminal:
         os.write(self.master, keys)
 
     def remote_pid(self) -> int:
-        """What the command on the node calls itself, once it has said so on the screen."""
-        said = self.screen_until(lambda seen: b"pid " in seen and b"\n" in seen.partition(b"pid ")[2])
-        return int(said.partition(b"pid ")[2].split()[0])
+        """The process id that the command on the node prints, once it is on the screen."""
+        screen = self.screen_until(lambda seen: b"pid " in seen and b"\n" in seen.partition(b"pid ")[2])
+        return int(screen.partition(b"pid ")[2].split()[0])
 
     def screen_until(self, is_there: Callable[[bytes], bool], *, timeout_s: float = 30) -> bytes:
-        """What came to the screen from now until that; fails the test when it does not come."""
-        said, ends_at = b"", time.monotonic() + timeout_s
-        while not is_there(said):
-            assert time.monotonic() < ends_at, f"not on the screen: {said!r}"
+        """What came to the screen until `is_there` is true of it; fails the test when that does not happen in time."""
+        screen, ends_at = b"", time.monotonic() + timeout_s
+        while not is_there(screen):
+            assert time.monotonic() < ends_at, f"not on the screen: {screen!r}"
             if select.select([self.master], [], [], 0.2)[0]:
-                said += os.read(self.master, 4096)
-        return said
+                screen += os.read(self.master, 4096)
+        return screen
 
     def rest(self, *, timeout_s: float = 30) -> str:
         """What came to the screen until the program ended."""
-        said, ends_at = b"", time.monotonic() + timeout_s
+        screen, ends_at = b"", time.monotonic() + timeout_s
         while time.monotonic() < ends_at:
             try:
                 if select.select([self.master], [], [], 0.2)[0]:
-                    said += os.read(self.master, 4096)
+                    screen += os.read(self.master, 4096)
             except OSError:  # EIO: the last program at this terminal has ended (pty(7))
                 self.process.wait(timeout=timeout_s)
-                return said.decode()
-        raise AssertionError(f"the program goes on: {said!r}")
+                return screen.decode()
+        raise AssertionError(f"the program goes on: {screen!r}")
 
 
 @contextlib.contextmanager

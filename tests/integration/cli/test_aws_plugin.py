@@ -104,12 +104,12 @@ def test_one_on_path_is_enough(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("environ", "told"), [({}, "is not fetched, 127.0.0.1 does not answer"), ({"CI": "true"}, "is not fetched in CI")]
+    ("environ", "reason"), [({}, "is not fetched, 127.0.0.1 does not answer"), ({"CI": "true"}, "is not fetched in CI")]
 )
 def test_scripts_engine_says_when_it_did_not_fetch_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], reason: str
 ) -> None:
     monkeypatch.setenv("PULUMI_HOME", str(tmp_path / "pulumi"))
     line = pulumi_engine.aws_plugin(host=("127.0.0.1", 1), environ=environ)
-    assert told in line
+    assert reason in line
     assert line.endswith("; the first clusterctl up on AWS fetches it")

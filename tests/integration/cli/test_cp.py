@@ -19,7 +19,7 @@ SIZE = 3_000_001
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """Three megabytes that are not alike anywhere."""
+    """Three megabytes in which no part is repeated."""
     path = tmp_path / "weights.bin"
     path.write_bytes(b"".join(hashlib.sha256(str(n).encode()).digest() for n in range(SIZE // 32 + 1))[:SIZE])
     path.chmod(0o640)
@@ -124,7 +124,7 @@ def test_what_fails_is_named_and_the_others_are_copied(
 
 
 def grows_when(program: str, cluster: LoopbackCluster, slot: int, file: Path) -> None:
-    """The slot's node has a program that works as ever, and each time something is written on at the file's end."""
+    """On the slot's node, each run of the program works as ever, and then appends to the file."""
     path = cluster.folder / f"node-{slot}" / "bin" / program
     path.parent.mkdir(exist_ok=True)
     path.write_text(f'#!/bin/sh\n/usr/bin/{program} "$@"\necho more >>{file}\n')
@@ -187,9 +187,9 @@ def test_a_large_file_goes_from_node_to_node_and_only_once_from_here(
 ) -> None:
     done = trusting_cluster.run("cp", str(large), "all:large.bin")
     assert done.returncode == 0, done.stderr
-    told = sorted(done.stderr.decode().splitlines())
-    assert [line.split("]")[0] for line in told] == [f"[train-{slot}" for slot in range(4)]
-    assert sum(" from train-" in line for line in told) == 3, told
+    lines = sorted(done.stderr.decode().splitlines())
+    assert [line.split("]")[0] for line in lines] == [f"[train-{slot}" for slot in range(4)]
+    assert sum(" from train-" in line for line in lines) == 3, lines
     for folder in folders(trusting_cluster):
         assert (folder / "large.bin").read_bytes() == large.read_bytes()
         assert not list(folder.glob(".large.bin.clusterctl-*"))
@@ -201,7 +201,7 @@ def test_a_large_file_goes_from_node_to_node_and_only_once_from_here(
 def test_a_node_that_cannot_give_it_on_takes_nobody_with_it(
     trusting_cluster: LoopbackCluster, large: Path, is_lost: bool
 ) -> None:
-    """Every node but one breaks off in the middle of what it passes on; each breach is gone on from elsewhere."""
+    """Every node but one breaks off in the middle of what it passes on; each broken copy is resumed from another."""
     for slot in (0, 1, 2):
         trusting_cluster.install_ssh(slot, break_after_bytes=9_000_000, is_lost=is_lost)
     done = trusting_cluster.run("cp", str(large), "all:large.bin", timeout_s=60)
@@ -260,9 +260,9 @@ def test_a_download_that_a_person_interrupts_names_what_it_has_left(
         assert comes_true(lambda: any(path.stat().st_size > 1_000_000 for path in back.glob(".huge.bin.*")))
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
-        said = process.stderr.read().decode()
+        stderr = process.stderr.read().decode()
     (left,) = back.iterdir()
-    assert f" MB are kept in {left}: run the same command again to resume\n" in said
+    assert f" MB are kept in {left}: run the same command again to resume\n" in stderr
     assert process.returncode == 130
 
 

@@ -56,12 +56,12 @@ def greeted_at(port: int) -> bytes:
 def line_with(words: bytes, process: subprocess.Popen[bytes]) -> bytes:
     """The next line on stderr that has these words; the test's own limit ends a wait for none."""
     assert process.stderr is not None
-    said = b""
+    stderr = b""
     for line in process.stderr:
-        said += line
+        stderr += line
         if words in line:
             return line
-    raise AssertionError(f"it ended and had only said: {said!r}")
+    raise AssertionError(f"it ended and had only printed: {stderr!r}")
 
 
 def child_of(process: subprocess.Popen[bytes]) -> int:
@@ -73,14 +73,14 @@ def test_a_port_is_there_comes_back_after_a_loss_and_ends_with_ctrl_c(
     loopback_cluster: LoopbackCluster, notebook: int, free_port: int
 ) -> None:
     argv = loopback_cluster.command("forward", f"{free_port}:{notebook}")
-    told = f"127.0.0.1:{free_port} is port {notebook} of train-0; Ctrl-C ends it".encode()
+    announcement = f"127.0.0.1:{free_port} is port {notebook} of train-0; Ctrl-C ends it".encode()
     with subprocess.Popen(argv, stderr=subprocess.PIPE, env=loopback_cluster.environ) as process:
         try:
-            line_with(told, process)
+            line_with(announcement, process)
             assert greeted_at(free_port) == GREETING
             os.kill(child_of(process), signal.SIGKILL)
             assert b"trying again in" in line_with(b"the connection was lost", process)
-            line_with(told, process)
+            line_with(announcement, process)
             assert greeted_at(free_port) == GREETING
             process.send_signal(signal.SIGINT)
             assert process.wait(timeout=20) == 130

@@ -101,7 +101,7 @@ def test_following_survives_a_lost_connection_without_losing_or_doubling_a_line(
         write("while away")
         log.rename(log.with_name("train.log.1"))
         write("after rotation")
-        wait_until(lambda: any("trying again" in line for line in lines), what="the loss was told", timeout_s=20)
+        wait_until(lambda: any("trying again" in line for line in lines), what="the loss was reported", timeout_s=20)
         loopback_cluster.start(0)
         wait_until(lambda: "after rotation" in seen(), what="the way back was found", timeout_s=30)
         write("last")
@@ -147,8 +147,8 @@ def read_bytes(path: Path) -> int | None:
     for link in Path("/proc").glob("[0-9]*/fd/*"):
         with contextlib.suppress(OSError):
             if link.readlink() == path:
-                told = (link.parent.parent / "fdinfo" / link.name).read_text()
-                return int(told.split()[1])
+                info = (link.parent.parent / "fdinfo" / link.name).read_text()
+                return int(info.split()[1])
     return None
 
 
@@ -168,11 +168,11 @@ def test_a_log_that_hangs_is_named_and_the_others_are_shown(loopback_cluster: Lo
     os.mkfifo(hanging)
     without_sudo(loopback_cluster, 2, "python3", "exec sleep 300")
     done = loopback_cluster.run("logs", "--node", "0-2", "--timeout", "3s", str(log), str(hanging))
-    # Which comes first is how late each node's clock was heard: the lines are of one instant.
+    # The lines are of one instant: which comes first depends on how late each node's clock was heard.
     assert sorted(line[:8] for line in done.stdout.decode().splitlines()) == ["[Node 0]", "[Node 1]"]
-    said = done.stderr.decode()
-    assert f"[train-1] {hanging} gave nothing for 1.5 s; does its file system hang?" in said
-    assert "1 of 3 failed: train-2 ended at --timeout" in said
+    stderr = done.stderr.decode()
+    assert f"[train-1] {hanging} gave nothing for 1.5 s; does its file system hang?" in stderr
+    assert "1 of 3 failed: train-2 ended at --timeout" in stderr
     assert done.returncode == 4
 
 
@@ -180,9 +180,9 @@ def test_following_ends_when_no_node_can_ever_have_a_line(loopback_cluster: Loop
     for slot in range(4):
         without_sudo(loopback_cluster, slot, "journalctl", "echo no journal is kept on this machine >&2; exit 1")
     done = loopback_cluster.run("logs", "-f", "system")
-    said = done.stderr.decode().splitlines()
-    assert sorted(said[:-1]) == [f"[train-{slot}] no journal is kept on this machine" for slot in range(4)]
-    assert said[-1] == "nothing is left to follow: no node can send lines of system"
+    lines = done.stderr.decode().splitlines()
+    assert sorted(lines[:-1]) == [f"[train-{slot}] no journal is kept on this machine" for slot in range(4)]
+    assert lines[-1] == "nothing is left to follow: no node can send lines of system"
     assert done.returncode == 4
 
 

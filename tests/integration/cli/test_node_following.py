@@ -76,12 +76,12 @@ def nodes(loopback_cluster: LoopbackCluster, monkeypatch: pytest.MonkeyPatch) ->
 
 
 class Watched:
-    """The watch of all four, and what it has told."""
+    """The watch of all four nodes, and the changes that it has reported."""
 
     def __init__(self, cluster: LoopbackCluster) -> None:
-        self.told: list[NodeWatch] = []
+        self.changes: list[NodeWatch] = []
         file = cluster.home / "inventory" / "train.json"
-        self.watch = ReadyWatch(file, changed=self.told.append, scripts=SCRIPTS)
+        self.watch = ReadyWatch(file, changed=self.changes.append, scripts=SCRIPTS)
         for slot in range(4):
             self.watch.start(slot, f"train-{slot}")
 
@@ -110,7 +110,7 @@ def say(cluster: LoopbackCluster, slot: int, phase: str, *, file: str = "says") 
 
 
 def followers(cluster: LoopbackCluster, slot: int) -> list[int]:
-    """The process ids of all that have followed the node, the first first."""
+    """The process ids of all that have followed the node, in order."""
     file = cluster.folder / f"node-{slot}" / "followers"
     return [int(line) for line in file.read_text().splitlines()] if file.exists() else []
 

@@ -128,8 +128,8 @@ def test_ctrl_c_ends_the_command_on_every_node(fleet: LoopbackCluster) -> None:
         assert client.stdout is not None
         pids = [int(client.stdout.readline().split()[1]) for _ in range(4)]
         client.send_signal(signal.SIGINT)
-        _, said = client.communicate(timeout=20)
-    assert said.endswith(b"KeyboardInterrupt\n")
+        _, stderr = client.communicate(timeout=20)
+    assert stderr.endswith(b"KeyboardInterrupt\n")
     assert all(has_ended(pid) for pid in pids)
 
 
@@ -178,10 +178,10 @@ def test_one_connection_is_fabrics_own(train: clusterctl.NodeGroup, fleet: Loopb
     ):
         through.settimeout(30)
         assert comes_true(lambda: through.connect_ex(("127.0.0.1", port)) == 0)
-        with through.makefile("rb") as said:
-            assert said.readline().startswith(b"SSH-2.0-")
+        with through.makefile("rb") as received:
+            assert received.readline().startswith(b"SSH-2.0-")
             through.shutdown(socket.SHUT_WR)
-            said.read()  # closed with something unread, the tunnel would see a reset connection
+            received.read()  # closed with something unread, the tunnel would see a reset connection
     node.close()
     assert not node.is_connected
     assert node.run("echo again", **ALONE).stdout == "again\n"

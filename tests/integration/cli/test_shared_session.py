@@ -111,8 +111,8 @@ def test_a_login_outlives_a_short_silence_of_slot_0(private_cluster: PrivateClus
         assert private_cluster.sessions == [instance(0), instance(1)], "another node leads new connections"
         assert control in private_cluster.controls, "the session that is in use is not ended"
         private_cluster.signal(0, signal.SIGCONT)
-        said, _ = login.communicate(b"echo still here; exit 5\n", timeout=30)
-    assert (said, login.returncode) == (b"still here\n", 5)
+        output, _ = login.communicate(b"echo still here; exit 5\n", timeout=30)
+    assert (output, login.returncode) == (b"still here\n", 5)
 
 
 def test_sessions_that_were_passed_over_are_few(private_cluster: PrivateCluster, tmp_path: Path) -> None:

@@ -173,11 +173,11 @@ def test_bad_nodes_of_64_are_named_and_cost_the_others_nothing(
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("sent", "shown"),
     [(b"no newline", "no newline"), (b"bad \xff utf-8\n", "bad � utf-8\n"), (b"", "")],
 )
-def test_odd_output_of_one_node_comes_as_it_is(lab: Lab, said: bytes, shown: str) -> None:
-    with bad_servers.ssh_server(lab.bad(), lab.host_key, Behaviour(bad_servers.says(said))):
+def test_odd_output_of_one_node_comes_as_it_is(lab: Lab, sent: bytes, shown: str) -> None:
+    with bad_servers.ssh_server(lab.bad(), lab.host_key, Behaviour(bad_servers.says(sent))):
         rows, done, _ = lab.run("echo fine", "--node", f"{GOOD - 1}-{GOOD}")
     assert rows[f"lab-{GOOD}"]["stdout"] == shown
     assert rows[f"lab-{GOOD - 1}"]["stdout"] == "fine\n"

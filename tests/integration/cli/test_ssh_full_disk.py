@@ -1,4 +1,4 @@
-"""A disk on this computer that gets full while a command reads much, or says much: told, and never taken for an end."""
+"""A disk here fills up while a command reads or prints much: that is reported, and not taken for an end of input."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def small(tmp_path: Path) -> Path:
     return folder
 
 
-def told(cluster: LoopbackCluster, small: Path, *words: str, stdin: bytes = b"", **environ: str) -> tuple[int, str]:
+def run_ssh(cluster: LoopbackCluster, small: Path, *words: str, stdin: bytes = b"", **environ: str) -> tuple[int, str]:
     """Exit code and stderr of a command whose temporary files are on the small disk."""
     mounted = f'mount -t tmpfs -o size=4m tmpfs {small} && exec "$@"'
     done = subprocess.run(
@@ -49,15 +49,15 @@ def test_input_that_cannot_be_kept_is_no_end_of_the_input(
     """One node's share is kept, too, as long as the node does not take it."""
     ended = tmp_path / "ended"
     line = f"sleep 1; cat >/dev/null && touch {shlex.quote(str(ended))}"
-    code, said = told(steady_cluster, small, "--node", node, line, stdin=bytes(MUCH))
-    assert (code, FULL.format(small=small) in said) == (1, True), said
-    assert f"next: df -h {small}" in said
-    assert "Traceback" not in said
+    code, stderr = run_ssh(steady_cluster, small, "--node", node, line, stdin=bytes(MUCH))
+    assert (code, FULL.format(small=small) in stderr) == (1, True), stderr
+    assert f"next: df -h {small}" in stderr
+    assert "Traceback" not in stderr
     assert not comes_true(ended.exists, within_s=2)
 
 
 @pytest.mark.parametrize("flag", ["--gather", "--json"])
 def test_output_that_cannot_be_kept_names_the_folder(steady_cluster: LoopbackCluster, small: Path, flag: str) -> None:
-    code, said = told(steady_cluster, small, flag, f"head -c {MUCH} /dev/zero")
-    assert (code, FULL.format(small=small) in said) == (1, True), said
-    assert f"next: df -h {small}" in said
+    code, stderr = run_ssh(steady_cluster, small, flag, f"head -c {MUCH} /dev/zero")
+    assert (code, FULL.format(small=small) in stderr) == (1, True), stderr
+    assert f"next: df -h {small}" in stderr

@@ -101,8 +101,8 @@ def test_the_end_of_input_ends_what_has_a_group_of_its_own(shell: str) -> None:
 def test_a_command_with_input_begins_at_once_and_its_output_ends_with_it(shell: str) -> None:
     text = with_input("cat; exit 7", environment={}, is_sudo=False, silence_s=60)
     with as_sshd_would(shell, text) as process:
-        said, _ = process.communicate(b"typed", timeout=10)
-        assert (process.returncode, said) == (7, b"typed")
+        output, _ = process.communicate(b"typed", timeout=10)
+        assert (process.returncode, output) == (7, b"typed")
 
 
 def test_a_command_that_ignores_sigterm_is_killed(shell: str) -> None:
@@ -138,10 +138,10 @@ def test_a_command_with_input_is_ended_by_a_watcher_beside_it(shell: str) -> Non
     text = with_input("echo $$; cat >/dev/null; exec sleep 300", environment={}, is_sudo=False, silence_s=60)
     with as_sshd_would(shell, text) as process:
         first_number(process)
-        told = told_by(process)
-        assert told.group == process.pid
-        with as_sshd_would(shell, watcher(told, is_sudo=False, silence_s=60)) as beside:
-            assert has_ended(told.holder), "two watchers are one too many"
+        ids = reported_ids(process)
+        assert ids.group == process.pid
+        with as_sshd_would(shell, watcher(ids, is_sudo=False, silence_s=60)) as beside:
+            assert has_ended(ids.holder), "two watchers are one too many"
             close_input(beside)
             assert process.wait(timeout=30) == -signal.SIGTERM
 
@@ -161,7 +161,7 @@ def test_a_command_that_waits_for_all_its_children_does_not_wait_for_the_watcher
 def test_who_holds_the_watchers_place_ends_with_the_command_and_is_no_child_of_it(shell: str) -> None:
     with as_sshd_would(shell, with_input("wait; exit 7", environment={}, is_sudo=False, silence_s=60)) as process:
         assert process.wait(timeout=30) == 7
-        assert has_ended(told_by(process).holder)
+        assert has_ended(reported_ids(process).holder)
 
 
 def test_under_sudo_the_group_is_the_login_shells(shell: str, tmp_path: Path) -> None:
@@ -193,9 +193,11 @@ def test_under_sudo_variables_come_by_the_input_and_the_commands_own_input_is_wh
         process.stdin.flush()
         if own_input:
             close_input(process)
-        said = process.stdout.read()  # with the input still open: its end would end a command that has none of its own
+        output = (
+            process.stdout.read()
+        )  # with the input still open: its end would end a command that has none of its own
         assert process.wait(timeout=10) == 7
-    assert said == f"<{environment['TOKEN']}>".encode() + own_input
+    assert output == f"<{environment['TOKEN']}>".encode() + own_input
 
 
 @pytest.mark.parametrize("came", [b"\n", b"echo this is data\n", b"export A='half of", b""])
@@ -205,12 +207,12 @@ def test_under_sudo_nothing_runs_where_the_variables_have_not_come(shell: str, t
     stand_in.chmod(0o755)
     text = with_input("echo ran", environment={"A": "1"}, is_sudo=True, silence_s=60)
     with as_sshd_would(shell, text, PATH=f"{tmp_path}:{os.environ['PATH']}") as process:
-        said, complaint = process.communicate(came, timeout=10)
-        assert (process.returncode, said) == (255, b"")
+        output, complaint = process.communicate(came, timeout=10)
+        assert (process.returncode, output) == (255, b"")
         assert b"clusterctl: the values of --env did not come: " in complaint
 
 
-def told_by(process: subprocess.Popen[bytes]) -> ReportedIds:
+def reported_ids(process: subprocess.Popen[bytes]) -> ReportedIds:
     assert process.stderr is not None
     found = group_in(process.stderr.readline())
     assert found is not None

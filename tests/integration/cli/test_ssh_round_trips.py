@@ -30,7 +30,7 @@ def way(loopback_cluster: LoopbackCluster) -> Iterator[CountedWay]:
         yield way
 
 
-def said_by(cluster: LoopbackCluster, *words: str) -> tuple[int, bytes]:
+def run_ssh(cluster: LoopbackCluster, *words: str) -> tuple[int, bytes]:
     """Exit code and output of a command without input, whose watcher needs no channel of its own."""
     argv = cluster.command("ssh", "--node", "0", *words)
     done = subprocess.run(argv, env=cluster.environ, stdin=subprocess.DEVNULL, capture_output=True, timeout=20)
@@ -39,9 +39,9 @@ def said_by(cluster: LoopbackCluster, *words: str) -> tuple[int, bytes]:
 
 def test_a_first_command_is_seven_round_trips(loopback_cluster: LoopbackCluster, way: CountedWay) -> None:
     way.allow(COLD)
-    assert said_by(loopback_cluster, "--cold", "echo here") == (0, b"here\n")
+    assert run_ssh(loopback_cluster, "--cold", "echo here") == (0, b"here\n")
     way.allow(COLD - 1)
-    assert said_by(loopback_cluster, "--cold", "--connect-timeout", "2s", "echo here") == (255, b""), "they are counted"
+    assert run_ssh(loopback_cluster, "--cold", "--connect-timeout", "2s", "echo here") == (255, b""), "they are counted"
 
 
 def test_the_next_command_is_one(
@@ -49,12 +49,12 @@ def test_the_next_command_is_one(
 ) -> None:
     monkeypatch.setenv("CLUSTERCTL_WARM", "yes")
     way.allow(COLD + 1)  # the channel for the next command is opened when nobody waits
-    assert said_by(loopback_cluster, "echo first") == (0, b"first\n")
+    assert run_ssh(loopback_cluster, "echo first") == (0, b"first\n")
     assert comes_true((loopback_cluster.home / "warm" / "socket").exists)
     for word in (b"second", b"third"):
         way.allow(COLD)
         way.allow(WARM)
-        assert said_by(loopback_cluster, f"echo {word.decode()}") == (0, word + b"\n")
+        assert run_ssh(loopback_cluster, f"echo {word.decode()}") == (0, word + b"\n")
     way.allow(COLD)
 
 

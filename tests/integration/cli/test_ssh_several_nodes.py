@@ -116,7 +116,7 @@ def test_json_is_one_line_per_node_with_the_failure_in_it(loopback_cluster: Loop
 
 
 @pytest.mark.parametrize(
-    ("wanted", "code", "said"),
+    ("wanted", "code", "message"),
     [
         ("4", 3, "no node 4: train has nodes 0-3"),
         ("0,2-9", 3, "no node 9: train has nodes 0-3"),
@@ -125,11 +125,11 @@ def test_json_is_one_line_per_node_with_the_failure_in_it(loopback_cluster: Loop
     ],
 )
 def test_a_node_that_is_not_there_is_named_with_those_that_are(
-    steady_cluster: LoopbackCluster, wanted: str, code: int, said: str
+    steady_cluster: LoopbackCluster, wanted: str, code: int, message: str
 ) -> None:
     done = steady_cluster.run("ssh", "--node", wanted, "true")
     assert done.returncode == code
-    assert said in done.stderr.decode()
+    assert message in done.stderr.decode()
 
 
 def test_a_node_named_twice_is_asked_once(steady_cluster: LoopbackCluster) -> None:
@@ -195,9 +195,9 @@ def test_after_ctrl_c_all_that_came_is_shown_and_which_nodes_had_not_ended(
     )
     assert comes_true(begun.exists)
     client.send_signal(signal.SIGINT)
-    said, _ = client.communicate(timeout=15)
+    output, _ = client.communicate(timeout=15)
     assert client.returncode == 130
-    assert [words for words in shown if words not in said] == []
+    assert [words for words in shown if words not in output] == []
 
 
 @pytest.mark.alone

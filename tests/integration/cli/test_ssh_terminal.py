@@ -15,7 +15,7 @@ ALONE, WITH_TERMINAL, AS_ROOT = ("--node", "0"), ("--node", "0", "-t"), ("--node
 
 @pytest.fixture
 def rooted_cluster(loopback_cluster: LoopbackCluster) -> LoopbackCluster:
-    """A node whose sudo asks for nothing; its users are root already, so it only has to do as it is told."""
+    """A node whose sudo asks for nothing; its users are root already, so it only has to run the command."""
     program = loopback_cluster.folder / "node-0" / "bin" / "sudo"
     program.parent.mkdir()
     program.write_text('#!/bin/sh\n[ "$1 $2" = "-n --" ] && shift 2 && exec "$@"\n')
@@ -42,7 +42,7 @@ def test_where_sudo_refuses_its_own_words_and_exit_code_are_told(rooted_cluster:
 def test_ctrl_c_at_a_terminal_ends_the_command_on_the_node(
     rooted_cluster: LoopbackCluster, flags: tuple[str, ...], exit_codes: set[int]
 ) -> None:
-    """With -t the terminal is the node's: what Ctrl-C did there is the command's own end, a signal 255 to OpenSSH."""
+    """With -t the terminal is the node's, and Ctrl-C ends the command there; an end by a signal is 255 to OpenSSH."""
     argv = rooted_cluster.command("ssh", *flags, "--command", LINE)
     with at_a_terminal(argv, rooted_cluster.environ) as terminal:
         pid = terminal.remote_pid()

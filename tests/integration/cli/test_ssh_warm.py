@@ -51,13 +51,13 @@ def test_a_home_that_can_have_no_socket_is_named_and_the_command_goes_on(
     )
     assert done.returncode == 3
     folder = warm_cluster.home / "warm"
-    told = f"clusterctl: connections are not kept: that takes a socket and a lock in {folder} ({why})"
-    assert told.encode() in done.stderr
+    message = f"clusterctl: connections are not kept: that takes a socket and a lock in {folder} ({why})"
+    assert message.encode() in done.stderr
     assert not (folder / "socket").exists()
 
 
 def test_more_nodes_than_descriptors_are_usual_are_kept(warm_cluster: LoopbackCluster) -> None:
-    """The process has numbers above 1023, and as many connections as it may."""
+    """The process has descriptors above 1023, and as many of them as its limit allows."""
     nodes = [
         replace(node, slot=slot, rank=slot, name=f"train-{slot}")
         for slot, node in enumerate(warm_cluster.inventory.nodes * 8)
@@ -133,8 +133,8 @@ def test_a_connection_that_breaks_once_the_node_has_the_command_is_not_tried_aga
     with pytest.raises(subprocess.TimeoutExpired):
         client.wait(1.5)
     os.kill(session, signal.SIGKILL)
-    _, said = client.communicate(timeout=15)
-    assert (client.returncode, b"train-1 broke" in said) == (255, True)
+    _, stderr = client.communicate(timeout=15)
+    assert (client.returncode, b"train-1 broke" in stderr) == (255, True)
     assert not (tmp_path / "runs").exists()
 
 
@@ -175,8 +175,8 @@ def test_a_client_that_is_killed_takes_its_commands_along(warm_cluster: Loopback
 def kept_session(cluster: LoopbackCluster) -> int:
     """The server's process behind node 1's kept connection: two commands in a row came by it, and it is idle.
 
-    On a busy machine a command does not wait for the process that keeps connections, and comes by one of its own. The
-    channel of the next command has been asked for then, and before it is open that command comes by another, too.
+    On a busy machine a command does not wait for the process that keeps connections, and opens a connection of its own.
+    The channel of the next command is being opened then; until it is open, that command does the same.
     """
     seen: list[int] = []
 

@@ -69,7 +69,7 @@ def test_a_command_left_to_the_process_loads_next_to_nothing(steady_warm_cluster
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "output"),
     [
         ("{} yes | head -1; echo ${{PIPESTATUS[0]}}", "[train-0] y\n0\n"),
         ("{} echo here > /dev/full; echo $?", "clusterctl: stdout cannot be written: No space left on device\n1\n"),
@@ -77,7 +77,7 @@ def test_a_command_left_to_the_process_loads_next_to_nothing(steady_warm_cluster
     ],
 )
 def test_output_that_nobody_takes_ends_as_it_does_without_the_process(
-    steady_warm_cluster: LoopbackCluster, line: str, told: str
+    steady_warm_cluster: LoopbackCluster, line: str, output: str
 ) -> None:
     command = shlex.join(steady_warm_cluster.command("ssh", "--node", "all"))
     nodes = steady_warm_cluster.inventory.nodes
@@ -86,7 +86,7 @@ def test_output_that_nobody_takes_ends_as_it_does_without_the_process(
         argv = ["bash", "-c", f"({line.format(command)}) 2>&1"]
         environ = {**steady_warm_cluster.environ, **WARM}
         done = subprocess.run(argv, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20)
-        assert done.stdout == told
+        assert done.stdout == output
     finally:
         steady_warm_cluster.write_inventory(replace(steady_warm_cluster.inventory, nodes=nodes))
 
@@ -127,9 +127,9 @@ def test_a_command_whose_process_is_killed_says_so(
         os.kill(
             struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0], signal.SIGKILL
         )
-    _, said = client.communicate(timeout=15)
+    _, stderr = client.communicate(timeout=15)
     assert client.returncode == code
-    assert said == "clusterctl: the process that kept the connections has ended, and with it what ran\n"
+    assert stderr == "clusterctl: the process that kept the connections has ended, and with it what ran\n"
     assert comes_true(lambda: not Path(f"/proc/{pid}").exists())
 
 
@@ -163,11 +163,11 @@ def test_a_job_in_the_background_is_stopped_rather_than_given_what_is_typed_for_
     with at_a_terminal([sys.executable, "-c", shell, *argv], {**steady_warm_cluster.environ, **WARM}) as terminal:
         terminal.remote_pid()
         terminal.type(b"secret\n")
-        said = b""
-        while b"lost" not in said and said.count(b"secret") < 2:
-            assert select.select([terminal.master], [], [], 20)[0], said
-            said += os.read(terminal.master, 4096)
-        assert b"typed" in said
+        screen = b""
+        while b"lost" not in screen and screen.count(b"secret") < 2:
+            assert select.select([terminal.master], [], [], 20)[0], screen
+            screen += os.read(terminal.master, 4096)
+        assert b"typed" in screen
 
 
 def test_what_is_typed_for_a_command_comes_to_it(steady_warm_cluster: LoopbackCluster) -> None:
@@ -175,11 +175,11 @@ def test_what_is_typed_for_a_command_comes_to_it(steady_warm_cluster: LoopbackCl
     with at_a_terminal(argv, {**steady_warm_cluster.environ, **WARM}) as terminal:
         terminal.remote_pid()
         terminal.type(b"mine\n\x04")
-        said = b""
-        while b"the end" not in said:
-            assert select.select([terminal.master], [], [], 20)[0], said
-            said += os.read(terminal.master, 4096)
-        assert said.count(b"mine") == 2, "what was typed, and what the node says"
+        screen = b""
+        while b"the end" not in screen:
+            assert select.select([terminal.master], [], [], 20)[0], screen
+            screen += os.read(terminal.master, 4096)
+        assert screen.count(b"mine") == 2, "what was typed, and what the node says"
 
 
 def test_a_home_named_from_here_is_the_same_to_the_process(steady_warm_cluster: LoopbackCluster) -> None:

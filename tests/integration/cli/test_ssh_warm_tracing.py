@@ -34,7 +34,7 @@ finally:
 
 
 def without_the_right_to_trace_all() -> None:
-    """Root's own right is over every process; from the next program on this one has not got it."""
+    """Takes from the program that is run next root's right to trace every process."""
     ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_SYS_PTRACE, 0, 0, 0)
 
 

@@ -1,4 +1,4 @@
-"""A command that meets the process of another version: it runs by itself, says nothing of itself, and does not hang."""
+"""A command that meets the process of another version: it runs by itself, and does not hang."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Listener:
         if has_stamp:
             write_stamp(str(folder), (folder / "socket").stat().st_ino)
         self.ended = threading.Event()
-        self.said = b""
+        self.received = b""
         self.thread = threading.Thread(target=self._serve)
         self.thread.start()
 
@@ -49,7 +49,7 @@ class Listener:
 
     def _speak(self, connection: socket.socket) -> None:
         connection.settimeout(20)
-        self.said += connection.recv(1 << 20)
+        self.received += connection.recv(1 << 20)
         for start in range(0, len(self._answer), 1 if self._drips else 1 << 20):
             try:
                 connection.sendall(self._answer[start : start + (1 if self._drips else 1 << 20)])
@@ -59,7 +59,7 @@ class Listener:
                 return
         try:
             while chunk := connection.recv(1 << 16):
-                self.said += chunk
+                self.received += chunk
         except OSError:
             return
 
@@ -81,7 +81,7 @@ def listening(home: Path, answer: bytes, *, drips: bool = False, has_stamp: bool
 
 
 def left_to(home: Path) -> tuple[str, str]:
-    """What the client gives back, None or an exit code, and what it says."""
+    """What `done_warm` returns, None or an exit code, as text; and its stderr."""
     done = subprocess.run(
         [sys.executable, "-c", CLIENT, *ARGV],
         env={**os.environ, "CLUSTERCTL_HOME": str(home), "CLUSTERCTL_WARM": "yes"},
@@ -111,8 +111,8 @@ def left_to(home: Path) -> tuple[str, str]:
 def test_an_answer_of_another_protocol_leaves_the_command_to_itself(tmp_path: Path, answer: bytes) -> None:
     with listening(tmp_path, answer) as listener:
         assert left_to(tmp_path) == ("None", "")
-    assert SECRET.encode() in listener.said
-    assert not listener.said.endswith(frame(b"g"))  # nothing was told to begin
+    assert SECRET.encode() in listener.received
+    assert not listener.received.endswith(frame(b"g"))  # no command was let begin
 
 
 def test_an_answer_that_never_ends_is_not_waited_for(tmp_path: Path) -> None:
@@ -122,9 +122,9 @@ def test_an_answer_that_never_ends_is_not_waited_for(tmp_path: Path) -> None:
 
 def test_an_exit_code_that_is_none_is_a_process_that_was_lost(tmp_path: Path) -> None:
     with listening(tmp_path, frame(ACCEPTED, b"255 0") + frame(EXIT, b"-x")):
-        code, told = left_to(tmp_path)
+        code, stderr = left_to(tmp_path)
     assert code == "255"
-    assert "has ended, and with it what ran" in told
+    assert "has ended, and with it what ran" in stderr
 
 
 @pytest.mark.parametrize("stamp", [None, "", "12 0.0.1 /old/clusterctl net:[1] mnt:[1]"])
@@ -133,7 +133,7 @@ def test_a_process_of_another_version_is_told_nothing(tmp_path: Path, stamp: str
         if stamp is not None:
             (tmp_path / "warm" / "stamp").write_text(stamp)
         assert left_to(tmp_path) == ("None", "")
-    assert listener.said == b""
+    assert listener.received == b""
 
 
 def test_a_stamp_of_a_process_before_this_one_does_not_count(tmp_path: Path) -> None:
@@ -142,4 +142,4 @@ def test_a_stamp_of_a_process_before_this_one_does_not_count(tmp_path: Path) -> 
     with listening(tmp_path, frame(ACCEPTED, b"255 0"), has_stamp=False) as listener:
         (tmp_path / "warm" / "stamp").write_bytes(stamp)
         assert left_to(tmp_path) == ("None", "")
-    assert listener.said == b""
+    assert listener.received == b""

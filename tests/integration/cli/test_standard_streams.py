@@ -56,12 +56,12 @@ def test_a_closed_stdout_is_a_failure_of_every_verb_that_has_something_to_say(
 
 @pytest.mark.parametrize("words", [("nodes",), ("ssh", "--help"), ON_ONE, ("ssh", "echo here")], ids=shlex.join)
 @pytest.mark.parametrize(
-    ("streams", "said"), [(">&-", CLOSED), (">/dev/full", FULL), (">&- 2>&-", ""), ("<&- >&- 2>&-", "")]
+    ("streams", "stderr"), [(">&-", CLOSED), (">/dev/full", FULL), (">&- 2>&-", ""), ("<&- >&- 2>&-", "")]
 )
 def test_what_stdout_does_not_take_is_a_failure(
-    steady_cluster: LoopbackCluster, words: tuple[str, ...], streams: str, said: str
+    steady_cluster: LoopbackCluster, words: tuple[str, ...], streams: str, stderr: str
 ) -> None:
-    assert ended(steady_cluster, words, streams) == (1, "", said)
+    assert ended(steady_cluster, words, streams) == (1, "", stderr)
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,8 @@ def test_streams_that_are_not_there_lose_nothing_else(
     assert ended(steady_warm_cluster, words, streams, **(WARM if is_warm else {})) == (code, came, "")
 
 
-@pytest.mark.parametrize(("streams", "said"), [(">&-", CLOSED), (">&- 2>&-", "")])
+@pytest.mark.parametrize(("streams", "stderr"), [(">&-", CLOSED), (">&- 2>&-", "")])
 def test_the_process_that_keeps_connections_is_told_of_no_other_stdout(
-    steady_warm_cluster: LoopbackCluster, streams: str, said: str
+    steady_warm_cluster: LoopbackCluster, streams: str, stderr: str
 ) -> None:
-    assert ended(steady_warm_cluster, ON_ONE, streams, **WARM) == (1, "", said)
+    assert ended(steady_warm_cluster, ON_ONE, streams, **WARM) == (1, "", stderr)

@@ -54,18 +54,18 @@ def test_a_watched_sweep_looks_again_until_ctrl_c(steady_cluster: LoopbackCluste
         assert client.stdout is not None
         looks = [json.loads(client.stdout.readline()) for _ in range(2)]
         client.send_signal(signal.SIGINT)
-        _, said = client.communicate(timeout=15)
+        _, stderr = client.communicate(timeout=15)
     assert [look["nodes"][0]["readings"]["load"]["cpus"] > 0 for look in looks] == [True, True]
-    assert (client.returncode, said.strip()) == (130, b"clusterctl: interrupted")
+    assert (client.returncode, stderr.strip()) == (130, b"clusterctl: interrupted")
 
 
 def test_a_node_that_is_not_there_does_not_keep_the_others_from_being_judged(gpu_cluster: LoopbackCluster) -> None:
     gpu_cluster.stop(1)
     done = gpu_cluster.run("sweep", "--node", "0-1", "--json", "--probe", "gpu,versions,kernel,clock,disk,efa")
-    told = json.loads(done.stdout)
-    assert [node["wrong"] for node in told["nodes"]] == [False, True]
-    assert told["nodes"][1]["error_class"] == "refused"
-    readings = told["nodes"][0]["readings"]
+    report = json.loads(done.stdout)
+    assert [node["wrong"] for node in report["nodes"]] == [False, True]
+    assert report["nodes"][1]["error_class"] == "refused"
+    readings = report["nodes"][0]["readings"]
     assert readings["gpu"]["is_simulated"] is True
     assert readings["versions"]["kernel"]
     assert readings["disk"]

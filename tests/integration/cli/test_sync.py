@@ -12,7 +12,7 @@ from tests.integration.cli.conftest import LoopbackCluster
 from tests.integration.cli.waiting import comes_true, has_ended
 
 LARGE_BYTES = 4_000_000_000
-"""Sparse, and more than goes over the connection while somebody looks."""
+"""Sparse, and more than goes over the connection before the test stops the node."""
 
 
 def test_a_folder_goes_there_and_back_and_what_is_gone_goes(loopback_cluster: LoopbackCluster, tmp_path: Path) -> None:
@@ -66,11 +66,11 @@ def test_another_host_key_is_told_in_our_words_with_what_helps(
     (tmp_path / "source").mkdir()
     loopback_cluster.change_host_key(1)
     done = loopback_cluster.run("sync", f"{tmp_path / 'source'}/", "1:there")
-    said = done.stderr.decode()
-    assert "train-1 (127.0.17.2:" in said
-    assert "shows the host key SHA256:" in said
-    assert "  next: clusterctl replace --node 1 --cluster train" in said
-    assert "IDENTIFICATION" not in said
+    stderr = done.stderr.decode()
+    assert "train-1 (127.0.17.2:" in stderr
+    assert "shows the host key SHA256:" in stderr
+    assert "  next: clusterctl replace --node 1 --cluster train" in stderr
+    assert "IDENTIFICATION" not in stderr
     assert done.returncode == 255
     done = loopback_cluster.run("sync", f"{tmp_path / 'source'}/", "0-1:there")
     assert b"next: clusterctl replace --node 1 --cluster train" in done.stderr
@@ -94,10 +94,10 @@ def test_a_node_that_stands_still_in_the_middle_is_not_waited_for(
         assert comes_true(lambda: any(file.stat().st_size > 1_000_000 for file in back.glob(".large.*")))
         os.kill(int(pid.read_text()), signal.SIGSTOP)
         try:
-            _, said = process.communicate(timeout=20)
+            _, stderr = process.communicate(timeout=20)
         finally:
             os.kill(int(pid.read_text()), signal.SIGKILL)
-    assert b"train-1: nothing moved for 3 s; run the same command again: it resumes" in said
+    assert b"train-1: nothing moved for 3 s; run the same command again: it resumes" in stderr
     assert process.returncode == 1
 
 

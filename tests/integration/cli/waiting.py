@@ -13,7 +13,7 @@ POLL_S = 0.05
 
 
 def comes_true(condition: Callable[[], bool], *, within_s: float = 20) -> bool:
-    """Whether it does in this time."""
+    """Whether the condition is true at some time within `within_s`."""
     ends_at = time.monotonic() + within_s
     while time.monotonic() < ends_at:
         if condition():
@@ -23,7 +23,7 @@ def comes_true(condition: Callable[[], bool], *, within_s: float = 20) -> bool:
 
 
 def is_alive(pid: int) -> bool:
-    """Running, and not just unburied."""
+    """Running, and not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
