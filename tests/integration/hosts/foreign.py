@@ -98,7 +98,7 @@ class Foreign:
     def ssh(self, number: int, command: str) -> subprocess.CompletedProcess[str]:
         """A command as the owner's user, by system ssh."""
         options = ("BatchMode=yes", "StrictHostKeyChecking=yes", f"UserKnownHostsFile={self.folder}/known_hosts")
-        # sshd refuses connections for a moment when it reads its configuration again, as an install and `down` have it.
+        # sshd refuses connections for a moment when it reads its configuration again, as after an install or a `down`.
         patience = ("ConnectTimeout=5", "ConnectionAttempts=5", "LogLevel=ERROR")
         words = [word for option in (*options, *patience) for word in ("-o", option)]
         argv = ["ssh", "-F", "none", "-i", str(self.key_file), *words, f"{USER}@{address(number)}", command]
@@ -125,7 +125,7 @@ class Foreign:
         return self._inside([sys.executable, "-m", "clusterctl", *words], timeout_s=timeout_s)
 
     def ok(self, *words: str) -> str:
-        """What a command that has to succeed says on stdout."""
+        """The stdout of a command, which has to succeed."""
         done = self.clusterctl(*words)
         assert done.returncode == 0, f"{words}: exit {done.returncode}\n{done.stdout}{done.stderr}"
         return done.stdout

@@ -28,8 +28,8 @@ def test_hosts_become_nodes_run_a_job_and_are_as_before_after_down(net: Foreign,
     assert [node["state"] for node in status["nodes"]] == ["ready", "ready"]
     assert (status["deadline"], status["generation"], status["cluster"]) == (None, 1, "lab@hosts")
     # By ssh's own environment, by name over the declared keys, and as the hosts' own user.
-    said = net.ok("ssh", "--node", "all", 'echo "$GREETING $NODE_RANK $MASTER_ADDR"; ssh lab-1 id -un')
-    assert sorted(said.splitlines()) == sorted(
+    output = net.ok("ssh", "--node", "all", 'echo "$GREETING $NODE_RANK $MASTER_ADDR"; ssh lab-1 id -un')
+    assert sorted(output.splitlines()) == sorted(
         [f"[lab-{slot}] it's me {slot} {address(1)}" for slot in (0, 1)] + [f"[lab-{slot}] {USER}" for slot in (0, 1)]
     )
     assert "NODE_RANK='1'" in net.ok("env", "--node", "1")
@@ -42,7 +42,7 @@ def test_hosts_become_nodes_run_a_job_and_are_as_before_after_down(net: Foreign,
     assert "rank 0 of 2" in job
     assert "rank 1 of 2" in job
     assert net.ssh(1, KEEPS_SHARED_MEMORY).stdout == "b false\n"
-    named = net.ok("run", "--node", "0", "--name", "told", "--", "echo", "outlives its node")
+    named = net.ok("run", "--node", "0", "--name", "kept", "--", "echo", "outlives its node")
     assert "outlives its node" in named
     for verb in (["extend", "1h"], ["replace", "--node", "0"], ["cost"]):
         refused = net.clusterctl(*verb, "--cluster", "lab")
@@ -50,7 +50,7 @@ def test_hosts_become_nodes_run_a_job_and_are_as_before_after_down(net: Foreign,
         assert f"{verb[0]} is not for lab@hosts" in refused.stderr
 
     net.ok("up", stack, "--yes")
-    assert json.loads(net.ok("status", "--json"))["generation"] == 1, "nothing new, nothing is told anew"
+    assert json.loads(net.ok("status", "--json"))["generation"] == 1, "nothing is new, so no membership is pushed again"
     net.ok("cp", f"{stack}/cluster.yaml", "all:/tmp/")
     assert net.ok("ssh", "--node", "all", "head -n 1 /tmp/cluster.yaml").count("target: hosts") == 2
     net.ok("sync", f"{stack}/", "all:synced/")
@@ -67,7 +67,7 @@ def test_hosts_become_nodes_run_a_job_and_are_as_before_after_down(net: Foreign,
     )
     assert net.ssh(1, KEEPS_SHARED_MEMORY).stdout == "b true\n", "logind is as before, and has read that"
     assert net.clusterctl("nodes").returncode == 3
-    kept = net.ok("job", "logs", "told", "--cluster", "lab", "--node", "lab-0")
+    kept = net.ok("job", "logs", "kept", "--cluster", "lab", "--node", "lab-0")
     assert "outlives its node" in kept, "the output is kept here"
 
 
@@ -105,8 +105,8 @@ def test_what_the_owner_set_holds_for_everybody_else_and_is_there_after_down(net
             assert keys_of(net, USER, address(2)) == [".ssh/authorized_keys", "/etc/ssh/clusterctl/keys-%u"]
             assert keys_of(net, USER, "10.0.0.1") == [".ssh/authorized_keys"]
             assert keys_of(net, "root", address(2)) == ["/etc/ssh/keys/%u"]
-        said = net.ok("ssh", "--node", "all", "getent hosts lab-0; ssh lab-0 id -un; ssh lab-1 id -un")
-        assert sorted(set(said.split())) == sorted({"[lab-0]", "[lab-1]", address(1), "lab-0", USER})
+        output = net.ok("ssh", "--node", "all", "getent hosts lab-0; ssh lab-0 id -un; ssh lab-1 id -un")
+        assert sorted(set(output.split())) == sorted({"[lab-0]", "[lab-1]", address(1), "lab-0", USER})
         net.ok("down", stack, "--yes")
         assert net.snapshot(1) == before
         assert net.ssh(1, "systemctl is-active clusterctl-reap").stdout == "active\n"
@@ -172,7 +172,7 @@ def test_a_node_of_one_cluster_is_refused_to_another(net: Foreign, tmp_path: Pat
     done = net.clusterctl("up", str(other), "--yes")
     assert done.returncode == 1
     assert "it is a node of another cluster" in done.stderr
-    # One host fewer: what leaves is cleaned, the one that stays is told.
+    # One host fewer: the host that leaves is cleaned, the one that stays gets the new membership.
     net.write_stack(tmp_path / "lab", hosts=f"  - {address(1)}\n")
     net.ok("up", stack, "--yes")
     assert net.ok("ssh", "--cluster", "lab", "--node", "0", "echo $NNODES; cat /etc/clusterctl/hostfile") == (

@@ -47,8 +47,8 @@ def test_hosts_of_one_infiniband_switch_have_neighbouring_ranks_and_pairs_are_me
         up = net.clusterctl("up", stack, "--yes", "--reorder-ranks")
         assert "ranks       by InfiniBand switch (2 groups of neighbours): 2 nodes changed rank" in up.stderr
         assert ranks(net) == [0, 2, 1]
-        said = net.ok("ssh", "--node", "all", "echo $CLUSTERCTL_SLOT $NODE_RANK $NCCL_IB_HCA")
-        assert sorted(said.splitlines()) == [
+        output = net.ok("ssh", "--node", "all", "echo $CLUSTERCTL_SLOT $NODE_RANK $NCCL_IB_HCA")
+        assert sorted(output.splitlines()) == [
             f"[lab-{slot}] {slot} {rank} =mlx5_0:1" for slot, rank in enumerate((0, 2, 1))
         ]
         hostfile = net.ok("ssh", "--node", "1", "--", "cut", "-d ", "-f1", "/etc/clusterctl/hostfile")
@@ -68,12 +68,12 @@ def test_hosts_of_one_infiniband_switch_have_neighbouring_ranks_and_pairs_are_me
         )
         assert "3 pairs, 3 links, 3 rounds of ib_write_bw: 2 links slow or failed" in done.stdout
         carries(net, 4, 0)
-        told = json.loads(net.clusterctl("check", "--bandwidth", "infiniband", "--json").stdout)
-        verdicts = {row["verdict"] for row in told["links"] if "lab-2" in (row["from"], row["to"])}
+        report = json.loads(net.clusterctl("check", "--bandwidth", "infiniband", "--json").stdout)
+        verdicts = {row["verdict"] for row in report["links"] if "lab-2" in (row["from"], row["to"])}
         assert verdicts == {"failed: " + "; there: ".join(["Unable to Connect the HCA's through the link"] * 2)}
         carries(net, 4, 391.0)
-        said = net.ok("check", "--bandwidth", "infiniband", "--rounds", "1")
-        assert said.endswith("1 pair, 1 link, 1 round of ib_write_bw: ok\n")
+        output = net.ok("check", "--bandwidth", "infiniband", "--rounds", "1")
+        assert output.endswith("1 pair, 1 link, 1 round of ib_write_bw: ok\n")
         net.ok("down", stack, "--yes")
     finally:
         for number in numbers:

@@ -1,4 +1,4 @@
-"""Hosts that cannot be nodes: every reason is told, and nothing is changed on any of them."""
+"""Hosts that cannot be nodes: every reason is reported, and nothing is changed on any of them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def test_a_host_without_python_sudo_or_its_address_is_told_before_anything(net: 
         assert net.ssh(1, back).returncode == 0
     assert done.returncode == 1
     assert "there is no /usr/bin/python3, and the agent needs Python 3.9 or newer" in done.stderr
-    assert "the user's home is on a network file system (nfs)" in done.stderr, "stat is simulated: it says so of all"
+    assert "the user's home is on a network file system (nfs)" in done.stderr, (
+        "stat is simulated: it says so of every path"
+    )
     assert f"no interface has the address 10.0.8.77, the host has {address(1)}" in done.stderr
     assert ": write private_ip" in done.stderr
 

@@ -35,8 +35,8 @@ def test_hosts_by_ipv6_and_at_another_port_work_as_others_do(net: Foreign, tmp_p
         hosts = f"  - '{address_6(1)}'\n  - {{address: '{address_6(2)}', port: 2222}}\n"
         stack = str(net.write_stack(tmp_path / "lab", hosts=hosts))
         net.ok("up", stack, "--yes")
-        said = net.ok("ssh", "--node", "all", "echo $MASTER_ADDR $NCCL_SOCKET_FAMILY ${SSH_CONNECTION##* }")
-        assert sorted(said.splitlines()) == [
+        output = net.ok("ssh", "--node", "all", "echo $MASTER_ADDR $NCCL_SOCKET_FAMILY ${SSH_CONNECTION##* }")
+        assert sorted(output.splitlines()) == [
             f"[lab-0] {address_6(1)} AF_INET6 22",
             f"[lab-1] {address_6(1)} AF_INET6 2222",
         ]
@@ -49,8 +49,8 @@ def test_hosts_by_ipv6_and_at_another_port_work_as_others_do(net: Foreign, tmp_p
         assert "membership of generation 1: 2 nodes" in net.ok("logs", "--node", "1")
         met = net.ok("ssh", "--node", "all", "sudo -n clusterctl-node barrier met")
         assert met.count('{"barrier": "met"') == 2
-        told = "echo rank $NODE_RANK of $NNODES by $JAX_COORDINATOR_ADDRESS"
-        job = net.ok("run", "--node", "all", "--yes", "--", "sh", "-c", told)
+        script = "echo rank $NODE_RANK of $NNODES by $JAX_COORDINATOR_ADDRESS"
+        job = net.ok("run", "--node", "all", "--yes", "--", "sh", "-c", script)
         assert all(f"rank {rank} of 2 by [{address_6(1)}]:" in job for rank in (0, 1))
         assert net.python(GROUP).stdout == "gpu-1 gpu-2\ngpu-2\n"
         net.ok("down", stack, "--yes")
@@ -84,8 +84,10 @@ def test_hosts_behind_a_bastion_are_reached_through_it_alone(net: Foreign, tmp_p
     try:
         inside.ok("up", stack, "--yes")
         assert [row["state"] for row in json.loads(inside.ok("status", "--json"))["nodes"]] == ["ready", "ready"]
-        said = inside.ok("ssh", "--node", "all", "echo $NODE_RANK; ssh lab-1 hostname")
-        assert sorted(said.split()) == sorted(["[lab-0]", "0", "[lab-0]", "gpu-2", "[lab-1]", "1", "[lab-1]", "gpu-2"])
+        output = inside.ok("ssh", "--node", "all", "echo $NODE_RANK; ssh lab-1 hostname")
+        assert sorted(output.split()) == sorted(
+            ["[lab-0]", "0", "[lab-0]", "gpu-2", "[lab-1]", "1", "[lab-1]", "gpu-2"]
+        )
         inside.ok("cp", f"{stack}/cluster.yaml", "all:/tmp/")
         inside.ok("sync", f"{stack}/", "1:synced/")
         assert inside.ok("ssh", "--node", "1", "cat synced/cluster.yaml; rm -r synced").startswith("target: hosts")

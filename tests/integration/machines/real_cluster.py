@@ -202,5 +202,5 @@ def user_data(login: KeyPair, host: KeyPair) -> bytes:
 
 
 def own_supervisors(cluster: str) -> list[processes.Supervisor]:
-    """Those of the cluster's machines."""
+    """The supervisors of the cluster's machines."""
     return [found for found in processes.supervisors() if found.cluster == cluster]

@@ -24,8 +24,8 @@ import json, os, subprocess, sys, time
 def main():
     before = os.environ.pop("BEFORE", None)  # or what it starts would start it again, without end
     inner = subprocess.run(json.loads(before), capture_output=True, text=True).stdout if before else ""
-    told = {"words": sys.argv[1:], "folder": os.getcwd(), "who": os.environ.get("WHO"), "inner": inner}
-    print(json.dumps({**told, "parent": os.getppid()}), flush=True)
+    facts = {"words": sys.argv[1:], "folder": os.getcwd(), "who": os.environ.get("WHO"), "inner": inner}
+    print(json.dumps({**facts, "parent": os.getppid()}), flush=True)
     if "SIGNAL" in os.environ:
         os.kill(os.getpid(), int(os.environ["SIGNAL"]))
     while "WAITS_FOR" in os.environ and not os.path.exists(os.environ["WAITS_FOR"]):
@@ -53,12 +53,12 @@ class Boot:
         return [sys.executable, "-IS", str(self.folder / "ask"), *words]
 
     def stage(self, words: list[str], **variables: str) -> tuple[int, dict[str, Any]]:
-        """The exit code of a start, and what the stand-in said."""
+        """The exit code of a start, and the JSON that the stand-in printed."""
         begun = self.begin(words, **variables)
         out, err = begun.communicate(timeout=60)
         assert err == "", err
-        told: dict[str, Any] = json.loads(out)
-        return begun.returncode, told
+        printed: dict[str, Any] = json.loads(out)
+        return begun.returncode, printed
 
 
 @pytest.fixture
@@ -107,8 +107,8 @@ def test_a_stage_that_a_signal_ends_is_no_success_and_keeps_no_other_from_runnin
 def test_where_the_process_with_the_modules_was_killed_a_stage_runs_by_itself(boot: Boot) -> None:
     boot.stage(FIRST)
     os.kill(boot.stage(INIT)[1]["parent"], signal.SIGKILL)
-    code, told = boot.stage(CONFIG, CODE="4")
-    assert (code, told["words"], told["parent"]) == (4, CONFIG, os.getpid())
+    code, printed = boot.stage(CONFIG, CODE="4")
+    assert (code, printed["words"], printed["parent"]) == (4, CONFIG, os.getpid())
 
 
 def test_a_stage_that_is_asked_for_while_the_last_one_runs_runs_by_itself_afterwards(boot: Boot) -> None:
@@ -133,5 +133,5 @@ def sockets_of(path: Path) -> int:
 
 def test_a_stage_that_a_script_of_another_stage_starts_runs_at_once(boot: Boot) -> None:
     boot.stage(FIRST)
-    code, told = boot.stage(INIT, BEFORE=json.dumps([sys.executable, "-IS", str(boot.folder / "ask"), *CONFIG]))
-    assert (code, json.loads(told["inner"])["words"]) == (0, CONFIG)
+    code, printed = boot.stage(INIT, BEFORE=json.dumps([sys.executable, "-IS", str(boot.folder / "ask"), *CONFIG]))
+    assert (code, json.loads(printed["inner"])["words"]) == (0, CONFIG)

@@ -1,6 +1,6 @@
 """Booted machines that tests share: real systemd, cloud-init and sshd, links between them, and each way to end.
 
-A test has those booted that it needs and that do not run. Needs root on Linux.
+Each test boots those that it needs and that do not run. Needs root on Linux.
 """
 
 from __future__ import annotations
