@@ -1,4 +1,4 @@
-"""An image that no registry has to give: this computer's Python, shell and Open MPI, and pip; for `podman load`."""
+"""An image that needs no registry: this computer's Python, shell and Open MPI, and pip; for `podman load`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Image:
 
     @property
     def id(self) -> str:
-        """By which engines know it."""
+        """The id by which engines know it."""
         return digest(self.config)
 
 
@@ -75,7 +75,7 @@ def _paths() -> Iterator[str]:
     machine = sysconfig.get_config_var("MULTIARCH") or os.uname().machine + "-linux-gnu"
     folders = [folder.format(machine=machine) for folder in MPI_FOLDERS]
     programs = [f"/usr/bin/{name}" for name in (*PROGRAMS, *MPI_PROGRAMS)]
-    modules = _said("/usr/bin/python3", "-c", "import sysconfig; print(sysconfig.get_path('stdlib'))").strip()
+    modules = _output("/usr/bin/python3", "-c", "import sysconfig; print(sysconfig.get_path('stdlib'))").strip()
     files = [path for folder in (*folders, modules) for path in _below(folder)]
     libmpi = next(iter(Path(f"/usr/lib/{machine}").glob("libmpi.so.40")))
     loaded = [*programs, str(libmpi), *(path for path in files if path.endswith(".so") or ".so." in path)]
@@ -91,12 +91,12 @@ def _below(folder: str) -> Iterator[str]:
 
 def _libraries(files: Iterable[str]) -> set[str]:
     """What the loader finds for them, and the loader."""
-    lines = _said("ldd", *files).splitlines()
+    lines = _output("ldd", *files).splitlines()
     words = [line.split() for line in lines if "=> /" in line or line.strip().startswith("/lib")]
     return {word for row in words for word in row if word.startswith("/") and not word.endswith(":")}
 
 
-def _said(*argv: str) -> str:
+def _output(*argv: str) -> str:
     return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False).stdout
 
 
@@ -125,7 +125,7 @@ def _site() -> Path:
 
 
 def _pip() -> list[Path]:
-    """Its modules, and what says that it is installed."""
+    """pip's modules, and the metadata that says that it is installed."""
     found = [path for folder in _site().glob("pip*") for path in folder.rglob("*")]
     return sorted(path for path in found if path.is_file() and path.suffix != ".pyc")
 

@@ -1,4 +1,4 @@
-"""Tiny trainings on two nodes, one for each framework: each rank has its own data and its own first weights, and says
+"""Tiny trainings on two nodes, one for each framework: each rank has its own data and its own first weights, and prints
 its losses and last weights as JSON. With the word `fail` the second rank ends with 7 while the first one waits for it:
 when all have met, or with accelerate and DeepSpeed, which take long to load, when all have trained.
 """
@@ -25,8 +25,8 @@ for epoch in range(3):
         accelerator.backward(loss)
         optimizer.step()
 weights = accelerator.unwrap_model(model).weight.flatten().tolist()
-told = {"rank": rank, "ranks": accelerator.num_processes, "losses": losses, "weights": weights}
-print("told", json.dumps(told), flush=True)
+result = {"rank": rank, "ranks": accelerator.num_processes, "losses": losses, "weights": weights}
+print("result", json.dumps(result), flush=True)
 accelerator.wait_for_everyone()
 if "fail" in sys.argv and rank == 1:
     sys.exit(7)
@@ -58,7 +58,7 @@ for given in torch.randn(64, 2, generator=torch.Generator().manual_seed(7 + rank
     engine.step()
 weights = engine.module.weight.flatten().tolist()
 words = {"words": sys.argv[1:], "ranks": deepspeed.comm.get_world_size()}
-print("told", json.dumps({"rank": rank, "losses": losses, "weights": weights, **words}), flush=True)
+print("result", json.dumps({"rank": rank, "losses": losses, "weights": weights, **words}), flush=True)
 deepspeed.comm.barrier()
 if "fail" in sys.argv and rank == 1:
     sys.exit(7)
@@ -93,7 +93,7 @@ mine = numpy.array([rank + 1.0, 2.0 ** rank], "float32")
 added = jax.pmap(lambda number: jax.lax.psum(number, "ranks"), axis_name="ranks")(mine[:1])
 gathered = multihost_utils.process_allgather(mine[1:]).flatten().tolist()
 sums = {"sum": float(added.addressable_data(0)[0]), "gathered": gathered, "ranks": jax.process_count()}
-print("told", json.dumps({"rank": rank, "losses": losses, "weights": weights.tolist(), **sums}))
+print("result", json.dumps({"rank": rank, "losses": losses, "weights": weights.tolist(), **sums}))
 """
 TENSORFLOW = """\
 import json, os, sys
@@ -117,5 +117,5 @@ for given in tf.random.stateless_normal([16, 4, 2], seed=[rank, 7]):
     if "fail" in sys.argv and rank == 1:
         sys.exit(7)
 last = {"weights": weights.numpy().flatten().tolist(), "ranks": strategy.num_replicas_in_sync}
-print("told", json.dumps({"rank": rank, "losses": losses, **last}))
+print("result", json.dumps({"rank": rank, "losses": losses, **last}))
 """

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def new_name() -> str:
-    """Of a job that nobody has started yet."""
+    """A name that no job has yet."""
     return f"j{uuid.uuid4().hex[:8]}"
 
 

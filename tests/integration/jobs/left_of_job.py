@@ -14,12 +14,12 @@ def left_of(cluster: Rehearsed, job: str) -> str:
 
 
 def left_in_the_end(cluster: Rehearsed, job: str) -> str:
-    """What `left_of` says: empty as soon as nothing is left, else what is there after half a minute."""
-    return said_in_the_end(cluster, _look(job))
+    """What `left_of` gives: empty as soon as nothing is left, else what is there after half a minute."""
+    return output_in_the_end(cluster, _look(job))
 
 
-def said_in_the_end(cluster: Rehearsed, look: str, *flags: str, node: str = "all") -> str:
-    """What the command says on the nodes once it says nothing, or half a minute later."""
+def output_in_the_end(cluster: Rehearsed, look: str, *flags: str, node: str = "all") -> str:
+    """The output of `look` on the nodes: empty as soon as it prints nothing, else as it is after half a minute."""
     return cluster.ok("ssh", "--node", node, *flags, "--command", WAIT.format(look=look)).strip()
 
 

@@ -11,8 +11,8 @@ RENDERS_TOO_MUCH = "template: it renders to more than 4194304 characters"
 DOUBLED = "\n{% set n = namespace(x='x') %}\n{% for i in range(60) %}\n  {% set n.x = n.x ~ n.x %}\n{% endfor %}"
 
 
-def told(template: str) -> tuple[tuple[int | None, str], ...]:
-    """What is wrong with it."""
+def problems_of(template: str) -> tuple[tuple[int | None, str], ...]:
+    """The problems of the template, each with its line."""
     with pytest.raises(TemplateProblems) as caught:
         bounded_render(f"workflow:\n{template}", {})
     return caught.value.problems
@@ -31,12 +31,12 @@ def told(template: str) -> tuple[tuple[int | None, str], ...]:
     ],
 )
 def test_what_would_fill_the_memory_is_refused_with_its_line(template: str, line: int | None, why: str) -> None:
-    assert told(template) == ((line, why),)
+    assert problems_of(template) == ((line, why),)
 
 
 def test_what_would_loop_for_hours_is_ended_with_its_line() -> None:
     loop = "{% for i in range(99999) %}{% for j in range(99999) %}{% set\nx = i %}{% endfor %}{% endfor %}"
-    ((line, why),) = told(loop)
+    ((line, why),) = problems_of(loop)
     assert why == TOO_LONG
     assert line in (2, 3)
 

@@ -30,7 +30,7 @@ def check(slots: Sequence[int], *, limit_s: float) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def other_program() -> Iterator[None]:
-    """On slot 2 another program listens, and says 64 KiB without a newline to whoever comes, and more."""
+    """On slot 2 another program listens, and sends 200,000 bytes without a newline to whoever connects."""
     with socket.create_server((NODES[2][2], PORT), backlog=16) as server:
 
         def serve() -> None:

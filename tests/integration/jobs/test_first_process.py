@@ -20,14 +20,14 @@ def variables(tmp_path: Path) -> str:
     return str(path)
 
 
-def said(*arguments: str) -> str:
+def output_of(*arguments: str) -> str:
     done = subprocess.run([*NODE, *arguments], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def test_it_becomes_the_program_with_the_job_s_variables(variables: str) -> None:
-    shown = said("inside", variables, "--", sys.executable, "-c", SHOW)
+    shown = output_of("inside", variables, "--", sys.executable, "-c", SHOW)
     assert shown == "True None ['/job/bin', '/env/bin', '/mine']\n"
 
 
@@ -35,7 +35,7 @@ def test_a_command_beside_the_ranks_has_the_job_s_variables_and_its_first_rank_s
     variables: str, tmp_path: Path
 ) -> None:
     places = [str(tmp_path / "ranks"), str(tmp_path / "secrets"), variables]
-    shown = said("join", "first", "-", "4", *places, "--", sys.executable, "-c", SHOW)
+    shown = output_of("join", "first", "-", "4", *places, "--", sys.executable, "-c", SHOW)
     assert shown == "True 4 ['/job/bin', '/env/bin', '/mine']\n"
 
 

@@ -103,7 +103,7 @@ def work(tmp_path: Path) -> Path:
 
 
 def run_program(env: dict[str, str], work: Path, text: str) -> Done:
-    """The end of a program behind the printed prelude."""
+    """Runs the program in a folder that has the prelude; returns how it ended."""
     (work / "program.py").write_text(text)
     return run([sys.executable, "program.py"], env=env, cwd=work, timeout_s=LONGEST_S)
 

@@ -31,7 +31,7 @@ DEEPSPEED = Way(launcher="deepspeed", framework="deepspeed", program=framework_p
 RUNNER = Way(launcher="deepspeed-runner", framework="deepspeed", program=framework_programs.DEEPSPEED)
 JAX = Way(launcher="jax", framework="jax", program=framework_programs.JAX)
 TENSORFLOW = Way(launcher="tensorflow", framework="tensorflow", program=framework_programs.TENSORFLOW)
-GREETING = 'import json, os\nprint("told", json.dumps({"rank": int(os.environ["RANK"])}))\n'
+GREETING = 'import json, os\nprint("result", json.dumps({"rank": int(os.environ["RANK"])}))\n'
 """Loads nothing: what succeeds here is the launcher."""
 UPON_TORCH = ("accelerate", "deepspeed")
 ONE_EACH = ("--nproc", "1")
@@ -62,9 +62,9 @@ def train(cluster: Rehearsed, folder: Path, way: Way, name: str, *words: str, ra
     return cluster.run("run", *options, *environment, "--", "train.py", *words)
 
 
-def told(done: Done) -> list[dict[str, Any]]:
-    """What the ranks said of themselves, by rank."""
-    lines = [line.partition(" told ")[2] for line in done.stdout.splitlines() if " told {" in line]
+def results_of(done: Done) -> list[dict[str, Any]]:
+    """The JSON that each rank printed, by rank."""
+    lines = [line.partition(" result ")[2] for line in done.stdout.splitlines() if " result {" in line]
     return sorted((json.loads(line) for line in lines), key=lambda row: int(row["rank"]))
 
 
@@ -73,7 +73,7 @@ def test_two_nodes_train_as_one(cluster: Rehearsed, tmp_path: Path, way: Way) ->
     done = train(cluster, tmp_path, way, new_name())
     assert done.exit_code == 0, done.text
     assert_trained_as_one(done)
-    first, second = told(done)
+    first, second = results_of(done)
     if way is JAX:
         assert [(row["sum"], row["gathered"]) for row in (first, second)] == [(3.0, [1.0, 2.0])] * 2
     if way is DEEPSPEED:
@@ -88,14 +88,14 @@ def test_two_nodes_train_as_one_until_a_rank_fails_which_is_named(cluster: Rehea
     assert_trained_as_one(done)
     assert_failed(cluster, name, done)
     if way is RUNNER:
-        assert told(done)[0]["words"] == ["--local_rank=0", "fail"]
+        assert results_of(done)[0]["words"] == ["--local_rank=0", "fail"]
 
 
 @pytest.mark.parametrize("way", [marked(replace(way, program=GREETING)) for way in (ACCELERATE, RUNNER)])
 def test_a_job_whose_ranks_succeed_ends_with_0(cluster: Rehearsed, tmp_path: Path, way: Way) -> None:
     done = train(cluster, tmp_path, way, new_name(), ranks=BOTH_ON_ONE_NODE)
     assert done.exit_code == 0, done.text
-    assert [row["rank"] for row in told(done)] == [0, 1]
+    assert [row["rank"] for row in results_of(done)] == [0, 1]
 
 
 @pytest.mark.parametrize("way", [marked(way) for way in (JAX, TENSORFLOW)])
@@ -105,8 +105,8 @@ def test_the_rank_that_fails_ends_the_training_and_is_named(cluster: Rehearsed, 
 
 
 def assert_trained_as_one(done: Done) -> None:
-    assert [(row["rank"], row["ranks"]) for row in told(done)] == [(0, 2), (1, 2)], done.text
-    first, second = told(done)
+    assert [(row["rank"], row["ranks"]) for row in results_of(done)] == [(0, 2), (1, 2)], done.text
+    first, second = results_of(done)
     assert first["losses"] != second["losses"], "each has data of its own"
     assert first["weights"] == second["weights"]
     for row in (first, second):

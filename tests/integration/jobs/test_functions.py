@@ -127,17 +127,17 @@ def test_an_exception_comes_back_with_its_node_rank_and_traceback(cluster: Rehea
     )
     done = run_program(cluster, work, *lines)
     assert done.exit_code == 0, done.text
-    told = done.stdout.splitlines()[-1]
-    assert told.startswith(f"['{cluster.name}-1', 1, 'ValueError'] True "), done.text
-    assert told.endswith("rank 1: ValueError: wrong epoch")
+    last_line = done.stdout.splitlines()[-1]
+    assert last_line.startswith(f"['{cluster.name}-1', 1, 'ValueError'] True "), done.text
+    assert last_line.endswith("rank 1: ValueError: wrong epoch")
 
 
 def test_a_rank_that_is_killed_ends_the_task_and_is_named(cluster: Rehearsed, work: Path) -> None:
     done = run_program(cluster, work, "die.remote()")
     assert done.exit_code == 1
-    told = next(line for line in done.stderr.splitlines() if "RemoteError: " in line)
-    assert "rank 1" in told, done.text
-    assert "was killed by signal 9" in told
+    error = next(line for line in done.stderr.splitlines() if "RemoteError: " in line)
+    assert "rank 1" in error, done.text
+    assert "was killed by signal 9" in error
 
 
 def test_a_task_outlives_its_program_and_any_other_finds_and_cancels_it(cluster: Rehearsed, work: Path) -> None:
@@ -168,11 +168,11 @@ def test_ctrl_c_cancels_without_a_question_and_shows_no_line_twice(cluster: Rehe
         try:
             wait_until(lambda: shown.read_text().count("up") == 2, what="both ranks are shown", timeout_s=90)
             process.send_signal(signal.SIGINT)
-            _, said = process.communicate(timeout=90)
+            _, stderr = process.communicate(timeout=90)
         finally:
             process.kill()
             process.wait()
-    assert "KeyboardInterrupt" in said
+    assert "KeyboardInterrupt" in stderr
     assert shown.read_text().count("up") == 2
     assert json.loads(cluster.ok("job", "show", name, "--json"))["state"] == "cancelled"
 
@@ -224,17 +224,17 @@ def test_nodes_find_the_leader_by_saturn_s_names(cluster: Rehearsed) -> None:
 
 @pytest.mark.torch
 @pytest.mark.parametrize(
-    ("guide", "training", "said"),
+    ("guide", "training", "result"),
     [
         ("pytorch", "train.py", "2 ranks: the weight is 0.000 off"),
         ("saturn", "fsdp.py", "2 ranks hold [32, 32] weights: they are 0.000 off"),
     ],
 )
-def test_a_guides_training_runs_by_one_command(cluster: Rehearsed, guide: str, training: str, said: str) -> None:
+def test_a_guides_training_runs_by_one_command(cluster: Rehearsed, guide: str, training: str, result: str) -> None:
     folder = str(ROOT / "examples" / "guides" / guide)
     done = cluster.run("run", "--nproc", "1", "--workdir", folder, "--", training)
     assert done.exit_code == 0, done.text
-    assert said in done.stdout
+    assert result in done.stdout
 
 
 @pytest.mark.torch
@@ -269,10 +269,12 @@ def test_saturn_s_launch_lines_become_each_node_s_own(cluster: Rehearsed, work: 
     assert done.exit_code == 0, done.text
     leader = f"{cluster.name}-0.nodes.clusterctl.svc.cluster.local"
     for rank in range(2):
-        said = [line for line in done.stdout.splitlines() if line.startswith(f"[Node {rank}]") and "words" in line]
-        assert len(said) == len(lines)
-        assert f"--nnodes=2 --node_rank={rank} --nproc_per_node=8 --master_addr={leader} --master_port=29500" in said[0]
-        assert any(f"--machine_rank={rank} --num_processes=16 --main_process_ip={leader}" in line for line in said)
+        shown = [line for line in done.stdout.splitlines() if line.startswith(f"[Node {rank}]") and "words" in line]
+        assert len(shown) == len(lines)
+        assert (
+            f"--nnodes=2 --node_rank={rank} --nproc_per_node=8 --master_addr={leader} --master_port=29500" in shown[0]
+        )
+        assert any(f"--machine_rank={rank} --num_processes=16 --main_process_ip={leader}" in line for line in shown)
 
 
 @needs_guides

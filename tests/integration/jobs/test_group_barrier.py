@@ -69,10 +69,10 @@ def test_a_barrier_names_who_is_missing_and_takes_nobody_without_proof() -> None
     lead = barrier("--rank", "0", "--timeout", "8")
     guest = barrier("--rank", "1", "--connect", "127.0.0.1")
     stranger = barrier("--rank", "2", "--connect", "127.0.0.1", "--timeout", "5", key="other")
-    told = "barrier: not there within 8 s: c (rank 2)\n"
+    missing = "barrier: not there within 8 s: c (rank 2)\n"
     place = f"rank 0 at 127.0.0.1:{PORT} did not release the group within 5 s"
     proof = f"barrier: {place}: it closed the connection: rank 0 has ended, or is another group's\n"
-    assert ends(stranger, lead, guest) == [(proof, 1), (told, 1), (told, 1)]
+    assert ends(stranger, lead, guest) == [(proof, 1), (missing, 1), (missing, 1)]
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,8 @@ def test_words_of_a_stranger_do_not_bring_rank_0_down(words: bytes) -> None:
     lead = barrier("--rank", "0", "--timeout", "25")
     with connected() as stranger:
         stranger.sendall(words + b"\n")
-        with stranger.makefile("rb") as said:
-            said.readlines()  # to the end: it was heard, and shown out
+        with stranger.makefile("rb") as received:
+            received.readlines()  # to the end: rank 0 has heard it, and closed the connection
     guests = [barrier("--rank", rank, "--connect", "127.0.0.1") for rank in ("1", "2")]
     assert ends(lead, *guests) == [("", 0)] * 3
 

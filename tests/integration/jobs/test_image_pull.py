@@ -74,12 +74,14 @@ pulled_image(sys.argv[1], "a:1", root=Path(sys.argv[2]), login="ada:p4ss")
 """
 
 
-@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGHUP])
-def test_a_pull_that_is_told_to_end_takes_its_login_along(engine: Path, tmp_path: Path, told: signal.Signals) -> None:
+@pytest.mark.parametrize("end_signal", [signal.SIGTERM, signal.SIGHUP])
+def test_a_pull_that_is_told_to_end_takes_its_login_along(
+    engine: Path, tmp_path: Path, end_signal: signal.Signals
+) -> None:
     (engine.parent / "hangs").touch()
     with subprocess.Popen([sys.executable, "-c", PULL, str(engine), str(tmp_path)]) as pull:
         wait_until((engine.parent / "login").exists, what="the engine has read the login", timeout_s=30)
         assert len(list((tmp_path / LOGINS).iterdir())) == 1
-        pull.send_signal(told)
-        assert pull.wait(timeout=30) == 128 + told
+        pull.send_signal(end_signal)
+        assert pull.wait(timeout=30) == 128 + end_signal
     assert list((tmp_path / LOGINS).iterdir()) == []

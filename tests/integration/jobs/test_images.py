@@ -14,7 +14,7 @@ import pytest
 
 from tests.integration.jobs.container_image import NAME, make_image, write_archive
 from tests.integration.jobs.job_folders import mpi_words, new_name
-from tests.integration.jobs.left_of_job import said_in_the_end
+from tests.integration.jobs.left_of_job import output_in_the_end
 from tests.integration.jobs.test_launchers import MPI_SUM, ODD
 from tests.integration.jobs.wheels import write_wheel
 from tests.integration.rehearsed import CLUSTERCTL, Done, Rehearsed, run
@@ -81,7 +81,7 @@ class Registry(http.server.BaseHTTPRequestHandler):
     do_HEAD = do_GET
 http.server.ThreadingHTTPServer(("127.0.0.1", 5000), Registry).serve_forever()
 """
-"""A registry that wants a password, on a node's loopback, and notes what its clients show of theirs."""
+"""A registry that wants a password, on a node's loopback, and notes what processes and files show of the login."""
 INSECURE = '[[registry]]\nlocation = "localhost:5000"\ninsecure = true\n'
 PASSWORD = "drowssap9"
 PRIVATE = "localhost:5000/private/tools:1"
@@ -171,7 +171,7 @@ def test_a_run_that_is_interrupted_takes_its_setup_s_container_with_it(cluster: 
         running.send_signal(signal.SIGINT)
         running.communicate(timeout=60)
     assert running.returncode == 130
-    assert said_in_the_end(cluster, LEFT, "--sudo") == ""
+    assert output_in_the_end(cluster, LEFT, "--sudo") == ""
 
 
 def test_requirements_are_made_once_by_the_image_s_python_beside_what_the_image_has(
@@ -210,8 +210,8 @@ def test_mpirun_and_its_daemons_run_in_containers_of_the_image(cluster: Rehearse
     assert done.exit_code == 0, done.text
     for rank in range(4):
         places = [str(rank), "4", str(rank % 2), str(rank // 2)]
-        told = f"[rank {rank}] mpi rank {rank} of 4 sum 10 {places}"
-        assert any(line.startswith(f"[Node {rank // 2}]") and told in line for line in done.stdout.splitlines()), (
+        printed = f"[rank {rank}] mpi rank {rank} of 4 sum 10 {places}"
+        assert any(line.startswith(f"[Node {rank // 2}]") and printed in line for line in done.stdout.splitlines()), (
             done.text
         )
     assert done.stdout.count(repr(list(ODD))) == 4, done.text
@@ -271,9 +271,9 @@ def test_a_registry_s_password_fetches_the_image_and_stays_nowhere(
     for refetched in ("function", "workflow"):
         cluster.ok("ssh", "--node", "0", "--sudo", "--command", f"podman untag {PRIVATE} {PRIVATE}")
         (tmp_path / refetched).mkdir()  # the folder of a function goes along, and the registry knows the password
-        told = fetched_by(refetched, cluster, tmp_path / refetched)
-        assert told.exit_code == 0, told.text
-        assert PASSWORD not in told.text
+        again = fetched_by(refetched, cluster, tmp_path / refetched)
+        assert again.exit_code == 0, again.text
+        assert PASSWORD not in again.text
     seen = cluster.ok("ssh", "--node", "0", "--sudo", "--command", "cat /tmp/seen")
     assert "podman pull --quiet --authfile /run/clusterctl/registry-logins/" in seen
     assert PASSWORD not in seen

@@ -96,7 +96,7 @@ class Asked(BaseHTTPRequestHandler):
 
 
 def arguments() -> Iterator[bytes]:
-    """Of every process."""
+    """The arguments of every process."""
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             yield path.read_bytes()

@@ -12,7 +12,7 @@ from clusterctl_rehearsal.region.torch_share import IN_MACHINES
 from tests.integration.jobs.container_image import MAKE_IMAGE
 from tests.integration.jobs.installed import need_torch
 from tests.integration.jobs.job_folders import folder_with, new_name
-from tests.integration.jobs.left_of_job import said_in_the_end
+from tests.integration.jobs.left_of_job import output_in_the_end
 from tests.integration.rehearsed import Rehearsed
 
 HOSTILE = """\
@@ -180,7 +180,7 @@ def test_a_job_can_neither_become_root_nor_reach_other_nodes_nor_end_its_supervi
     setup = "for f in ssh_key barrier; do cat /etc/clusterctl/$f && exit 1; done; ls /run/user && exit 1; true"
     done = cluster.run(*("run", "--launcher", "plain", "--setup", setup, "--workdir", str(work), "--", "hostile.py"))
     assert done.exit_code == 0, done.text
-    for told in (
+    for line in (
         "sudo refused",
         "systemctl refused",
         "ssh_key is closed",
@@ -188,7 +188,7 @@ def test_a_job_can_neither_become_root_nor_reach_other_nodes_nor_end_its_supervi
         "sessions are hidden",
         "user 1000 ubuntu",
     ):
-        assert done.stdout.count(told) == 2, done.text
+        assert done.stdout.count(line) == 2, done.text
     assert "is open" not in done.stdout
     assert done.stdout.count(" is safe") == 4, done.text
 
@@ -213,8 +213,8 @@ def test_a_command_inside_a_job_has_no_more_rights_than_the_job_whatever_the_job
     cluster.wait_for_output(name, "up")
     no_rights = ["1000", "CapPrm:0000000000000000", "CapEff:0000000000000000", "NoNewPrivs:1"]
     for rank in ((), ("--rank", "0")):
-        said = cluster.ok("job", "exec", name, *rank, "--", "sh", "-c", INSIDE)
-        assert said.splitlines() == [*no_rights, "own: s3cret, stolen: "]
+        output = cluster.ok("job", "exec", name, *rank, "--", "sh", "-c", INSIDE)
+        assert output.splitlines() == [*no_rights, "own: s3cret, stolen: "]
     enter = f"sudo -n python3 -IS $(ls -d /var/lib/clusterctl/jobs/programs/*) exec {name}"
     planted = cluster.run("ssh", "--node", "0", "--command", f"{enter} 7 id")
     assert planted.stdout.split() == ["planted", "1000"], planted.text
@@ -239,7 +239,7 @@ def test_a_killed_keeper_takes_all_of_the_job_with_it(cluster: Rehearsed, work: 
     states = {node["slot"]: node["state"] for node in json.loads(cluster.ok("job", "show", name, "--json"))["nodes"]}
     assert states == {0: "lost", 1: "lost"}
     left = "pgrep -f 'sleep 9876[5]'; ls /run/clusterctl/jobs; ls /run/clusterctl/job-lease; true"
-    assert said_in_the_end(cluster, left) == ""
+    assert output_in_the_end(cluster, left) == ""
 
 
 def test_check_names_the_pair_that_does_not_hear_each_other(cluster: Rehearsed) -> None:
@@ -277,13 +277,13 @@ def test_ranks_run_in_containers_of_an_image_and_nothing_of_them_is_left(cluster
     assert entered == f"rank 1 drowssap 'a\\nb' user 1000 in podman /var/lib/clusterctl/jobs/{stubborn}/code 1\n"
     missing = cluster.run("job", "exec", stubborn, "--", "nosuch")
     assert (missing.exit_code, "nosuch" in missing.stderr) == (127, True), missing.text
-    told = cluster.ok("ssh", "--node", "0", "--sudo", "--command", "podman inspect $(podman ps -q); ps -eo args")
-    assert stubborn in told
-    assert "drowssap" not in told
+    visible = cluster.ok("ssh", "--node", "0", "--sudo", "--command", "podman inspect $(podman ps -q); ps -eo args")
+    assert stubborn in visible
+    assert "drowssap" not in visible
     cluster.ok("ssh", "--node", "0", "--sudo", "--command", f"pkill -KILL -f '[k]eep {stubborn}'")
     assert cluster.run("job", "wait", stubborn).exit_code == 255
     left = "podman ps --all --quiet; pgrep -f 'sleep 9876[4]'; true"
-    assert said_in_the_end(cluster, left, "--sudo", node="0") == ""
+    assert output_in_the_end(cluster, left, "--sudo", node="0") == ""
 
 
 @pytest.mark.torch
@@ -322,8 +322,8 @@ def test_a_rank_that_the_kernel_kills_for_memory_is_told_as_that(cluster: Rehear
     cluster.ok("ssh", "--node", "1", "--sudo", "--command", SHORT_OF_MEMORY % name)
     waited = cluster.run("job", "wait", name)
     assert waited.exit_code == 128 + 9, waited.text
-    told = f"Node 1 ({cluster.name}-1): rank 1 (local rank 0) was killed: the node had no memory left"
-    assert f"{name}: failed: {told}" in waited.stderr
+    cause = f"Node 1 ({cluster.name}-1): rank 1 (local rank 0) was killed: the node had no memory left"
+    assert f"{name}: failed: {cause}" in waited.stderr
 
 
 def test_a_full_disk_ends_the_job_and_says_so_and_its_output_is_kept(cluster: Rehearsed, work: Path) -> None:

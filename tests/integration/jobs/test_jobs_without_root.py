@@ -380,8 +380,8 @@ def test_the_deadline_ends_a_job_that_was_warned_and_its_output_outlives_the_clu
     assert json.loads(shown)["state"] == "lost"
     assert "ended while it was running" in shown
     assert " up" in cluster.ok("job", "logs", other)
-    said = cluster.ok("job", "logs", name)
+    logs = cluster.ok("job", "logs", name)
     for slot in (1, 3):
-        own = [line for line in said.splitlines() if line.startswith(f"[Node {slot}]")]
-        assert sum(line.endswith("signalled") for line in own) == 1, said
-        assert sum(line.endswith("read: the cluster's deadline") for line in own) == 1, said
+        own = [line for line in logs.splitlines() if line.startswith(f"[Node {slot}]")]
+        assert sum(line.endswith("signalled") for line in own) == 1, logs
+        assert sum(line.endswith("read: the cluster's deadline") for line in own) == 1, logs

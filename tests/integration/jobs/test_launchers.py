@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.jobs.job_folders import folder_with, mpi_words, new_name
-from tests.integration.jobs.left_of_job import said_in_the_end
+from tests.integration.jobs.left_of_job import output_in_the_end
 from tests.integration.rehearsed import Rehearsed
 
 MPI_SUM = """\
@@ -57,8 +57,8 @@ def test_mpirun_adds_up_over_two_nodes_and_each_rank_s_output_is_its_own_node_s(
     assert done.exit_code == 0, done.text
     for rank in range(4):
         places = [str(rank), "4", str(rank % 2), str(rank // 2)]
-        told = f"[rank {rank}] mpi rank {rank} of 4 sum 10 {places}"
-        assert any(line.startswith(f"[Node {rank // 2}]") and told in line for line in done.stdout.splitlines()), (
+        printed = f"[rank {rank}] mpi rank {rank} of 4 sum 10 {places}"
+        assert any(line.startswith(f"[Node {rank // 2}]") and printed in line for line in done.stdout.splitlines()), (
             done.text
         )
     assert done.stdout.count(repr(list(ODD))) == 4, done.text
@@ -81,4 +81,4 @@ def test_a_killed_mpirun_ends_the_job_and_nothing_of_it_is_left(cluster: Rehears
     waited = cluster.run("job", "wait", name)
     assert waited.exit_code not in (0, 255), waited.text
     left = f"grep -lsz '^CLUSTERCTL_JOB={name}$' /proc/[0-9]*/environ; ls /run/clusterctl/jobs; pgrep -x orted; true"
-    assert said_in_the_end(cluster, left) == ""
+    assert output_in_the_end(cluster, left) == ""

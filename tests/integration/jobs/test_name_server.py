@@ -42,7 +42,7 @@ def asked(name: str, number: int = 7) -> bytes:
 
 
 class Upstream(asyncio.DatagramProtocol):
-    """A name server that says back what it was asked, with a mark; silent where the name says so."""
+    """A name server that sends back what it was asked, with a mark; silent where the name says so."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport
@@ -54,8 +54,8 @@ class Upstream(asyncio.DatagramProtocol):
 
 async def answer_stream(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     length = int.from_bytes(await reader.readexactly(2), "big")
-    said = await reader.readexactly(length) + b"stream"
-    writer.write(len(said).to_bytes(2, "big") + said)
+    answer = await reader.readexactly(length) + b"stream"
+    writer.write(len(answer).to_bytes(2, "big") + answer)
     await writer.drain()
     writer.close()
 

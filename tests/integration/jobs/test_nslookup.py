@@ -1,4 +1,4 @@
-"""The `nslookup` of a task's own, as a task calls it."""
+"""clusterctl's own `nslookup` for tasks, as a task calls it."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ def readying(layout: Layout, job: str, setup: str | None = None, **changes: Any)
 
 def test_a_lock_that_no_pipe_holds_reaches_a_program_that_reads_late(layout: Layout) -> None:
     own = readying(layout, "first")
-    code, said = own.run(["sh", "-c", "sleep 0.4; wc -c"], keeps_output=True, stdin="x" * 200_000)
-    assert (code, said.strip()) == (0, "200000")
+    code, output = own.run(["sh", "-c", "sleep 0.4; wc -c"], keeps_output=True, stdin="x" * 200_000)
+    assert (code, output.strip()) == (0, "200000")
 
 
 def test_a_setup_that_names_a_file_is_run_once_for_all_jobs_that_send_the_same_one(layout: Layout) -> None:

@@ -57,16 +57,16 @@ def made(folder: Path) -> bool:
 
 
 def test_aws_takes_the_machine_back_and_outputs_and_checkpoint_are_kept_before(folder: Path) -> None:
-    """The command says that all is well once it was told to end: the task has failed all the same."""
+    """Asked to end, the command exits with 0: the task has failed all the same."""
     work = "trap 'echo last >$0/step; exit 0' TERM; echo 1 >$0/made; while :; do sleep 0.1; done"
     row = {"path": str(folder / "out"), "url": "s3://b/ck", "folder": str(folder / "ck"), "version": "w-1-0"}
     checkpoints = [{**row, "frequency_s": 3600.0, "regex": "step"}]
     program = started(folder, ["sh", "-c", work, str(folder / "out")], checkpoints=checkpoints)
     wait_until(lambda: made(folder), what="the command works", timeout_s=30)
     (folder / "warning.json").write_text(json.dumps({"ends_s": time.time() + 100, "stage": 2, "why": WHY[AWS]}))
-    said, _ = program.communicate(timeout=30)
-    assert program.returncode == 128 + signal.SIGTERM, said
-    assert "seconds (AWS takes this spot machine back): the command is stopped" in said
+    output, _ = program.communicate(timeout=30)
+    assert program.returncode == 128 + signal.SIGTERM, output
+    assert "seconds (AWS takes this spot machine back): the command is stopped" in output
     assert (folder / "bucket" / "w-1-0" / "step").read_text() == "last\n"
     (mark,) = (folder / "bucket" / "clusterctl-versions").iterdir()
     assert json.loads(mark.read_text())["node_ends"] == WHY[AWS]
@@ -76,9 +76,9 @@ def test_aws_takes_the_machine_back_and_outputs_and_checkpoint_are_kept_before(f
 def test_outputs_are_kept_beside_what_is_no_file_and_has_a_name_that_is_no_text(folder: Path) -> None:
     os.mkfifo(os.fsencode(folder / "out") + b"/pipe-\xff")
     child = started(folder, ["sh", "-c", "echo 1 >$0/made", str(folder / "out")])
-    said = child.communicate(timeout=30)[0]
+    output = child.communicate(timeout=30)[0]
     assert (child.returncode, len(complete_versions(folder / "bucket"))) == (0, 1)
-    assert "left out, as they are not files: pipe-\\udcff" in said
+    assert "left out, as they are not files: pipe-\\udcff" in output
 
 
 def test_a_cancelled_command_and_what_it_started_hear_of_it_and_outputs_are_kept(folder: Path) -> None:
@@ -86,10 +86,10 @@ def test_a_cancelled_command_and_what_it_started_hear_of_it_and_outputs_are_kept
     program = started(folder, ["bash", "-c", work, str(folder / "out")])
     wait_until(lambda: made(folder), what="the command works", timeout_s=30)
     program.send_signal(signal.SIGTERM)
-    said, _ = program.communicate(timeout=30)
-    assert program.returncode == 128 + signal.SIGTERM, said
+    output, _ = program.communicate(timeout=30)
+    assert program.returncode == 128 + signal.SIGTERM, output
     wait_until((folder / "out" / "child").exists, what="its child heard of it, too", timeout_s=30)
-    assert "is kept as w-1-0" in said
+    assert "is kept as w-1-0" in output
 
 
 def test_a_command_that_does_not_end_when_it_is_told_to_is_killed_while_there_is_time_for_its_outputs() -> None:
@@ -104,15 +104,15 @@ def test_a_command_that_does_not_end_when_it_is_told_to_is_killed_while_there_is
 def test_an_expression_that_the_nodes_python_does_not_know_fails_the_task_before_its_command(folder: Path) -> None:
     row = {"path": "", "bucket": str(folder / "bucket"), "version": "w-1-0", "regex": "(a"}
     program = started(folder, ["touch", str(folder / "out" / "made")], outputs=[row])
-    said, _ = program.communicate(timeout=30)
+    output, _ = program.communicate(timeout=30)
     assert program.returncode == task.OWN_FAILURE
-    assert said.startswith("clusterctl: regex '(a': not a regular expression for this node's Python: ")
+    assert output.startswith("clusterctl: regex '(a': not a regular expression for this node's Python: ")
     assert not made(folder)
 
 
 def test_a_folder_that_is_not_on_the_node_fails_the_task_before_its_command(folder: Path) -> None:
     program = started(folder, ["touch", str(folder / "out" / "made")], mounts=["/no/such"])
-    said, _ = program.communicate(timeout=30)
+    output, _ = program.communicate(timeout=30)
     assert program.returncode == task.OWN_FAILURE
-    assert said == "clusterctl: volumeMounts: /no/such is not on this node\n"
+    assert output == "clusterctl: volumeMounts: /no/such is not on this node\n"
     assert not made(folder)

@@ -17,7 +17,7 @@ from typing import Any  # JSON
 import pytest
 from clusterctl_rehearsal.home import rehearsal_home
 
-from tests.integration.jobs.left_of_job import said_in_the_end
+from tests.integration.jobs.left_of_job import output_in_the_end
 from tests.integration.rehearsed import ROOT, Rehearsed, rehearsed, wait_until
 
 EXAMPLE = ROOT / "examples" / "guides" / "osmo"
@@ -156,7 +156,7 @@ class Submitted:
 
     process: subprocess.Popen[bytes]
     shown: Path
-    """What it says."""
+    """The file with its stderr."""
 
     def workflow(self) -> str:
         """The workflow's name, once its first group is about to start."""
@@ -165,7 +165,7 @@ class Submitted:
         return self.shown.read_text().partition(begun)[0].split()[-1]
 
     def ended(self) -> tuple[int, str]:
-        """Its exit code, and all it said."""
+        """Its exit code and its stderr."""
         return self.process.wait(timeout=90), self.shown.read_text()
 
 
@@ -204,10 +204,10 @@ def test_the_examples_one_command_trains_on_two_nodes_and_hands_on_its_model(clu
     found = newest(cluster)
     assert found["state"] == "completed"
     assert {row["slot"] for row in tasks(found).values()} == {0, 1}
-    said = cluster.ok("workflow", "logs", found["id"])
-    assert "trained on 4 ranks" in said
-    assert "models is kept as /shared/clusterctl/datasets/my-trained-model/1" in said
-    assert re.search(r"\[show\] .*\[[\d.]+, [\d.]+, 10\]", said), said
+    logs = cluster.ok("workflow", "logs", found["id"])
+    assert "trained on 4 ranks" in logs
+    assert "models is kept as /shared/clusterctl/datasets/my-trained-model/1" in logs
+    assert re.search(r"\[show\] .*\[[\d.]+, [\d.]+, 10\]", logs), logs
 
 
 def test_tasks_share_nodes_by_gpus_each_with_its_own_tmp_and_one_that_asks_is_started_again(
@@ -219,15 +219,15 @@ def test_tasks_share_nodes_by_gpus_each_with_its_own_tmp_and_one_that_asks_is_st
     rows = tasks(newest(cluster))
     assert [rows[f"t{i}"]["slot"] for i in range(4)] == [0, 1, 0, 1]
     assert [rows[f"t{i}"]["tries"] for i in range(4)] == [2, 1, 1, 1]
-    said = cluster.ok("workflow", "logs", newest(cluster)["id"])
-    assert said.count("in tmp run.sh,") == 4, said
-    assert "gpus 4,5,6,7" in said
-    assert "there again was-here" in said.replace("\n", " ")
+    logs = cluster.ok("workflow", "logs", newest(cluster)["id"])
+    assert logs.count("in tmp run.sh,") == 4, logs
+    assert "gpus 4,5,6,7" in logs
+    assert "there again was-here" in logs.replace("\n", " ")
     address = cluster.inventory()["nodes"][1]["private_ip"]
-    assert said.count(f" {address}\n") == 4, said
-    assert "not the real nslookup" not in said
+    assert logs.count(f" {address}\n") == 4, logs
+    assert "not the real nslookup" not in logs
     # What the tasks had is not the node's own, and their name servers have ended with them.
-    assert said_in_the_end(cluster, "cat /etc/resolv.conf; pgrep -f serve-name[s] || true") == ""
+    assert output_in_the_end(cluster, "cat /etc/resolv.conf; pgrep -f serve-name[s] || true") == ""
 
 
 @pytest.mark.parametrize("work", ["exit 3", "sleep 600"])
@@ -243,13 +243,13 @@ def test_a_task_that_fails_or_is_cancelled_stops_its_group_and_what_waits_for_it
         name = submitted.workflow()
         if work == "sleep 600":
             wait_until(lambda: state_of(cluster, name, "b") == "running", what="both tasks run", timeout_s=60)
-            told = cluster.ok("workflow", "exec", name, "b", "--", "sh", "-c", "echo $CLUSTERCTL_JOB; pwd")
-            assert told.startswith(tasks(show(cluster, name))["b"]["job"])
+            output = cluster.ok("workflow", "exec", name, "b", "--", "sh", "-c", "echo $CLUSTERCTL_JOB; pwd")
+            assert output.startswith(tasks(show(cluster, name))["b"]["job"])
             assert "c was not started yet" in cluster.run("workflow", "exec", name, "c", "--", "true").stderr
             assert "cancelled" in cluster.ok("workflow", "cancel", name)
-        code, said = submitted.ended()
-    assert code == (3 if work == "exit 3" else 130), said
-    assert "very-secret" not in said
+        code, stderr = submitted.ended()
+    assert code == (3 if work == "exit 3" else 130), stderr
+    assert "very-secret" not in stderr
     found = show(cluster, name)
     assert tasks(found)["a"]["state"] == "cancelled"
     assert tasks(found)["c"]["state"] == "waiting"
@@ -270,14 +270,14 @@ def test_a_task_reads_and_fills_buckets_that_nodes_mount_even_if_it_is_cancelled
                 timeout_s=60,
             )
             cluster.ok("workflow", "cancel", name)
-        code, said = submitted.ended()
-    assert code == (0 if work == "true" else 130), said
-    told = cluster.ok("workflow", "logs", name)
-    assert told.count("a word") == 2, told
-    assert f"{{{{output}}}} is in s3://models/{name}: 1 file" in told
+        code, stderr = submitted.ended()
+    assert code == (0 if work == "true" else 130), stderr
+    logs = cluster.ok("workflow", "logs", name)
+    assert logs.count("a word") == 2, logs
+    assert f"{{{{output}}}} is in s3://models/{name}: 1 file" in logs
     kept = f"cd /models/{name} && cat deep/model && ls && cat ../ck-{name}/*/notes && ls ../ck-{name}/*-versions"
     assert cluster.ok("ssh", "--node", "1", "--command", kept).splitlines()[:3] == ["made", "deep", "draft"]
-    assert f"checkpoint: /shared/clusterctl/workflows/{name}/make is in s3://models/ck-{name} as {name}-0-" in told
+    assert f"checkpoint: /shared/clusterctl/workflows/{name}/make is in s3://models/ck-{name} as {name}-0-" in logs
 
 
 def test_a_bucket_that_is_not_mounted_or_only_read_is_refused_before_anything_starts(
@@ -307,16 +307,16 @@ def test_tasks_run_in_their_images_with_names_storage_and_secrets_and_without_th
             timeout_s=90,
         )
         cluster.ok("ssh", "--node", "0", "--command", f"touch /shared/clusterctl/workflows/{name}/b/go")
-        code, said = submitted.ended()
-    assert code == 0, said
-    told = cluster.ok("workflow", "logs", name)
+        code, stderr = submitted.ended()
+    assert code == 0, stderr
+    logs = cluster.ok("workflow", "logs", name)
     address = cluster.inventory()["nodes"][1]["private_ip"]
     own_tmp = "in podman as 1000: /tmp/clusterctl-input /tmp/run.sh"
-    assert told.count(f"{own_tmp}, token of 11, /usr/bin/nslookup, Address: {address}") == 2, told
-    assert told.count("no key") == 2
-    assert "very-secret" not in told
-    assert "of-b/1" in told
-    assert all(f"read a word, {cluster.name}-{slot}" in told for slot in (0, 1)), told
+    assert logs.count(f"{own_tmp}, token of 11, /usr/bin/nslookup, Address: {address}") == 2, logs
+    assert logs.count("no key") == 2
+    assert "very-secret" not in logs
+    assert "of-b/1" in logs
+    assert all(f"read a word, {cluster.name}-{slot}" in logs for slot in (0, 1)), logs
     made = cluster.ok("ssh", "--node", "all", "--command", "cat /srv/given/by-*")
     assert sorted(line.split()[-1] for line in made.splitlines()) == ["a", "b"]
     assert cluster.ok("ssh", "--node", "0", "--command", f"cat /models/{name}/*/kept").split() == ["very-secret"] * 2
@@ -327,19 +327,19 @@ def test_tasks_run_in_their_images_with_names_storage_and_secrets_and_without_th
 def test_what_does_not_fit_is_refused_before_anything_starts(cluster: Rehearsed) -> None:
     before = len(json.loads(cluster.ok("workflow", "list", "--json")))
     file = str(EXAMPLE / "workflow.yaml")
-    for flags, told in (
+    for flags, reason in (
         (("--on-host", "--set", "n_nodes=3", "n_gpus_per_node=8"), "no node is left for worker_2"),
         (("--on-host", "--set", "n_gpus_per_node=9"), "task master: gpu: 9 is more than the 8 of a node (p5.48xlarge)"),
         (("--on-host", "--set", "n_node=3"), "(did you mean n_nodes?)"),
     ):
         done = cluster.run("workflow", "submit", file, *flags)
         assert done.exit_code == 2, done.text
-        assert told in done.stderr
+        assert reason in done.stderr
     assert len(json.loads(cluster.ok("workflow", "list", "--json"))) == before
 
 
 def submit_guides_own(cluster: Rehearsed, tmp_path: Path, block: int, *flags: str) -> str:
-    """What the tasks of one of the guide's files said, which must succeed; `block`: which of them."""
+    """The logs of the tasks of one of the guide's files, which must succeed; `block`: which file."""
     blocks = re.findall(r"\.\. code-block:: (?:yaml|jinja)\n\n((?:  .*\n|\n)+)", GUIDE.read_text())
     (tmp_path / "w.yaml").write_text(textwrap.dedent(blocks[block]))
     shutil.copy(EXAMPLE / "train.py", tmp_path)
@@ -363,8 +363,8 @@ def test_the_guides_file_for_any_number_of_nodes_trains_by_the_nodes_torchrun(
     cluster.ok("ssh", "--node", "all", "--sudo", "--command", put)
     try:
         flags = ("--set", "n_gpus_per_node=4", "n_nodes=2")
-        said = submit_guides_own(cluster, tmp_path, 1, *flags)
+        logs = submit_guides_own(cluster, tmp_path, 1, *flags)
     finally:
         cluster.ok("ssh", "--node", "all", "--sudo", "--command", f"rm {own}")
-    assert "trained on 8 ranks" in said
-    assert said.count("the node's own torchrun: 4 ranks") == 2, said
+    assert "trained on 8 ranks" in logs
+    assert logs.count("the node's own torchrun: 4 ranks") == 2, logs
