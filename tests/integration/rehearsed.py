@@ -99,7 +99,7 @@ class Rehearsed:
         return Done(exit_code=done.returncode, stdout="", stderr=done.stderr)
 
     def ok(self, *arguments: str, timeout_s: float = 180) -> str:
-        """What clusterctl printed to stdout; an exit code other than 0 fails the test with all it said."""
+        """What clusterctl printed to stdout; an exit code other than 0 fails the test with all it printed."""
         done = self.run(*arguments, timeout_s=timeout_s)
         assert done.exit_code == 0, f"clusterctl {' '.join(arguments)}: exit {done.exit_code}\n{done.text}"
         return done.stdout
@@ -141,7 +141,7 @@ class Rehearsed:
         return {row["name"]: row["instance_id"] for row in self.inventory()["nodes"]}
 
     def deadline(self) -> datetime:
-        """The cluster's, from the inventory."""
+        """The cluster's deadline, from the inventory."""
         return datetime.fromisoformat(self.inventory()["deadline"])
 
     def on_disk(self, node: str, path: str) -> str:
@@ -155,7 +155,7 @@ class Rehearsed:
         except FileNotFoundError:
             return ""
 
-    def said_by_agent(self, node: str) -> dict[str, Any]:
+    def agent_status(self, node: str) -> dict[str, Any]:
         """A node's status.json, as its agent wrote it last; empty before the first time."""
         parsed: dict[str, Any] = json.loads(self.on_disk(node, "/etc/clusterctl/status.json") or "{}")
         return parsed
@@ -171,7 +171,7 @@ class Rehearsed:
         return {node: stat.rsplit(")", 1)[1].split()[19] for node, stat in stats.items()}
 
     def wait_for_output(self, job: str, text: str, *, times: int = 1, timeout_s: float = 60) -> None:
-        """Returns once the job has said `text` so often.
+        """Returns once the job has printed `text` so often.
 
         By one command that follows the job's output: asked again and again, each takes 0.7 s of the processor.
         """
@@ -180,14 +180,14 @@ class Rehearsed:
         with subprocess.Popen(argv, env=self.env, cwd=self.folder, stdin=quiet, stdout=pipe, text=True) as following:
             stopping = threading.Timer(timeout_s, following.terminate)
             stopping.start()
-            said = ""
+            output = ""
             for line in following.stdout or ():
-                said += line
-                if said.count(text) >= times:
+                output += line
+                if output.count(text) >= times:
                     break
             stopping.cancel()
             following.terminate()
-        assert said.count(text) >= times, f"not {times} times {text!r} within {timeout_s:.0f} s:\n{said}"
+        assert output.count(text) >= times, f"not {times} times {text!r} within {timeout_s:.0f} s:\n{output}"
 
     def fault(self, *arguments: str) -> None:
         """A fault that the region must accept, asked for as `rehearse fault` does; that verb takes 0.7 s to start."""
@@ -261,7 +261,7 @@ def alive_without_root(name: str) -> list[str]:
 
 
 def first_process_of(cluster: str, node: str) -> int | None:
-    """The machine's number 1, of whichever kind it is; None if the machine is not up."""
+    """The process id of the machine's first process, whichever kind it is of; None if the machine is not up."""
     booted = None if cgroups_of(cluster) is None else cgroup.first_process(mounted_trees(), cluster, node)
     return machine_processes.first_process(cluster, node) if booted is None else booted
 

@@ -85,7 +85,7 @@ def test_nodes_live_in_the_block_and_in_the_network_that_exist_and_leave_both_as
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "reason"),
     [
         ({"capacity_block": LATER["id"]}, "is scheduled: it begins at"),
         ({"reservation": "cr-0123456789abcdef0"}, "InvalidCapacityReservationId.NotFound"),
@@ -93,7 +93,7 @@ def test_nodes_live_in_the_block_and_in_the_network_that_exist_and_leave_both_as
     ],
 )
 def test_what_cannot_be_used_is_said_before_anything_is_made(
-    cluster: Rehearsed, changes: dict[str, Any], told: str
+    cluster: Rehearsed, changes: dict[str, Any], reason: str
 ) -> None:
     before = dict(cluster.config)
     cluster.config.pop("capacity_block", None)
@@ -104,5 +104,5 @@ def test_what_cannot_be_used_is_said_before_anything_is_made(
         cluster.config.clear()
         cluster.config.update(before)
     assert done.exit_code in (1, 2)
-    assert told in done.text
+    assert reason in done.text
     assert not [row for row in cluster.resources() if not is_existing(row)]

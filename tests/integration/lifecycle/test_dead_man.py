@@ -33,7 +33,7 @@ def trio(tmp_path: Path) -> Iterator[Rehearsed]:
 
 
 def says(cluster: Rehearsed, slot: int, file: str, text: str) -> Callable[[], bool]:
-    """Whether the text stands in a file of a node."""
+    """Whether the text is in a file of a node."""
     return lambda: text in cluster.on_disk(f"{cluster.name}-{slot}", file)
 
 
@@ -59,23 +59,23 @@ def test_who_is_cut_off_saves_and_ends_and_so_does_slot_0_without_a_majority(tri
 
     trio.fault("kill", f"{trio.name}-1")
     wait_until(is_gone(trio, 0), what="slot 0 has ended", timeout_s=IN_TIME_S)
-    wait_until(is_told_why(trio, "without a majority of its nodes since"), what="status says why", timeout_s=IN_TIME_S)
+    wait_until(status_says(trio, "without a majority of its nodes since"), what="status says why", timeout_s=IN_TIME_S)
 
 
 def test_a_majority_that_lost_slot_0_has_aws_end_the_cluster(trio: Rehearsed) -> None:
     trio.fault("kill", f"{trio.name}-0")
     for slot in (1, 2):
         wait_until(is_gone(trio, slot), what=f"slot {slot} has ended", timeout_s=IN_TIME_S)
-    wait_until(is_told_why(trio, "without slot 0 since"), what="status says why", timeout_s=IN_TIME_S)
+    wait_until(status_says(trio, "without slot 0 since"), what="status says why", timeout_s=IN_TIME_S)
 
 
 def test_one_that_is_left_of_three_has_aws_look_for_slot_0_and_end_the_cluster(trio: Rehearsed) -> None:
     for slot in (0, 1):
         trio.fault("kill", f"{trio.name}-{slot}")
     wait_until(is_gone(trio, 2), what="slot 2 has ended", timeout_s=IN_TIME_S)
-    wait_until(is_told_why(trio, "without slot 0 since"), what="status says why", timeout_s=IN_TIME_S)
+    wait_until(status_says(trio, "without slot 0 since"), what="status says why", timeout_s=IN_TIME_S)
 
 
-def is_told_why(cluster: Rehearsed, reason: str) -> Callable[[], bool]:
+def status_says(cluster: Rehearsed, reason: str) -> Callable[[], bool]:
     """Whether `status` names this end."""
     return lambda: str(cluster.status()["deadline_reason"]).startswith(reason)

@@ -33,7 +33,7 @@ def wait_for_phase(cluster: Rehearsed, phase: str) -> None:
     nodes = [f"{cluster.name}-0", f"{cluster.name}-1"]
     in_it = dict.fromkeys(nodes, phase)
     wait_until(
-        lambda: {node: cluster.said_by_agent(node).get("phase") for node in nodes} == in_it,
+        lambda: {node: cluster.agent_status(node).get("phase") for node in nodes} == in_it,
         what=f"both nodes are in the phase: {phase}",
         timeout_s=120,
     )
@@ -51,7 +51,7 @@ def on_each(cluster: Rehearsed, command: str) -> list[str]:
 
 
 def test_a_node_waits_for_its_scripts_until_up_brings_them_and_never_again(booted: Rehearsed) -> None:
-    write_setup(booted, "echo first >>/root/ran\necho told by setup\n")
+    write_setup(booted, "echo first >>/root/ran\necho printed by setup\n")
     (booted.folder / "tune.sh").write_text("#!/bin/sh\necho tuned >>/root/ran\n")
     booted.write(machines="nspawn", scripts=["setup.sh", {"run": "tune.sh", "when": "boot"}])
     planned = booted.ok("plan", str(booted.folder))
@@ -69,7 +69,7 @@ def test_a_node_waits_for_its_scripts_until_up_brings_them_and_never_again(boote
     assert on_each(booted, "sudo cat /root/ran") == ["first\ntuned\n"] * 2
     kept = on_each(booted, f"sudo find {SCRIPTS} -printf '%u %m %f\\n' | sort")
     assert kept == ["root 700 scripts\nroot 700 setup.sh\nroot 700 tune.sh\n"] * 2
-    assert "told by setup" in booted.ok("logs", "setup.sh")
+    assert "printed by setup" in booted.ok("logs", "setup.sh")
 
     second = f"{booted.name}-1"
     booted.fault("reboot", second)
@@ -78,7 +78,7 @@ def test_a_node_waits_for_its_scripts_until_up_brings_them_and_never_again(boote
         what="the boot script runs again",
         timeout_s=60,
     )
-    wait_until(lambda: booted.said_by_agent(second).get("phase") == "ready", what="it is ready again", timeout_s=60)
+    wait_until(lambda: booted.agent_status(second).get("phase") == "ready", what="it is ready again", timeout_s=60)
     wait_until(lambda: booted.nodes()[second]["state"] == "ready", what="status says so", timeout_s=60)
     assert AWAITING not in booted.on_disk(second, "/etc/clusterctl/status.json")
 
@@ -135,7 +135,7 @@ def test_extend_brings_scripts_too_with_the_new_deadline(booted: Rehearsed) -> N
     wait_for_phase(booted, AWAITING)
     booted.ok("extend", "2h", "--yes")
     wait_until(
-        lambda: {booted.said_by_agent(node).get("phase") for node in booted.instance_ids()} == {"ready"},
+        lambda: {booted.agent_status(node).get("phase") for node in booted.instance_ids()} == {"ready"},
         what="both agents are ready",
         timeout_s=120,
     )

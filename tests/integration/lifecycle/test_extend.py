@@ -104,15 +104,15 @@ def test_one_that_was_killed_is_done_again_and_not_added_to(cluster: Rehearsed) 
     steps_kept = {key: value for key, value in cluster.env.items() if key != STATE_ONCE}
     killed = subprocess.Popen([CLUSTERCTL, *extend], env=steps_kept, cwd=cluster.folder)
     try:
-        # Its first engine run is over and the nodes are being told, or have been, when the inventory has the new end.
+        # Its first engine run is over and the nodes are getting it, or have it, when the inventory has the new end.
         wait_until(lambda: cluster.deadline() != before, what="the new end is written", timeout_s=60)
     finally:
         killed.kill()
         killed.wait(timeout=10)
     assert "clusterctl:extended-from" in settings(cluster)
-    told = cluster.run("status").stdout
-    assert "an extend was interrupted: parts of the cluster may still end at" in told
-    assert f"--cluster {cluster.name}@rehearsal" in told
+    status = cluster.run("status").stdout
+    assert "an extend was interrupted: parts of the cluster may still end at" in status
+    assert f"--cluster {cluster.name}@rehearsal" in status
     cluster.ok(*extend)
     wanted = before + timedelta(minutes=20)
     assert on_nodes(cluster) == outside(cluster) == {wanted}
@@ -124,7 +124,7 @@ def test_a_node_that_did_not_take_it_is_named_with_what_that_means(cluster: Rehe
     cluster.fault("freeze", f"{cluster.name}-1")
     done = cluster.run_unshown("extend", "10m", "--json")
     cluster.fault("thaw", f"{cluster.name}-1")
-    assert done.exit_code == 4, "what is wrong with a node is said, whoever reads the JSON"
+    assert done.exit_code == 4, "a node's trouble sets the exit code, although stdout cannot be written"
     named = rf"{cluster.name}-1: still ends at (\d{{4}}-\d\d-\d\d )?{before:%H:%M} UTC \("
     assert re.search(named, done.stderr), done.stderr
     wanted = before + timedelta(minutes=10)
@@ -164,7 +164,7 @@ def test_beside_a_machine_that_is_gone_the_others_live_past_the_old_deadline_and
 
 
 def extend_beside_a_gone_one(cluster: Rehearsed, *arguments: str) -> None:
-    """`clusterctl extend` while node 1 has no machine, which is said."""
+    """`clusterctl extend` while node 1 has no machine, which it names."""
     done = cluster.run("extend", *arguments)
     assert done.exit_code == 4, done.text
     assert f"{cluster.name}-1: has no machine (" in done.stderr

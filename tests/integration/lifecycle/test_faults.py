@@ -1,4 +1,4 @@
-"""What breaks in the middle of a cluster's life, and what a person is told."""
+"""What breaks in the middle of a cluster's life, and what a person reads of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, alive, namespaces
 def test_a_node_whose_bootstrap_fails_is_named_with_its_phase(booted: Rehearsed) -> None:
     booted.fault("fail-bootstrap", f"{booted.name}-1")
     done = booted.run_unshown("up", str(booted.folder), "--json")
-    assert done.exit_code == 4, f"whoever reads the JSON: {done.text}"
+    assert done.exit_code == 4, f"a node's trouble sets the exit code, although stdout cannot be written: {done.text}"
     assert f"{booted.name}-1" in done.text
     assert "simulated" in done.text
     assert booted.nodes()[f"{booted.name}-0"]["state"] == "ready"

@@ -34,8 +34,8 @@ def unused(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
 
 
 def found(cluster: Rehearsed) -> dict[str, Any]:
-    """What slot 0 found last; nothing keeps it before the first time."""
-    idle: dict[str, Any] | None = cluster.said_by_agent(f"{cluster.name}-0").get("idle")
+    """What slot 0 found last; no sign of use before its first look."""
+    idle: dict[str, Any] | None = cluster.agent_status(f"{cluster.name}-0").get("idle")
     return idle or {"keeps": [], "since": None}
 
 
@@ -57,7 +57,7 @@ def log(cluster: Rehearsed) -> str:
 
 @contextmanager
 def after(cluster: Rehearsed, start: str, stop: str) -> Iterator[None]:
-    """Slot 1 between two commands; the connections that brought them are gone."""
+    """Slot 1 after `start` and before `stop`; no connection to it is open meanwhile."""
     cluster.ok("ssh", "--node", "1", "--", start)
     yield
     cluster.ok("ssh", "--node", "1", "--", stop)

@@ -37,15 +37,15 @@ def shares(cluster: Rehearsed) -> Path:
     return cluster.home / "rehearsal" / "shares"
 
 
-def ended(done: Done, *, exit_code: int, told: str) -> None:
+def ended(done: Done, *, exit_code: int, message: str) -> None:
     assert done.exit_code == exit_code, done.text
-    assert told in done.text
+    assert message in done.text
 
 
 def test_a_bucket_that_is_not_there_is_said_before_anything_is_made(recorded: Rehearsed) -> None:
     recorded.write(machines="none", settings={"buckets": ["another"]}, storage=[SHARED, DATA])
     refused = recorded.run("up", str(recorded.folder))
-    ended(refused, exit_code=1, told="reading S3 Bucket (ml-datasets)")
+    ended(refused, exit_code=1, message="reading S3 Bucket (ml-datasets)")
     assert in_region(recorded) == {}
 
 
@@ -60,7 +60,7 @@ def test_storage_outlives_nodes_until_all_is_ended(booted: Rehearsed) -> None:
 
     refuses_to_lose_data(booted)
     down = booted.run("down", str(booted.folder))
-    ended(down, exit_code=0, told="no node runs; network and storage are kept")
+    ended(down, exit_code=0, message="no node runs; network and storage are kept")
     assert "$0.48/h" in down.text
     assert "/work (EFS, " in down.text
     kept = in_region(booted)
@@ -82,7 +82,7 @@ def test_storage_outlives_nodes_until_all_is_ended(booted: Rehearsed) -> None:
     assert preview.exit_code == 0, preview.text
 
     gone = booted.run("down", str(booted.folder), "--all")
-    ended(gone, exit_code=0, told="/shared (FSx for Lustre, 2400 GiB, ")
+    ended(gone, exit_code=0, message="/shared (FSx for Lustre, 2400 GiB, ")
     assert in_region(booted) == {}
     assert list(shares(booted).iterdir()) == []
 
@@ -93,14 +93,14 @@ def refuses_to_lose_data(cluster: Rehearsed) -> None:
     cluster.write(machines="nspawn", storage=[WORK])
     for verb in ("up", "down"):
         refused = cluster.run(verb, str(cluster.folder))
-        ended(refused, exit_code=2, told="/shared (FSx for Lustre, 2400 GiB, ")
+        ended(refused, exit_code=2, message="/shared (FSx for Lustre, 2400 GiB, ")
     cluster.write(machines="nspawn", storage=written)
 
 
 def test_storage_is_kept_without_room_for_nodes_linked_anew_and_mounted_twice(recorded: Rehearsed) -> None:
     recorded.write(machines="none", settings={"capacity": {"p5.48xlarge": 1}}, storage=[WORK])
     refused = recorded.run("up", str(recorded.folder))
-    ended(refused, exit_code=1, told="InsufficientInstanceCapacity")
+    ended(refused, exit_code=1, message="InsufficientInstanceCapacity")
     assert "No node runs; storage and network are kept: /work (EFS, " in refused.text
     assert len(in_region(recorded)["FileSystem"]) == 1
 
@@ -128,9 +128,9 @@ def test_a_file_system_that_a_killed_up_asked_for_is_ended_and_made_anew(recorde
     recorded.write(machines="none", settings={"storage_s": 600}, storage=[SHARED])
     argv = [CLUSTERCTL, "up", str(recorded.folder)]
     with (
-        (recorded.folder.parent / "killed.txt").open("w") as told,
+        (recorded.folder.parent / "killed.txt").open("w") as output,
         subprocess.Popen(
-            argv, env=recorded.env, cwd=recorded.folder, stdin=subprocess.DEVNULL, stdout=told, stderr=told
+            argv, env=recorded.env, cwd=recorded.folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output
         ) as up,
     ):
         try:
@@ -141,7 +141,7 @@ def test_a_file_system_that_a_killed_up_asked_for_is_ended_and_made_anew(recorde
 
     recorded.write(machines="none", storage=[SHARED])
     again = recorded.run("up", str(recorded.folder))
-    ended(again, exit_code=0, told=f"ending FSx file system {lost}: it is in no Pulumi state")
+    ended(again, exit_code=0, message=f"ending FSx file system {lost}: it is in no Pulumi state")
     (made,) = in_region(recorded)["LustreFileSystem"]
     assert made != lost
     assert_up(recorded, nodes=2, machines="none")

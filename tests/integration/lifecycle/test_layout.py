@@ -1,4 +1,4 @@
-"""A type with one card and one EFA: one interface and AWS's own public address; who was born with two keeps them."""
+"""A type with one card and one EFA: one interface and AWS's own public address; a cluster born with two keeps them."""
 
 from __future__ import annotations
 

@@ -37,17 +37,17 @@ def living(cluster: Rehearsed) -> Rehearsed:
 def test_up_again_touches_no_node(living: Rehearsed) -> None:
     ids, starts = living.instance_ids(), living.starts()
     assert living.pulumi("preview", "--expect-no-changes").exit_code == 0
-    assert_said_to_be_rehearsed(living.run("up", str(living.folder)))
+    assert_shown_as_rehearsed(living.run("up", str(living.folder)))
     assert living.instance_ids() == ids
     assert living.starts() == starts
 
 
 def test_screens_of_a_rehearsal_say_so(living: Rehearsed) -> None:
     for arguments in (("plan", str(living.folder)), ("status",), ("sweep",), ("top",)):
-        assert_said_to_be_rehearsed(living.run(*arguments))
+        assert_shown_as_rehearsed(living.run(*arguments))
 
 
-def assert_said_to_be_rehearsed(shown: Done) -> None:
+def assert_shown_as_rehearsed(shown: Done) -> None:
     assert shown.exit_code == 0, shown.text
     assert "rehearsed" in shown.text, shown.text
     assert "simulated" in shown.text, shown.text
@@ -126,8 +126,8 @@ def test_a_node_that_never_answers_is_waited_for_in_bounds(living: Rehearsed) ->
 
 
 def test_a_command_as_root_has_the_nodes_variables_and_ends_with_its_caller(living: Rehearsed) -> None:
-    said = living.ok("ssh", "--node", "1", "--sudo", "--env", "MINE=1", "--command", "id -u; echo $NODE_RANK $MINE")
-    assert said == "0\n1 1\n"
+    output = living.ok("ssh", "--node", "1", "--sudo", "--env", "MINE=1", "--command", "id -u; echo $NODE_RANK $MINE")
+    assert output == "0\n1 1\n"
     argv = [CLUSTERCTL, "ssh", "--node", "1", "--sudo", "--command", "trap '' TERM; echo $$; sleep 3000; sleep 3001"]
     with subprocess.Popen(argv, env=living.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as client:
         assert client.stdout is not None

@@ -29,13 +29,13 @@ def test_a_resize_leaves_the_others_running_and_tells_them(light: Rehearsed) -> 
     assert {name: light.instance_ids()[name] for name in ids} == ids
     assert {name: light.starts()[name] for name in starts} == starts
     number_and_newest = f"echo $NNODES; grep -qw {light.name}-3 /etc/hosts && echo known || echo unknown"
-    assert said_by_all(light, number_and_newest) == ["4\nknown"] * 4
+    assert outputs_of_all(light, number_and_newest) == ["4\nknown"] * 4
 
     light.write(machines="process", nodes=2)
     light.up()
     assert light.instance_ids() == ids
     assert light.starts() == starts
-    assert said_by_all(light, number_and_newest) == ["2\nunknown"] * 2
+    assert outputs_of_all(light, number_and_newest) == ["2\nunknown"] * 2
 
 
 def test_up_names_what_waits_and_what_is_made_anew_and_does_just_that(ready: Rehearsed) -> None:
@@ -55,7 +55,7 @@ def test_up_names_what_waits_and_what_is_made_anew_and_does_just_that(ready: Reh
     assert not [row["note"] for row in ready.nodes().values() if "takes effect" in str(row["note"])]
 
 
-def said_by_all(cluster: Rehearsed, command: str) -> list[str]:
+def outputs_of_all(cluster: Rehearsed, command: str) -> list[str]:
     """What each node printed for `command`."""
     rows = [
         json.loads(line) for line in cluster.ok("ssh", "--node", "all", "--json", "--command", command).splitlines()

@@ -1,4 +1,4 @@
-"""An older state is put back, as from a backup: all nodes come to one membership again, and status tells until then."""
+"""An older state is put back, as from a backup: `status` says so until `up` gives all nodes one membership again."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def up_goes_on_above_what_nodes_have_and_a_later_replace_keeps_them_together(pai
     state_of(pair).write_bytes(first)
     up = pair.run("up", str(pair.folder))
     assert up.exit_code == 0, up.text
-    told = f"{pair.name}-0: membership 4 is there, the state knows 3: an older state was put back. All nodes get 5"
-    assert told in up.stderr
+    message = f"{pair.name}-0: membership 4 is there, the state knows 3: an older state was put back. All nodes get 5"
+    assert message in up.stderr
     assert generations(pair) == {5}
     pair.ok("replace", "--node", "0")
     assert generations(pair) == {6}
@@ -61,7 +61,7 @@ def state_of(cluster: Rehearsed) -> Path:
 
 def generations(cluster: Rehearsed) -> set[int]:
     """What the nodes' own agents say."""
-    return {cluster.said_by_agent(node)["generation"] for node in cluster.instance_ids()}
+    return {cluster.agent_status(node)["generation"] for node in cluster.instance_ids()}
 
 
 def words(cluster: Rehearsed) -> dict[str, str | None]:

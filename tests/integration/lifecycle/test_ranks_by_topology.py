@@ -41,7 +41,7 @@ def test_neighbours_have_neighbouring_ranks_and_keep_them(two_racks: Rehearsed) 
     assert ranks(two_racks) == [0, 2, 1, 3], "a replaced slot keeps its rank"
     again = two_racks.run("up", str(two_racks.folder), "--nodes", "5")
     assert "by network topology" not in again.text
-    assert ranks(two_racks) == [0, 2, 1, 3, 4], "other racks change nothing, and a new slot stands behind the others"
+    assert ranks(two_racks) == [0, 2, 1, 3, 4], "other racks change nothing, and a new slot comes last"
 
     two_racks.up("--reorder-ranks")
     assert ranks(two_racks) == [0, 2, 3, 4, 1]
@@ -58,8 +58,8 @@ def test_what_aws_tells_no_topology_of_is_in_the_order_of_slots(two_racks: Rehea
 def test_ranks_reach_the_nodes_which_then_meet_at_the_barrier(booted: Rehearsed) -> None:
     booted.write(machines="nspawn", nodes=3, ranks="topology")
     booted.up()
-    said = booted.ok("ssh", "--node", "all", "--json", "--command", "echo $CLUSTERCTL_SLOT $NODE_RANK")
-    rows = [json.loads(line) for line in said.splitlines()]
+    output = booted.ok("ssh", "--node", "all", "--json", "--command", "echo $CLUSTERCTL_SLOT $NODE_RANK")
+    rows = [json.loads(line) for line in output.splitlines()]
     assert sorted(row["stdout"] for row in rows if "stdout" in row) == ["0 0\n", "1 2\n", "2 1\n"]
     hostfile = booted.ok("ssh", "--node", "2", "--", "cut", "-d ", "-f1", "/etc/clusterctl/hostfile")
     assert hostfile.split() == [f"{booted.name}-{slot}" for slot in (0, 2, 1)]

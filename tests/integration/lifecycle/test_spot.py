@@ -144,7 +144,7 @@ def test_a_machine_in_the_place_of_one_that_aws_took_back_is_asked_for_at_the_pr
 
 
 @pytest.mark.parametrize(
-    ("settings", "caps", "told"),
+    ("settings", "caps", "reason"),
     [
         ({"capacity": {"p5.48xlarge": 1}}, CAPS, "InsufficientInstanceCapacity: There is no Spot capacity available"),
         ({"quotas": {"spot_vcpus": 192}}, CAPS, "MaxSpotInstanceCountExceeded: Max spot instance count exceeded"),
@@ -153,11 +153,11 @@ def test_a_machine_in_the_place_of_one_that_aws_took_back_is_asked_for_at_the_pr
     ids=["capacity for one of two", "a quota for one of two", "a maximum below the spot price"],
 )
 def test_without_a_place_for_all_at_that_price_nothing_is_left(
-    spot: Rehearsed, settings: dict[str, Any], caps: dict[str, Any], told: str
+    spot: Rehearsed, settings: dict[str, Any], caps: dict[str, Any], reason: str
 ) -> None:
     spot.write(machines="none", settings=settings, caps=caps)
     refused = spot.run("up", str(spot.folder))
     assert refused.exit_code == 1
-    assert refused.text.count(told) == 1, refused.text
+    assert refused.text.count(reason) == 1, refused.text
     assert (machines(spot), spot.resources()) == ([], [])
     assert not (Path(spot.home) / "inventory" / f"{spot.name}@rehearsal.json").exists()

@@ -1,4 +1,4 @@
-"""AWS wants spot machines back: what their nodes do of it, what `status` says, and how a machine ends."""
+"""AWS wants spot machines back: what their nodes do about it, what `status` says, and how a machine ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, rehearsed, wait_until
 
 NOTICE_S = 60
-"""Less than AWS's two minutes, and time for all that is looked at on a computer that does other things, too."""
+"""Less than AWS's two minutes, but time for all checks on a busy computer."""
 HEARD_S = 40.0
 """A node asks every five seconds."""
 LATE_S = 15.0
@@ -28,7 +28,7 @@ echo "$CLUSTERCTL_END_REASON, in $CLUSTERCTL_ENDS_IN_S"
 END
 cat >/etc/clusterctl/hooks/rebalance <<'END'
 #!/bin/sh
-echo "told $CLUSTERCTL_NOTICE_TIME"
+echo "noticed $CLUSTERCTL_NOTICE_TIME"
 END
 chmod +x /etc/clusterctl/hooks/*"""
 ASKS = """\
@@ -90,7 +90,7 @@ def test_a_recommendation_marks_a_node_and_a_notice_is_followed_by_its_end(spot:
     spot.fault("rebalance", name)
     wait_until(has_heard(spot, "rebalance"), what=f"{name} has heard of it", timeout_s=HEARD_S)
     wait_until(is_marked(spot, "rebalance"), what=f"{name} is marked", timeout_s=HEARD_S)
-    assert log(spot, "rebalance").startswith("told 20")
+    assert log(spot, "rebalance").startswith("noticed 20")
     assert "pre-terminate" not in on_node(spot, "ls", "/var/log/clusterctl")
 
     has_bucket = "workflow_storage" in spot.config
@@ -99,16 +99,16 @@ def test_a_recommendation_marks_a_node_and_a_notice_is_followed_by_its_end(spot:
         wait_until(has_heard(spot, "interruption"), what=f"{name} has heard of it", timeout_s=HEARD_S)
         wait_until(is_marked(spot, "interruption"), what=f"{name} is marked", timeout_s=HEARD_S)
         if workflow is not None:
-            _, said = workflow.communicate(timeout=HEARD_S)
-            assert workflow.returncode == 143, said
-            assert "group g: failed because of b" in said
+            _, stderr = workflow.communicate(timeout=HEARD_S)
+            assert workflow.returncode == 143, stderr
+            assert "group g: failed because of b" in stderr
     if not has_bucket:  # what nodes have put into buckets lives as long as the region's process
         spot.fault("stop-region")  # the next command starts it again
     row = spot.nodes()[name]
     assert (row["state"], row["note"].split(" at ")[0]) == ("ready", "AWS takes it back")
-    said = log(spot, "pre-terminate")
-    assert said.count("AWS takes this spot machine back at ") == 1, said
-    assert 0 < int(said.split()[-1]) <= NOTICE_S, "the time that was left"
+    hook_log = log(spot, "pre-terminate")
+    assert hook_log.count("AWS takes this spot machine back at ") == 1, hook_log
+    assert 0 < int(hook_log.split()[-1]) <= NOTICE_S, "the time that was left"
     assert on_node(spot, "cat", "/tmp/signalled") == "signalled\n"
     if has_bucket:
         assert read_by_another(spot) == ["[second] made", "[second] last"]
@@ -129,21 +129,21 @@ def test_a_recommendation_marks_a_node_and_a_notice_is_followed_by_its_end(spot:
 
 @contextmanager
 def submitted(cluster: Rehearsed) -> Iterator[subprocess.Popen[str]]:
-    """A workflow of which a task runs on slot 1, and has put something out."""
+    """A workflow of which a task runs on slot 1, and has written its output."""
     (cluster.folder / "workflow.yaml").write_text(WORKFLOW)
     argv = [CLUSTERCTL, "workflow", "submit", "workflow.yaml", "--on-host"]
     with subprocess.Popen(argv, env=cluster.env, cwd=cluster.folder, stderr=subprocess.PIPE, text=True) as workflow:
         try:
             made = "ls /var/lib/clusterctl/jobs/reclaimed-*/work/output/model"
             is_made = lambda: cluster.run("ssh", "--node", "1", "--command", made).exit_code == 0  # noqa: E731
-            wait_until(is_made, what="the task has put something out", timeout_s=30)
+            wait_until(is_made, what="the task has written its output", timeout_s=30)
             yield workflow
         finally:
             workflow.kill()
 
 
 def read_by_another(cluster: Rehearsed) -> list[str]:
-    """What a task reads of what another one has put out, which has read what the reclaimed one had; both on slot 0."""
+    """What a task reads from another's output, which is a copy of the reclaimed task's dataset; both run on slot 0."""
     (cluster.folder / "reading.yaml").write_text(READING)
     cluster.ok("workflow", "submit", "reading.yaml", "--on-host")
     newest = json.loads(cluster.ok("workflow", "list", "--json"))[0]["id"]
@@ -162,7 +162,7 @@ def log(cluster: Rehearsed, hook: str) -> str:
 
 def has_heard(cluster: Rehearsed, kind: str) -> Callable[[], bool]:
     """Whether slot 1 knows of this notice."""
-    return lambda: (cluster.said_by_agent(f"{cluster.name}-1").get("notice") or {}).get("kind") == kind
+    return lambda: (cluster.agent_status(f"{cluster.name}-1").get("notice") or {}).get("kind") == kind
 
 
 def is_marked(cluster: Rehearsed, kind: str) -> Callable[[], bool]:
