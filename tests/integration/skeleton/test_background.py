@@ -28,7 +28,8 @@ def begun(folder: Path, script: str) -> Iterator[subprocess.Popen[str]]:
         yield child
 
 
-def said(folder: Path, script: str) -> tuple[int, str]:
+def run_script(folder: Path, script: str) -> tuple[int, str]:
+    """The exit code and the output of a script that ends by itself."""
     with begun(folder, script) as child:
         text, _ = child.communicate(timeout=30)
     return child.returncode, text
@@ -38,7 +39,7 @@ def test_commands_run_beside_the_script_and_what_they_say_is_not_shown(tmp_path:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     script = f"in_background cat {fifo}\nin_background echo fetched\necho beside > {fifo}\nbackground_ended\necho after"
-    assert said(tmp_path, script) == (0, "after\n")
+    assert run_script(tmp_path, script) == (0, "after\n")
     assert list(tmp_path.iterdir()) == [fifo]
 
 
@@ -46,7 +47,7 @@ def test_of_those_that_fail_the_script_shows_all_that_they_said_and_ends(tmp_pat
     failing = (
         "in_background sh -c 'echo no index; echo in reach >&2; exit 3'\nin_background false\nin_background true\n"
     )
-    code, text = said(tmp_path, f"{failing}background_ended\necho after")
+    code, text = run_script(tmp_path, f"{failing}background_ended\necho after")
     assert code == 1
     assert text == (
         "sh -c echo no index; echo in reach >&2; exit 3 failed; it said:\n    no index\n    in reach\n"

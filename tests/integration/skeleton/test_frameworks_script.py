@@ -1,4 +1,4 @@
-"""`scripts/frameworks`: what is in the cache is given without asking anybody, and what cannot be fetched is told."""
+"""`scripts/frameworks`: what is in the cache is given without asking anybody, and a failed fetch is reported."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parents[3]
 
 
-def said_by(*argv: str, cwd: Path, **variables: str) -> str:
-    """What a program that fails says."""
+def stderr_of(*argv: str, cwd: Path, **variables: str) -> str:
+    """The stderr of a program, which must fail."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("PULUMI_")}
     done = subprocess.run(
         argv, cwd=cwd, env={**environ, **variables}, capture_output=True, text=True, timeout=30, check=False
@@ -22,10 +22,10 @@ def said_by(*argv: str, cwd: Path, **variables: str) -> str:
 def test_a_cache_that_cannot_be_made_is_named_with_another_one(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     cache = str(tmp_path / "file" / "cache")
-    said = said_by(str(CHECKOUT / "scripts/engine"), "--source", "cache", cwd=CHECKOUT, CLUSTERCTL_CACHE=cache)
-    assert "cannot be written: Not a directory; it is kept in " in said
-    assert "next: export CLUSTERCTL_CACHE=" in said
-    assert "Traceback" not in said
+    stderr = stderr_of(str(CHECKOUT / "scripts/engine"), "--source", "cache", cwd=CHECKOUT, CLUSTERCTL_CACHE=cache)
+    assert "cannot be written: Not a directory; it is kept in " in stderr
+    assert "next: export CLUSTERCTL_CACHE=" in stderr
+    assert "Traceback" not in stderr
 
 
 def wrapper_in(checkout: Path) -> str:
@@ -39,8 +39,8 @@ def wrapper_in(checkout: Path) -> str:
 
 def test_a_checkout_that_cannot_keep_a_state_says_so(tmp_path: Path) -> None:
     (tmp_path / ".pulumi").touch()
-    said = said_by(wrapper_in(tmp_path), "stack", "ls", cwd=tmp_path)
-    assert said == (
+    stderr = stderr_of(wrapper_in(tmp_path), "stack", "ls", cwd=tmp_path)
+    assert stderr == (
         f"pulumi: {tmp_path}/.pulumi keeps the state of this checkout and cannot be made; "
         f"next: git clone '{tmp_path}' ~/clusterctl\n"
     )
@@ -52,8 +52,8 @@ def test_a_full_disk_is_said_and_leaves_no_passphrase_that_is_none(tmp_path: Pat
     filled = (
         f'mount -t tmpfs -o size=8k tmpfs {own}; cat /dev/zero >{own}/full 2>/dev/null; "$@"; ls -A {own} >&2; exit 1'
     )
-    said = said_by("unshare", "-m", "sh", "-c", filled, "sh", wrapper_in(tmp_path), "stack", "ls", cwd=tmp_path)
-    sentence, *left = said.splitlines()
+    stderr = stderr_of("unshare", "-m", "sh", "-c", filled, "sh", wrapper_in(tmp_path), "stack", "ls", cwd=tmp_path)
+    sentence, *left = stderr.splitlines()
     assert sentence == (
         f"pulumi: {own}/passphrase cannot be written, and the state is encrypted with it; next: df -h '{own}'"
     )

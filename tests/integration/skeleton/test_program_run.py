@@ -114,22 +114,22 @@ def test_of_the_sdk_only_what_a_program_asks_for_is_loaded(tmp_path: Path) -> No
 LOGGED = """
 import inspect, json, pulumi
 from pulumi import log
-said = []
+sent = []
 class Engine:
     def Log(self, request):
-        said.append([request.severity, request.message])
+        sent.append([request.severity, request.message])
 pulumi.runtime.settings.SETTINGS.engine = Engine()
 log.debug("made", None, 0)
 pulumi.debug("made")
 log.info("ready")
 log.warn("late")
-print(json.dumps([said, [str(each) for each in inspect.signature(log.debug).parameters]]))
+print(json.dumps([sent, [str(each) for each in inspect.signature(log.debug).parameters]]))
 """
 
 
 def test_what_is_said_for_debugging_is_not_sent_and_all_else_is(tmp_path: Path) -> None:
     ours, plain = (run(tmp_path, LOGGED, python=python) for python in (PYTHON, sys.executable))
-    (said, parameters), (all_said, plain_parameters) = (json.loads(done.stdout) for done in (ours, plain))
-    assert said == [[1, "ready"], [2, "late"]]
-    assert all_said == [[0, "made"], [0, "made"], *said]
+    (sent, parameters), (all_sent, plain_parameters) = (json.loads(done.stdout) for done in (ours, plain))
+    assert sent == [[1, "ready"], [2, "late"]]
+    assert all_sent == [[0, "made"], [0, "made"], *sent]
     assert parameters == plain_parameters

@@ -45,7 +45,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def setup(checkout: Path, *, version: str = "3.11.2", python: str = "python3") -> tuple[int, str]:
-    """The exit code and what was said."""
+    """The exit code and stderr."""
     environ = {
         "PATH": f"{checkout / 'bin'}:/usr/bin:/bin",
         "VERSION": version,
@@ -63,34 +63,34 @@ def ran(checkout: Path) -> list[str]:
 
 
 def test_an_old_python_is_named_with_what_to_install(checkout: Path) -> None:
-    code, said = setup(checkout, version="3.9.2")
+    code, stderr = setup(checkout, version="3.9.2")
     assert code == 1
-    assert "Python 3.11 or newer is needed, and python3 is Python 3.9.2; next: apt-get install" in said
+    assert "Python 3.11 or newer is needed, and python3 is Python 3.9.2; next: apt-get install" in stderr
     assert not (checkout / ".venv").exists()
 
 
 def test_a_python_that_can_make_environments_goes_before_one_that_cannot(checkout: Path) -> None:
     for python in ("python3.11 python3.12", "python3.12 python3.11"):
-        code, said = setup(checkout, python=python)
+        code, stderr = setup(checkout, python=python)
         assert code == 0
-        assert "python3.12 -m venv" in said
+        assert "python3.12 -m venv" in stderr
         shutil.rmtree(checkout / ".venv")
 
 
 def test_without_the_module_for_environments_its_package_is_named(checkout: Path) -> None:
     (checkout / "no-venv").touch()
-    code, said = setup(checkout)
+    code, stderr = setup(checkout)
     assert code == 1
-    assert "no virtual environment could be made; next: apt-get install python3-venv" in said
+    assert "no virtual environment could be made; next: apt-get install python3-venv" in stderr
 
 
 def test_packages_that_did_not_come_are_fetched_by_the_next_run_and_not_again_after_it(checkout: Path) -> None:
     (checkout / "no-index").touch()
-    code, said = setup(checkout)
+    code, stderr = setup(checkout)
     assert code == 1
-    assert "no index" in said
+    assert "no index" in stderr
     assert (
-        "could not be installed (pip's output is above); next, with the package index in reach: scripts/setup" in said
+        "could not be installed (pip's output is above); next, with the package index in reach: scripts/setup" in stderr
     )
     assert ran(checkout) == ["pip"], "the engine is not built for an environment that is not there"
 

@@ -28,6 +28,6 @@ def test_what_ends_a_region_that_does_not_answer_is_named(
         home.endpoint_file.write_text(json.dumps(row))
         home.token_file.write_text("token")
         assert main(argv) == 1
-    said = capsys.readouterr().err
-    assert said.startswith("clusterctl rehearse: the rehearsed region does not answer (ConnectionRefusedError")
-    assert said.endswith(f"\n  next: kill {os.getpid()}\n")
+    stderr = capsys.readouterr().err
+    assert stderr.startswith("clusterctl rehearse: the rehearsed region does not answer (ConnectionRefusedError")
+    assert stderr.endswith(f"\n  next: kill {os.getpid()}\n")

@@ -1,4 +1,4 @@
-"""`scripts/with-time`: what takes long says so, and is what it was otherwise."""
+"""`scripts/with-time`: a command that takes long is reported, and runs as it does without the script."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def test_a_command_that_takes_long_is_heard_of_until_it_ends() -> None:
     assert process.stderr is not None
     for _ in range(2):
         assert re.fullmatch(r"  still waiting, \d+ s\n", process.stderr.readline())
-    said, _ = process.communicate("done\n", timeout=20)
-    assert (said, process.returncode) == ("done\n", 7)
+    output, _ = process.communicate("done\n", timeout=20)
+    assert (output, process.returncode) == ("done\n", 7)
 
 
 def test_a_quick_one_keeps_nobody_waiting_and_says_nothing() -> None:
-    said = start("600", "true").communicate(timeout=20)
-    assert said == ("", "")
+    output = start("600", "true").communicate(timeout=20)
+    assert output == ("", "")

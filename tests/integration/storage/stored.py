@@ -1,4 +1,4 @@
-"""A cluster whose nodes mount: two that tests share, and what they were told."""
+"""A cluster whose nodes mount: two that tests share, and what they mount and run."""
 
 from __future__ import annotations
 

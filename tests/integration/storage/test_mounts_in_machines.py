@@ -81,8 +81,8 @@ def test_a_unit_of_a_persons_own_can_wait_for_a_mount(cluster: Stored) -> None:
 
 def test_cloud_init_accepts_a_config_with_mounts_and_scripts(cluster: Stored) -> None:
     config = cloud_config(cluster.plan(1, SHARED, ODD, LOCAL, scripts=SCRIPTS), access(1))
-    said = cluster.network.ssh(1, "cat >config && cloud-init schema --config-file config", stdin=config)
-    assert said.code == 0, said.out + said.err
+    answer = cluster.network.ssh(1, "cat >config && cloud-init schema --config-file config", stdin=config)
+    assert answer.code == 0, answer.out + answer.err
 
 
 def test_after_a_reboot_all_is_mounted_again_and_once_was_once(cluster: Stored) -> None:
@@ -114,8 +114,8 @@ def test_a_file_system_that_dns_learns_of_late_is_waited_for(cluster: Stored) ->
 
 
 def test_packages_of_a_rehearsal_are_said_to_be_simulated(cluster: Stored) -> None:
-    said = cluster.network.output(1, "sudo cat /var/log/clusterctl/packages.log")
-    assert "SIMULATED: a node on AWS would install htop here" in said
+    log = cluster.network.output(1, "sudo cat /var/log/clusterctl/packages.log")
+    assert "SIMULATED: a node on AWS would install htop here" in log
 
 
 def test_packages_that_cannot_be_had_fail_the_node(cluster: Stored) -> None:
@@ -128,10 +128,10 @@ def test_packages_that_cannot_be_had_fail_the_node(cluster: Stored) -> None:
 
 def test_nodes_install_the_clients_of_their_mounts(cluster: Stored) -> None:
     """No machine is born with one; packages of a rehearsal are stand-ins."""
-    said = cluster.network.output(1, "sudo cat /var/log/clusterctl/mount-clients.log")
+    log = cluster.network.output(1, "sudo cat /var/log/clusterctl/mount-clients.log")
     kernel = cluster.network.output(1, "uname -r").strip()
     for package in (f"lustre-client-modules-{kernel}", "nfs-common", "./mount-s3-"):
-        assert f"SIMULATED: {package}" in said
+        assert f"SIMULATED: {package}" in log
 
 
 def test_a_client_that_is_not_to_be_had_fails_the_node_with_the_line(cluster: Stored) -> None:
