@@ -60,7 +60,7 @@ def config_of(row: Row) -> dict[str, Any]:
 
 
 def engine_rows() -> tuple[Row, ...]:
-    """The four that the real engine brings up: every value stands in one, and both file systems in an adopted network.
+    """The four that the real engine brings up: each value is in one, and both file systems are in an adopted network.
 
     In a network of the cluster's own, tests/integration/lifecycle brings up both: test_kept_storage.py, for example.
     """

@@ -1,4 +1,4 @@
-"""The AWS CLI as a client of a rehearsed region: with models of AWS's API of its own, not ours."""
+"""The AWS CLI as a client of a rehearsed region: it has its own models of AWS's API, not ours."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ class AwsCli:
         return code, stdout, stderr
 
     def __call__(self, *words: str) -> Any:
-        """What the command answers, read; None for nothing."""
+        """The command's answer, parsed; None where it printed nothing."""
         code, stdout, stderr = self.run(*words)
         assert code == 0, (words, stderr)
         return json.loads(stdout) if stdout.strip() else None
 
     def refusal(self, *words: str) -> str:
-        """What it says when AWS refuses."""
+        """The stderr of a command that AWS refuses."""
         code, _, stderr = self.run(*words)
         assert code != 0, words
         return stderr
@@ -64,7 +64,7 @@ def aws_cli(folder: Path) -> Iterator[AwsCli]:
     python = installed_python()
     plain = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
     environ = {**plain, "CLUSTERCTL_HOME": str(folder / "home"), "HOME": str(folder)}
-    said = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-m", "clusterctl", "rehearse", "env"],
         env=environ,
         capture_output=True,
@@ -72,7 +72,7 @@ def aws_cli(folder: Path) -> Iterator[AwsCli]:
         check=True,
         timeout=60,
     ).stdout
-    exports = dict(line.removeprefix("export ").partition("=")[::2] for line in said.splitlines())
+    exports = dict(line.removeprefix("export ").partition("=")[::2] for line in output.splitlines())
     exports = {name: shlex.split(value)[0] for name, value in exports.items()}
     client = {"PATH": os.environ["PATH"], "HOME": str(folder), **exports, "AWS_PAGER": ""}
     script = Path(__file__).with_name("aws_cli_session.py")
@@ -92,7 +92,7 @@ def aws_cli(folder: Path) -> Iterator[AwsCli]:
     finally:
         assert process.stdin is not None
         process.stdin.close()
-        os.killpg(process.pid, signal.SIGKILL)  # it has no more to answer, or a command that does not end
+        os.killpg(process.pid, signal.SIGKILL)  # it is idle, or its command does not end
         process.wait(timeout=10)
         if process.stdout is not None:
             process.stdout.close()
@@ -100,7 +100,7 @@ def aws_cli(folder: Path) -> Iterator[AwsCli]:
 
 
 def installed_python() -> Path:
-    """Where scripts/aws-cli puts it."""
+    """The Python that has the AWS CLI, where scripts/aws-cli installs it."""
     version = str(tomllib.loads((ROOT / "scripts" / "versions.toml").read_text())["aws_cli"]["version"])
     python = cache_folder(os.environ) / "aws-cli" / version / "bin" / "python"
     if not python.exists():

@@ -109,7 +109,7 @@ LONGEST = (
 )
 """Files whose longest test, or whose tests that stay together, take more than 80 s (`--durations`), the longest first.
 
-Begun last, such a one keeps all waiting.
+Begun last, such a file would keep the other workers waiting.
 """
 
 
@@ -124,9 +124,9 @@ class BySharing(LoadScopeScheduling):  # type: ignore[misc]
         return shared_by(nodeid)
 
     def _reschedule(self, node: WorkerController) -> None:
-        """Not while one test runs and another waits, as it does by itself at two: nobody else takes what a worker has.
+        """Gives a worker more only below two tests, where xdist does at two: no other worker can take what one has.
 
-        It needs the one that waits to know which fixtures to keep (xdist 3.8).
+        A worker needs one test that waits, to know which fixtures to keep (xdist 3.8).
         """
         if not self.workqueue or self._pending_of(self.assigned_work[node]) < 2:
             super()._reschedule(node)
@@ -152,7 +152,7 @@ def below_integration(nodeid: str) -> str:
 
 
 def longest_first(nodeids: Sequence[str]) -> list[int]:
-    """In which order they begin: known to be long, then files with many tests, then as found; short ones at last."""
+    """The order in which they begin: known to be long, then files with many tests, then as found; short ones last."""
     tests = Counter(shared_by(nodeid) for nodeid in nodeids)
     found: dict[str, int] = {}
     known: dict[str, int] = {}

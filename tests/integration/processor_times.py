@@ -18,7 +18,7 @@ BEGUN = pytest.StashKey[float]()
 
 
 def spent_s(spent: os.times_result) -> float:
-    """Of a process and of all that it waited for. Pure."""
+    """The seconds of a process and of all that it waited for. Pure."""
     return spent.user + spent.system + spent.children_user + spent.children_system
 
 

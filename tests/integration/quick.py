@@ -1,7 +1,7 @@
 """Which tests `scripts/test` runs when nothing more is asked for: some of each layer, ten minutes on two cores.
 
-All others run with `scripts/test --all` alone. A new test is quick if no quick one passes through the code that it
-proves and it takes less than ten seconds. What boots a systemd machine or waits for minutes is not, but for one.
+All others run with `scripts/test --all` alone. A new test is quick if no quick one executes the code that it
+tests and it takes less than ten seconds. What boots a systemd machine or waits for minutes is not, but for one.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class ReadyClusters:
 
 
 def stop_region(cluster: Rehearsed) -> None:
-    """Until its process is gone: a copy of its home says that process's number, and would be taken for its own."""
+    """Returns when its process is gone: a copy of its home has its id, and it would be taken for the copy's."""
     found = running_region(rehearsal_home(cluster.env))
     assert found is not None, "the `up` has used it"
     cluster.fault("stop-region")

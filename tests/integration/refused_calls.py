@@ -26,12 +26,12 @@ ALLOW, ERRNO = 0x7FFF0000, 0x00050000
 
 
 def without(call: str, argv: list[str]) -> list[str]:
-    """The command line that runs `argv` so."""
+    """The command line that runs `argv` with this call refused."""
     return [sys.executable, str(Path(__file__)), call, *argv]
 
 
 def become(call: str, argv: list[str]) -> None:
-    """Returns only where it fails, by an OSError."""
+    """Never returns; raises OSError where it fails."""
     numbers, error = CALLS[call]
     rows = (
         (LOAD, 0, 0, 0),  # the number of the call

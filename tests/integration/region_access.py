@@ -12,7 +12,7 @@ from clusterctl_rehearsal.region.client import ensure_region
 
 
 def access_of(home: RehearsalHome) -> RegionAccess:
-    """Of the region in this home, which is started if need be."""
+    """The endpoint and keys of the region in this home, which is started if need be."""
     endpoint = str(ensure_region(home)["endpoint"])
     return RegionAccess(endpoint_url=endpoint, keys=read_keys(home.keys_file))
 

@@ -21,10 +21,10 @@ def test_a_cluster_without_its_program_its_folder_or_its_file_is_ended(ready: Re
     (beside / "program").rename(program)
 
     was, cluster.folder = cluster.folder, cluster.folder.rename(beside / "moved")
-    said = refused(cluster, "down", "--cluster", name)
-    assert f"the folder of {name}'s stack, {was}, is not there any more" in said
+    stderr = refused(cluster, "down", "--cluster", name)
+    assert f"the folder of {name}'s stack, {was}, is not there any more" in stderr
     hint = f"clusterctl nodes --stack {cluster.folder}"
-    assert f"next: {hint}" in said
+    assert f"next: {hint}" in stderr
     cluster.ok(*hint.split()[1:])
     assert cluster.inventory()["stack_dir"] == str(cluster.folder)
     cluster.ok("extend", "1h")

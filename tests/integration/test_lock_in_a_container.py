@@ -62,7 +62,7 @@ def engine_inside() -> Iterator[int]:
     """The number that a living engine has in its container; outside nobody has it."""
     far = (os.getpid() + 15_000) % 30_000 + 1_000  # from what the kernel gives next
     free = next(number for number in range(far, 2**15) if find_process(number) is None)
-    # Called so before it says its number.
+    # It has its name before it prints its number.
     engine = "exec -a pulumi bash -c 'echo $$; sleep 60; :'"
     script = f"echo {free - 1} > /proc/sys/kernel/ns_last_pid; bash -c {shlex.quote(engine)} & wait"
     with subprocess.Popen([*CONTAINER, "bash", "-c", script], stdout=subprocess.PIPE, text=True) as started:

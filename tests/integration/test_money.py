@@ -24,7 +24,7 @@ from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, wait_until
 
 NODE_USD_PER_HOUR = 55.04
 A_SECOND_USD = 2 * 2 * NODE_USD_PER_HOUR / 3600 + 0.005
-"""Of two places of each of two reservations: when AWS said yes to the end of one is known here to the second."""
+"""Of two places of each of two reservations: when AWS confirmed the end of one is known here to the second."""
 
 
 def test_a_cap_refuses_with_both_numbers_before_anything_exists(recorded: Rehearsed) -> None:
@@ -72,9 +72,9 @@ def test_cost_is_what_the_account_and_the_prices_say_also_after_a_resize(ready: 
     assert second["kinds"]["node"]["usd_per_hour"] == pytest.approx(3 * NODE_USD_PER_HOUR)
     assert second["estimated_cost"]["spent_usd"] > first["estimated_cost"]["spent_usd"]
     assert_bill(second, nodes=3)
-    told = ready.ok("cost")
-    assert "simulated money" in told
-    assert f"{ready.name}-2" in told
+    output = ready.ok("cost")
+    assert "simulated money" in output
+    assert f"{ready.name}-2" in output
 
 
 def test_cost_is_the_region_s_bill_to_the_cent_after_a_cut_off_up_and_a_replacement(recorded: Rehearsed) -> None:
@@ -96,10 +96,10 @@ def test_cost_is_the_region_s_bill_to_the_cent_after_a_cut_off_up_and_a_replacem
     reserved = sum(row["usd"] for row in bill if row["kind"] == "CapacityReservation")
     assert sum(row["spent_usd"] for row in empty) == pytest.approx(reserved, abs=A_SECOND_USD)
     down = recorded.run("down", str(recorded.folder))
-    told = re.search(r"it cost about \$(\d+\.\d\d) in all, by list prices \(simulated money\)", down.stderr)
-    assert told is not None, down.text
+    shown = re.search(r"it cost about \$(\d+\.\d\d) in all, by list prices \(simulated money\)", down.stderr)
+    assert shown is not None, down.text
     counted = sum(row["usd"] for row in bill_rows(recorded))
-    assert float(told[1]) == pytest.approx(counted, abs=A_SECOND_USD)
+    assert float(shown[1]) == pytest.approx(counted, abs=A_SECOND_USD)
 
 
 def test_an_up_waits_for_an_end_that_is_under_way_and_makes_the_cluster_anew(ready: Rehearsed) -> None:
@@ -133,9 +133,9 @@ def cut_off_with_a_machine(cluster: Rehearsed) -> None:
     argv = [CLUSTERCTL, "up", str(cluster.folder)]
     store = rehearsal_home(cluster.env).store
     with (
-        (cluster.folder.parent / "said").open("w") as said,
+        (cluster.folder.parent / "output.txt").open("w") as output,
         subprocess.Popen(
-            argv, env=cluster.env, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT
+            argv, env=cluster.env, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
         ) as child,
     ):
         wait_until(lambda: any(store.glob("Instance.*.json")), what="the first machine", timeout_s=120)
@@ -165,9 +165,9 @@ def test_down_names_what_stays_and_ends_what_no_state_knows(recorded: Rehearsed)
     down = recorded.run("down", str(recorded.folder))
     assert down.exit_code == 0, down.text
     asked, _, done = down.stderr.partition("no node runs; network and storage are kept")
-    for told in (asked, done):
-        assert "/work (EFS, " in told
-        assert "NAT gateway" not in told, "it goes with the nodes"
+    for part in (asked, done):
+        assert "/work (EFS, " in part
+        assert "NAT gateway" not in part, "it goes with the nodes"
     assert f"ending instance {lost['id']}: it is in no Pulumi state" in down.stderr
     assert "AWS was asked again: nothing else bills" in done
     types = {row.token for row in recorded.resources()}

@@ -56,11 +56,11 @@ def test_a_price_that_a_person_does_not_agree_to_by_name_makes_nothing(in_aws: R
     with at_a_terminal([CLUSTERCTL, "up", str(in_aws.folder)], in_aws.env) as terminal:
         asked = terminal.screen_until(lambda seen: b"to agree:" in seen, timeout_s=90).decode()
         terminal.type(answer)
-        told = terminal.rest(timeout_s=90)
+        rest = terminal.rest(timeout_s=90)
     assert "This will run at $110.13/h until " in asked
     assert "Create 2 × p5.48xlarge?" in asked
     assert f"$110.13 an hour is more than $20.00: type the cluster's name, {in_aws.name}, to agree:" in asked
-    assert "not agreed, nothing was changed" in told
+    assert "not agreed, nothing was changed" in rest
     assert terminal.process.returncode == 2
     assert_nothing_was_made(in_aws)
 
@@ -70,9 +70,9 @@ def test_a_price_that_is_small_is_agreed_to_with_a_y_and_refused_with_enter(in_a
     with at_a_terminal([CLUSTERCTL, "up", str(in_aws.folder)], in_aws.env) as terminal:
         asked = terminal.screen_until(lambda seen: b"[y/N]" in seen, timeout_s=90).decode()
         terminal.type(b"\n")
-        told = terminal.rest(timeout_s=90)
+        rest = terminal.rest(timeout_s=90)
     assert "Create 1 × g6.xlarge?" in asked
-    assert "not agreed, nothing was changed" in told
+    assert "not agreed, nothing was changed" in rest
     assert terminal.process.returncode == 2
     assert_nothing_was_made(in_aws)
 

@@ -62,9 +62,9 @@ def test_a_cluster_of_ones_own_is_ended_past_its_deadline_and_down_then_forgets_
     living = only_cluster(stored)
     assert (living["whose"], living["ends"]) == ("mine", False)
     assert "its deadline is" in living["reason"]
-    told = stored.ok(*region)
-    assert "yours" in told
-    assert "simulated money" in told
+    output = stored.ok(*region)
+    assert "yours" in output
+    assert "simulated money" in output
     refused = stored.run(*region, "--cluster", "ffffffffffff", "--yes")
     assert refused.exit_code == 3, refused.text
     done = stored.run(*region, "--cluster", str(living["cluster_id"]), "--yes")
@@ -72,7 +72,7 @@ def test_a_cluster_of_ones_own_is_ended_past_its_deadline_and_down_then_forgets_
     kinds = [line.split(": ending ")[1].rpartition(" ")[0] for line in done.stderr.splitlines() if ": ending " in line]
     assert kinds.index("instance") < kinds.index("NAT gateway") < kinds.index("schedule") < kinds.index("role")
     assert f"clusterctl down --cluster {stored.name}@rehearsal" in done.stderr
-    assert_reaped_is_said_everywhere(stored)
+    assert_reaped_is_shown_everywhere(stored)
     down = stored.run("down", str(stored.folder))
     assert down.exit_code == 0, down.text
     assert "gone from AWS" in down.stderr
@@ -95,7 +95,7 @@ def assert_no_other_region_takes_its_name(cluster: Rehearsed) -> None:
     assert cluster.inventory() == known
 
 
-def assert_reaped_is_said_everywhere(cluster: Rehearsed) -> None:
+def assert_reaped_is_shown_everywhere(cluster: Rehearsed) -> None:
     """No machine, no reservation: nobody says that one bills, and `up` names the way out before it makes anything."""
     status = cluster.run("status")
     assert "reaped" in status.stdout.splitlines()[0], status.text

@@ -119,8 +119,8 @@ def test_every_machine_is_answered_as_itself_also_after_the_region_was_killed(
     made = _nodes(region, 2)
     for _ in range(2):
         for node, instance_id in made.items():
-            said = _inside(node, sys.executable, "-c", ASK_METADATA, "meta-data/instance-id")
-            assert said == f"True {instance_id}"
+            answer = _inside(node, sys.executable, "-c", ASK_METADATA, "meta-data/instance-id")
+            assert answer == f"True {instance_id}"
         os.kill(ensure_region(home)["pid"], signal.SIGKILL)
         assert _states(region) == dict.fromkeys(made, "running")
     assert _inside(f"{NAME}-1", sys.executable, "-c", ASK_METADATA, "user-data").endswith("echo slot 1")

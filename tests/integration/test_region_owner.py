@@ -174,9 +174,9 @@ def test_the_region_of_an_older_clusterctl_is_refused_with_what_ends_it_and_that
     with pytest.raises(RegionUnreachable, match="the running region was started by an older clusterctl") as refused:
         ensure_region(home)
     assert refused.value.hint == "clusterctl rehearse clean --all"
-    with pytest.raises(RehearsalError, match="the running region was started by an older clusterctl") as told:
+    with pytest.raises(RehearsalError, match="the running region was started by an older clusterctl") as failed:
         region_access(Home(path=own_home), dict(os.environ))
-    assert told.value.hint == "clusterctl rehearse clean --all"
+    assert failed.value.hint == "clusterctl rehearse clean --all"
     assert main(["clean", "--all"]) == 0
     assert running_region(home) is None
     assert ensure_region(home)["pid"] != row["pid"]

@@ -23,15 +23,15 @@ from tests.integration.rehearsed import CLUSTERCTL, Rehearsed, wait_until
 
 def test_quotas_are_asked_for_before_anything_is_made_and_never_of_what_lives(recorded: Rehearsed) -> None:
     recorded.write(machines="none", settings={"quotas": {"addresses": 1, "vcpus": 192}}, access=PUBLIC)
-    too_few_elastic_addresses_are_said_before_a_stack_is_begun(recorded)
-    too_few_vcpus_are_said_by_plan_and_by_up(recorded)
+    too_few_elastic_addresses_are_reported_before_a_stack_is_begun(recorded)
+    too_few_vcpus_are_reported_by_plan_and_by_up(recorded)
     assert recorded.run("plan", str(recorded.folder), "--online", "--fail-on", "warning").exit_code == 0
     recorded.up()
     assert len(instances(recorded)) == 2
     vcpus_are_asked_for_when_it_grows_and_not_when_it_stays(recorded)
 
 
-def too_few_elastic_addresses_are_said_before_a_stack_is_begun(recorded: Rehearsed) -> None:
+def too_few_elastic_addresses_are_reported_before_a_stack_is_begun(recorded: Rehearsed) -> None:
     refused = recorded.run("up", str(recorded.folder))
     assert refused.exit_code == 1, refused.text
     assert "AddressLimitExceeded: the cluster needs 2 elastic IPs" in refused.stderr
@@ -43,7 +43,7 @@ def too_few_elastic_addresses_are_said_before_a_stack_is_begun(recorded: Rehears
     recorded.fault("quota", "addresses=3")  # of vCPUs alone there will be too few for three nodes
 
 
-def too_few_vcpus_are_said_by_plan_and_by_up(recorded: Rehearsed) -> None:
+def too_few_vcpus_are_reported_by_plan_and_by_up(recorded: Rehearsed) -> None:
     refused = recorded.run("up", str(recorded.folder))
     assert refused.exit_code == 1, refused.text
     assert "VcpuLimitExceeded: 2 × p5.48xlarge are 384 vCPUs, and this account may have 192" in refused.stderr
@@ -90,8 +90,8 @@ def one_that_is_dead_is_made_anew_while_another_goes(ready: Rehearsed) -> None:
     before = ready.instance_ids()
     dead, stays, goes = (f"{ready.name}-{slot}" for slot in range(3))
     ready.fault("kill", dead)
-    told = ready.run("up", str(ready.folder), "--nodes", "2").stderr
-    assert f"  ends     {goes}: --nodes says 2 nodes\n" in told
+    stderr = ready.run("up", str(ready.folder), "--nodes", "2").stderr
+    assert f"  ends     {goes}: --nodes says 2 nodes\n" in stderr
     after = ready.instance_ids()
     assert set(after) == {dead, stays}
     assert after[stays] == before[stays]
@@ -161,25 +161,25 @@ def test_an_up_whose_engine_finds_no_plugin_says_that_nothing_was_made(recorded:
 
 def test_ctrl_c_stops_the_engine_and_says_what_exists(recorded: Rehearsed) -> None:
     recorded.write(machines="none", settings={"latency_ms": 150})
-    said = interrupted(recorded, "up", engine_verb="up", after_steps=20)
-    assert f"clusterctl up {recorded.folder}" in said
-    assert f"clusterctl down {recorded.folder}" in said
+    stderr = interrupted(recorded, "up", engine_verb="up", after_steps=20)
+    assert f"clusterctl up {recorded.folder}" in stderr
+    assert f"clusterctl down {recorded.folder}" in stderr
     assert not pids_of(recorded, lambda words: "pulumi" in " ".join(words))
     recorded.write(machines="none", settings={"latency_ms": 0})
     recorded.up()
     assert len(instances(recorded)) == 2
 
     recorded.write(machines="none", settings={"latency_ms": 150})
-    said = interrupted(recorded, "down", engine_verb="destroy", after_steps=5)
-    assert "stopped before everything was gone: what is left may bill" in said
-    assert "in no Pulumi state" not in said, "it went on with what the engine was stopped at"
+    stderr = interrupted(recorded, "down", engine_verb="destroy", after_steps=5)
+    assert "stopped before everything was gone: what is left may bill" in stderr
+    assert "in no Pulumi state" not in stderr, "it went on with what the engine was stopped at"
     recorded.write(machines="none", settings={"latency_ms": 0})
     recorded.down()
     assert_gone(recorded)
 
 
 def interrupted(cluster: Rehearsed, verb: str, *, engine_verb: str, after_steps: int) -> str:
-    """What a command said that was ended by Ctrl-C while the engine worked."""
+    """The stderr of a command that Ctrl-C ended while the engine worked."""
     cluster.keep_steps()
     with subprocess.Popen(
         [CLUSTERCTL, verb, str(cluster.folder)],
@@ -195,9 +195,9 @@ def interrupted(cluster: Rehearsed, verb: str, *, engine_verb: str, after_steps:
 
         wait_until(works, what="the engine works", timeout_s=60)
         os.kill(child.pid, signal.SIGINT)
-        _, said = child.communicate(timeout=60)
-    assert child.returncode == 130, said
-    return said
+        _, stderr = child.communicate(timeout=60)
+    assert child.returncode == 130, stderr
+    return stderr
 
 
 def test_a_changed_environment_is_a_new_membership_of_the_same_machines(ready: Rehearsed) -> None:

@@ -82,7 +82,7 @@ def test_nodes_of_an_up_that_was_cut_off_outlive_the_next_one_that_fails(recorde
 
 
 def is_one_made(logs: Path) -> bool:
-    """Whether the second run of an `up` tells of an instance that was made."""
+    """Whether the log of an `up`'s second run has an instance that was made."""
     second = sorted(logs.glob("*-up-*.jsonl"))[1:]
     lines = [line for path in second for line in path.read_bytes().splitlines() if b'"resOutputsEvent"' in line]
     return any(INSTANCE.encode() in line for line in lines)
@@ -124,12 +124,12 @@ def test_credentials_that_end_half_way_are_told_and_nothing_is_lost(recorded: Re
         wait_until(lambda: bool(reservations(recorded)), what="a place is paid for", timeout_s=150)
         with RegionClient(rehearsal_home(recorded.env)) as region:  # the verb would come when all is made
             region.ask("fault", {"verb": "expire-credentials", "args": []})
-        _, said = child.communicate(timeout=180)
-    assert child.returncode == 1, said
-    assert "ExpiredToken" in said
+        _, stderr = child.communicate(timeout=180)
+    assert child.returncode == 1, stderr
+    assert "ExpiredToken" in stderr
     assert len(reservations(recorded)) == 1, "nobody may end it meanwhile"
-    assert not instances(recorded), said
-    assert "what was made is still there, and bills, also places that are reserved and empty" in said
+    assert not instances(recorded), stderr
+    assert "what was made is still there, and bills, also places that are reserved and empty" in stderr
     refused = recorded.run("extend", "1h")
     assert refused.exit_code == 1, refused.text
     assert (
