@@ -71,8 +71,8 @@ class Wait:
         self.why: Dict[str, str] = {}  # missing slot → why it was refused
         self.trouble = ""
         self.beat_s = max(BEAT_S, facts["nodes"] / NODES_A_SECOND)
-        self.said_s = time.monotonic()
-        self.until = self.said_s + timeout_s
+        self.reported_s = time.monotonic()
+        self.until = self.reported_s + timeout_s
         self.lock = threading.Lock()
         self.is_over = False
 
@@ -91,9 +91,9 @@ class Wait:
     def _look_at_the_clock(self) -> None:
         """Says from time to time which nodes are missing, as far as it is known here. Raises NotMet at the end."""
         now = time.monotonic()
-        if now < min(self.until, self.said_s + SAY_S):
+        if now < min(self.until, self.reported_s + SAY_S):
             return
-        self.said_s = now
+        self.reported_s = now
         cluster = self.facts["cluster"]
         names = [cluster + "-0" + self.trouble] * bool(self.trouble)
         names += ["%s-%d%s" % (cluster, slot, self.why.get(str(slot), "")) for slot in sorted(self.missing)]
@@ -133,8 +133,8 @@ class Wait:
         lines.tell(challenge, patience_s)
         words, proof = lines.hear(patience_s, SHORT_BYTES)
 
-        def say(**said: Any) -> None:
-            lines.tell([said, self._proof(said, words)], patience_s)
+        def say(**message: Any) -> None:
+            lines.tell([message, self._proof(message, words)], patience_s)
 
         if not is_guest(words) or not is_same(self._proof([challenge], words), proof):
             return say(refused="another secret")  # which this guest cannot believe
@@ -186,30 +186,30 @@ class Wait:
             # In a list, so that no false slot 0 can choose a challenge whose proof it could then use.
             proof = self._proof([lines.hear(patience_s, SHORT_BYTES)], words)
             lines.tell([words, proof], patience_s)
-            said = self._believed(lines.hear(patience_s), words)
-            while "missing" in said:
-                self.trouble, self.missing, self.why = "", said["missing"], said["why"]
+            message = self._believed(lines.hear(patience_s), words)
+            while "missing" in message:
+                self.trouble, self.missing, self.why = "", message["missing"], message["why"]
                 self._look_at_the_clock()
                 lines.tell(0, patience_s)
-                said = self._believed(lines.hear(patience_s), words)
-        if "refused" in said:
-            raise NotMet(REFUSED, "slot 0 refused this node: %s" % printable(said["refused"]))
-        if said.get("go") is not True:
+                message = self._believed(lines.hear(patience_s), words)
+        if "refused" in message:
+            raise NotMet(REFUSED, "slot 0 refused this node: %s" % printable(message["refused"]))
+        if message.get("go") is not True:
             raise ValueError("it does not speak as a barrier does")
 
     def _believed(self, answer: Any, words: Dict[str, Any]) -> Dict[str, Any]:
         """What slot 0 says. Raises ValueError where it does not prove the secret, or says what no slot 0 says."""
-        said, proof = answer if isinstance(answer, list) and len(answer) == 2 else (None, None)
-        if not isinstance(said, dict) or not is_same(self._proof(said, words), proof):
+        message, proof = answer if isinstance(answer, list) and len(answer) == 2 else (None, None)
+        if not isinstance(message, dict) or not is_same(self._proof(message, words), proof):
             raise ValueError("what answers there does not know the secret that this node knows")
-        if "missing" in said:
-            missing, why = said["missing"], said.get("why")
+        if "missing" in message:
+            missing, why = message["missing"], message.get("why")
             if not isinstance(missing, list) or not all(is_whole(slot, 0, HIGHEST) for slot in missing):
                 raise ValueError("slot 0 sent no list of missing slots")
             if not isinstance(why, dict):
                 raise ValueError("slot 0 sent no table of reasons")
             return {"missing": missing, "why": {slot: printable(reason) for slot, reason in why.items()}}
-        return said
+        return message
 
     def _refusal(self, words: Dict[str, Any]) -> str:
         """Why a guest with the right secret may not take part; nothing when it may."""
@@ -218,13 +218,13 @@ class Wait:
                 return "%s %s was offered, %s is here" % (word, words[word], self.facts[word])
         return "" if words["slot"] < self.facts["nodes"] else "there is no slot %s here" % words["slot"]
 
-    def _proof(self, said: Any, words: Dict[str, Any]) -> str:
-        return hmac.new(self.secret, json.dumps([said, words]).encode(), "sha256").hexdigest()
+    def _proof(self, message: Any, words: Dict[str, Any]) -> str:
+        return hmac.new(self.secret, json.dumps([message, words]).encode(), "sha256").hexdigest()
 
 
-def is_same(proof: str, told: Any) -> bool:
+def is_same(proof: str, received: Any) -> bool:
     """Whether the other side's proof is the right one."""
-    return is_text(told, LONGEST_PROOF) and hmac.compare_digest(proof.encode(), told.encode("utf-8", "replace"))
+    return is_text(received, LONGEST_PROOF) and hmac.compare_digest(proof.encode(), received.encode("utf-8", "replace"))
 
 
 def is_guest(words: Any) -> bool:

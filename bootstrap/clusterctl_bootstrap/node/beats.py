@@ -72,6 +72,6 @@ def received(door: socket.socket, secret: bytes, cluster_id: str) -> Iterator[Tu
             data, sender = door.recvfrom(LONGEST_BYTES + 1)
         except BlockingIOError:
             return
-        said = opened(secret, data)
-        if said is not None and said["id"] == cluster_id:
-            yield said, sender
+        words = opened(secret, data)
+        if words is not None and words["id"] == cluster_id:
+            yield words, sender

@@ -63,7 +63,7 @@ class DeadMan:
         self.ends_all = False
         self.is_lowest = False
         """Whether this node is the lowest of those without slot 0."""
-        self.is_told = False
+        self.is_end_started = False
 
     def look(self) -> str:
         """Why this node has to end; empty while it does not have to. Raises FactsError and OSError."""
@@ -103,9 +103,9 @@ class DeadMan:
         machine. AWS ends nothing for `wait_s`, in which others may still save.
         """
         known = facts_file.present(self.root)
-        if not self.is_alone or not (self.ends_all or self.is_lowest) or self.is_told:
+        if not self.is_alone or not (self.ends_all or self.is_lowest) or self.is_end_started:
             return
-        self.is_told = True
+        self.is_end_started = True
         since = datetime.now(timezone.utc) - timedelta(seconds=self.awake_s - self.seen_s)
         sure = WHY_LOST if known["slot"] else WHY
         why = sure if self.ends_all else WHY_UNSURE
@@ -124,8 +124,8 @@ class DeadMan:
         """Takes what has come since the last look, and sends beats when it is time. Raises OSError."""
         if self.door is None:
             self.door = _own_door(known)
-        for said, sender in received(self.door, secret, known["cluster_id"]):
-            self._take(self.door, sender, known, secret, said)
+        for words, sender in received(self.door, secret, known["cluster_id"]):
+            self._take(self.door, sender, known, secret, words)
         if self.awake_s - self.beat_s < pause_s:
             return
         self.beat_s = self.awake_s
@@ -138,33 +138,33 @@ class DeadMan:
                     self.door.sendto(sealed(secret, beat), (address(known["slot_cidr"], slot), PORT))
 
     def _take(
-        self, door: socket.socket, sender: Tuple[str, int], known: Dict[str, Any], secret: bytes, said: Dict[str, Any]
+        self, door: socket.socket, sender: Tuple[str, int], known: Dict[str, Any], secret: bytes, words: Dict[str, Any]
     ) -> None:
         """Answers a beat, or takes an answer: it repeats one of this node's random numbers and says `alone` or not."""
-        slot = said["slot"]
+        slot = words["slot"]
         if slot >= known["nodes"] or slot == known["slot"]:
             return
-        is_fresh = said["theirs"] in self.own
+        is_fresh = words["theirs"] in self.own
         if known["slot"] == 0:
-            self._answer(door, sender, known, secret, said)
+            self._answer(door, sender, known, secret, words)
             if is_fresh:
                 self.heard_s[slot] = self.awake_s
         elif slot == 0:
             if is_fresh:
-                self.seen_s, self.theirs = self.awake_s, said["own"]
-        elif "alone" not in said:
-            self._answer(door, sender, known, secret, said)
-        elif is_fresh and said["alone"] is True:
+                self.seen_s, self.theirs = self.awake_s, words["own"]
+        elif "alone" not in words:
+            self._answer(door, sender, known, secret, words)
+        elif is_fresh and words["alone"] is True:
             self.lost_s[slot] = self.awake_s
         elif is_fresh:
             self.lost_s.pop(slot, None)
             self.ends_all = False  # that one has slot 0 again: what was decided counted it
 
     def _answer(
-        self, door: socket.socket, sender: Tuple[str, int], known: Dict[str, Any], secret: bytes, said: Dict[str, Any]
+        self, door: socket.socket, sender: Tuple[str, int], known: Dict[str, Any], secret: bytes, words: Dict[str, Any]
     ) -> None:
         if self.own:
-            answer = {"id": known["cluster_id"], "slot": known["slot"], "own": self.own[0], "theirs": said["own"]}
+            answer = {"id": known["cluster_id"], "slot": known["slot"], "own": self.own[0], "theirs": words["own"]}
             with contextlib.suppress(OSError):
                 door.sendto(sealed(secret, dict(answer, alone=self.is_alone)), sender)
 

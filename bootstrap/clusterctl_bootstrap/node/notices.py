@@ -25,25 +25,25 @@ WHY = "AWS takes this spot machine back at %s"
 
 
 class Notices:
-    """Acts on AWS's notices; `told_by_aws` gives what AWS has told by now."""
+    """Acts on AWS's notices; `aws_notices` gives all of them until now."""
 
-    def __init__(self, root: Path, told_by_aws: Callable[[], SpotNotices]) -> None:
+    def __init__(self, root: Path, aws_notices: Callable[[], SpotNotices]) -> None:
         self.root = root
-        self.told_by_aws = told_by_aws
+        self.aws_notices = aws_notices
         self.hook: Hook = PersonHook(root, REBALANCE)
         self.done = remembered(root)
         self.is_marked = self.done != SpotNotices()
 
     def end(self, now_s: float) -> Optional[End]:
         """The end that AWS brings; None where it told of none. `now_s`: the uptime."""
-        notices = self.told_by_aws()
+        notices = self.aws_notices()
         if not notices.ends or now_s - notices.ends_s > OVER_S:
             return None
         return End(notices.ends_s, notices.ends_s - now_s, WHY % time_of_day(notices.ends), AWS)
 
     def look(self, name: str) -> None:
         """Acts on new notices for the node of that name; the watch itself warns before an end."""
-        notices = self.told_by_aws()
+        notices = self.aws_notices()
         if notices != self.done:
             if notices.rebalance and not self.done.rebalance:
                 words = (name, time_of_day(notices.rebalance))
@@ -65,11 +65,11 @@ class Notices:
         self.is_marked = wanted is not None
 
 
-def mark(told: SpotNotices) -> Optional[Dict[str, Any]]:
+def mark(notices: SpotNotices) -> Optional[Dict[str, Any]]:
     """What `status` shows of the notices: the interruption, else the recommendation; None without either."""
-    if told.ends:
-        return {"kind": "interruption", "time": told.ends, "at": told.at}
-    return {"kind": "rebalance", "time": told.rebalance, "at": told.at} if told.rebalance else None
+    if notices.ends:
+        return {"kind": "interruption", "time": notices.ends, "at": notices.at}
+    return {"kind": "rebalance", "time": notices.rebalance, "at": notices.at} if notices.rebalance else None
 
 
 def remembered(root: Path) -> SpotNotices:

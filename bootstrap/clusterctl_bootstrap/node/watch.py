@@ -65,7 +65,7 @@ class Watch:
         outside: Outside,
         rules: Dict[str, Rule],
         last_words: Callable[[int], None] = lambda wait_s: None,
-        told_by_aws: Callable[[], SpotNotices] = SpotNotices,
+        aws_notices: Callable[[], SpotNotices] = SpotNotices,
         boundary: Optional[Boundary] = None,
     ) -> None:
         self.root = root
@@ -74,11 +74,11 @@ class Watch:
         self.last_words = last_words
         self.boundary = boundary or Boundary(root)
         self.hook: Hook = PersonHook(root, PRE_TERMINATE)
-        self.notices = Notices(root, told_by_aws)
+        self.notices = Notices(root, aws_notices)
         known = birth(root)
         self.name = "%s-%d" % (known["cluster"], known["slot"])
         self.early: Optional[Tuple[float, str]] = None
-        self.told = remembered_warnings(root)
+        self.warned = remembered_warnings(root)
 
     def look(self) -> None:
         """Does what is due now; an error in one part stops no other part."""
@@ -87,13 +87,13 @@ class Watch:
         end = self._next_end()
         if end is None:
             return
-        before = json.dumps(self.told)
+        before = json.dumps(self.warned)
         due = warning.stage(end.left_s)
         run(WARNINGS, lambda: self._warn(end, due))
         run(WARNINGS, lambda: self._signal(due))
-        is_saving = run(HOOKS, lambda: self._runs_hook(end, due), False) or bool(self.told["signalled"])
-        if json.dumps(self.told) != before:
-            run(WARNINGS, lambda: write_atomically(self.root / WARNED, json.dumps(self.told)))
+        is_saving = run(HOOKS, lambda: self._runs_hook(end, due), False) or bool(self.warned["signalled"])
+        if json.dumps(self.warned) != before:
+            run(WARNINGS, lambda: write_atomically(self.root / WARNED, json.dumps(self.warned)))
         if end.by == WATCH and (end.left_s <= 0 or (end.left_s <= DRAIN_S - LEAST_S and not is_saving)):
             self._tell("%s ends now: %s" % (self.name, end.why))
             run("last words", lambda: self.last_words(DRAIN_S))
@@ -101,26 +101,26 @@ class Watch:
 
     def _warn(self, end: End, due: int) -> None:
         """Tells people of this end, once at each stage."""
-        if abs(end.at - self.told["at"]) > SAME_END_S:
-            if self.told["stage"] and not due:
+        if abs(end.at - self.warned["at"]) > SAME_END_S:
+            if self.warned["stage"] and not due:
                 self._tell("%s goes on: it ends in %s" % (self.name, warning.in_words(end.left_s)))
-            self.told = self._record(end, due)
-        if due > self.told["stage"]:
+            self.warned = self._record(end, due)
+        if due > self.warned["stage"]:
             words = (self.name, warning.in_words(end.left_s), end.why)
             self._tell("%s ends in %s (%s): save what is to be kept" % words)
-            self.told.update(stage=due, signalled=self.told["signalled"] if self.told["hook"] else [])
+            self.warned.update(stage=due, signalled=self.warned["signalled"] if self.warned["hook"] else [])
 
     def _signal(self, due: int) -> None:
         """Signals the processes that asked; reads the register in any case, so that nothing gathers there."""
         asking = set(register.asking(self.root))
         if due:
-            warning.send(asking.difference(self.told["signalled"]))
-            self.told["signalled"] = sorted(asking)
+            warning.send(asking.difference(self.warned["signalled"]))
+            self.warned["signalled"] = sorted(asking)
 
     def _runs_hook(self, end: End, due: int) -> bool:
         """Whether a person's program saves; it is started at the last warning."""
-        if due == len(warning.STAGES_S) and not self.told["hook"]:
-            self.told["hook"] = True
+        if due == len(warning.STAGES_S) and not self.warned["hook"]:
+            self.warned["hook"] = True
             more = {"CLUSTERCTL_ENDS_IN_S": str(int(end.left_s)), "CLUSTERCTL_END_REASON": end.why}
             self.hook.start(time_to_save_s(end.left_s), **more)
         return self.hook.is_running()
@@ -146,8 +146,8 @@ class Watch:
         Those who save already are not told again when AWS's end takes the place of another end or the other way round.
         """
         started = record(end.at, end.by)
-        if AWS in (end.by, self.told.get("by")) and due == self.told["stage"] == len(warning.STAGES_S):
-            started.update(hook=self.told["hook"], signalled=self.told["signalled"])
+        if AWS in (end.by, self.warned.get("by")) and due == self.warned["stage"] == len(warning.STAGES_S):
+            started.update(hook=self.warned["hook"], signalled=self.warned["signalled"])
         return started
 
     def _tell(self, text: str) -> None:

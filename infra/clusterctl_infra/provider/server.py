@@ -42,7 +42,7 @@ class ClusterctlPlugin(Plugin):
 
     def Check(self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext) -> provider_pb2.CheckResponse:
         kind = self._kind(request.urn, context)
-        with _refusals_told(request.urn, context):
+        with _refusals_as_messages(request.urn, context):
             failures = kind.check(reveal(from_struct(request.news)))
         return provider_pb2.CheckResponse(
             inputs=request.news,
@@ -51,7 +51,7 @@ class ClusterctlPlugin(Plugin):
 
     def Diff(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
         kind = self._kind(request.urn, context)
-        with _refusals_told(request.urn, context):
+        with _refusals_as_messages(request.urn, context):
             difference = kind.difference(
                 reveal(from_struct(request.olds)),
                 reveal(from_struct(request.old_inputs)),
@@ -66,7 +66,7 @@ class ClusterctlPlugin(Plugin):
 
     def Create(self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext) -> provider_pb2.CreateResponse:
         kind = self._kind(request.urn, context)
-        with _refusals_told(request.urn, context):
+        with _refusals_as_messages(request.urn, context):
             id, outputs = kind.create(
                 reveal(from_struct(request.properties)), _place(request.urn, preview=request.preview)
             )
@@ -74,7 +74,7 @@ class ClusterctlPlugin(Plugin):
 
     def Update(self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext) -> provider_pb2.UpdateResponse:
         kind = self._kind(request.urn, context)
-        with _refusals_told(request.urn, context):
+        with _refusals_as_messages(request.urn, context):
             outputs = kind.update(
                 reveal(from_struct(request.olds)),
                 reveal(from_struct(request.news)),
@@ -90,7 +90,7 @@ class ClusterctlPlugin(Plugin):
 
     def Delete(self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext) -> empty_pb2.Empty:
         kind = self._kind(request.urn, context)
-        with _refusals_told(request.urn, context):
+        with _refusals_as_messages(request.urn, context):
             kind.delete(reveal(from_struct(request.properties)), _place(request.urn))
         return empty_pb2.Empty()
 
@@ -118,7 +118,7 @@ def _make_plugin(log: EngineLog) -> Plugin:
 
 
 @contextlib.contextmanager
-def _refusals_told(urn: str, context: grpc.ServicerContext) -> Iterator[None]:
+def _refusals_as_messages(urn: str, context: grpc.ServicerContext) -> Iterator[None]:
     """Turns a refusal, or a state or an input that cannot be read, into a sentence for the person.
 
     Otherwise the engine would show the person a traceback as an error of its own.

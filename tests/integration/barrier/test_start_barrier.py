@@ -89,7 +89,7 @@ def test_who_is_missing_is_said_while_one_waits(hall: Hall, capsys: pytest.Captu
         return lines.count("barrier start: waits for train-2, train-3") == 2
 
     for slot in (0, 1):
-        threads.start(hall.wait(slot)).said_s -= 9  # as if nine seconds had passed in silence
+        threads.start(hall.wait(slot)).reported_s -= 9  # as if nine seconds had passed in silence
     until(both_name_them, "both say who is missing")
     for slot in (2, 3):
         threads.start(hall.wait(slot))

@@ -35,7 +35,7 @@ class Ending:
     def started_anew(self) -> Watch:
         """The watch, started anew as after a push: it has not asked AWS yet, and knows what was written down."""
         self.notices = remembered(self.root)
-        self.watch = Watch(self.root, self.outside, self.rules, told_by_aws=lambda: self.notices)
+        self.watch = Watch(self.root, self.outside, self.rules, aws_notices=lambda: self.notices)
         return self.watch
 
     def at(self, second: float) -> None:

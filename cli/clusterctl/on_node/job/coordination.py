@@ -40,7 +40,7 @@ class Coordination:
         self._spec = spec
         self._began_s = now_s
         self._slots = [int(member["slot"]) for member in spec["members"]]
-        self._said: dict[int, dict[str, Any]] = {}
+        self._reports: dict[int, dict[str, Any]] = {}
         self._gone_s: dict[int, float] = {}
         self._lost: set[int] = set()
         self._started_s: float | None = None
@@ -51,9 +51,9 @@ class Coordination:
         self._warning: dict[str, Any] | None = None
         self.directive: dict[str, Any] = {"do": "wait"}
 
-    def receive(self, slot: int, said: Mapping[str, Any]) -> None:
-        """Takes a member's words, which also say that it is there."""
-        self._said[slot] = dict(said)
+    def receive(self, slot: int, report: Mapping[str, Any]) -> None:
+        """Takes a member's report, which also says that it is there."""
+        self._reports[slot] = dict(report)
         self._gone_s.pop(slot, None)
 
     def gone(self, slot: int, now_s: float) -> None:
@@ -68,7 +68,7 @@ class Coordination:
     @property
     def listeners(self) -> set[int]:
         """The slots that still have to hear how the attempt ended."""
-        return set(self._said) - self._lost
+        return set(self._reports) - self._lost
 
     def look(self, now_s: float, wall_s: float, deadline_s: float | None) -> dict[str, Any]:
         """The directive for all members at this moment."""
@@ -84,8 +84,8 @@ class Coordination:
 
     def _warn(self) -> None:
         """Tells all members of the first end that a node warns of: a job does not outlive any of its nodes."""
-        said = [(slot, words["warning"]) for slot, words in self._said.items() if words.get("warning")]
-        slot, found = min(said, key=lambda row: float(row[1]["ends_s"]), default=(0, None))
+        warned = [(slot, report["warning"]) for slot, report in self._reports.items() if report.get("warning")]
+        slot, found = min(warned, key=lambda row: float(row[1]["ends_s"]), default=(0, None))
         if not is_same(found, self._warning):
             self._warning = None if found is None else {**found, "slot": slot, "name": self._name(slot)}
         if self.directive.get("warning") != self._warning and not self.is_over:
@@ -104,7 +104,7 @@ class Coordination:
         grace_s, timeout_s = float(self._spec["grace_s"]), self._spec.get("timeout_s")
         if deadline_s is not None and wall_s > deadline_s - grace_s - DEADLINE_AHEAD_S:
             return judge.BY_DEADLINE, "the cluster reached its deadline"
-        if any(said.get("is_cancelled") for said in self._said.values()):
+        if any(report.get("is_cancelled") for report in self._reports.values()):
             return judge.CANCELLED, "it was cancelled"
         if self._lost:
             return judge.LOST, self._why_lost()
@@ -117,13 +117,13 @@ class Coordination:
                 return judge.FAILED, ""
         if timeout_s is not None and self._started_s is not None and now_s - self._started_s > float(timeout_s):
             return judge.TIMED_OUT, "it ran for the %g s of --timeout" % float(timeout_s)
-        missing = [slot for slot in self._slots if slot not in self._said]
+        missing = [slot for slot in self._slots if slot not in self._reports]
         if missing and now_s - self._began_s > MET_WITHIN_S:
             return judge.FAILED, "%s did not reach the start within %g s" % (self._names(missing), MET_WITHIN_S)
         return None
 
     def _go_on(self, now_s: float, wall_s: float) -> None:
-        phases = [self._said.get(slot, {}).get("phase") for slot in self._slots]
+        phases = [self._reports.get(slot, {}).get("phase") for slot in self._slots]
         if self._started_s is None and all(phase == READY for phase in phases):
             self._started_s = now_s
             self.directive = {"do": "start", "at_s": wall_s + AHEAD_S}
@@ -134,14 +134,14 @@ class Coordination:
 
     def _pass_orders_on(self) -> None:
         """Puts what mpirun wants started on other nodes into their directives."""
-        orders = [order for said in self._said.values() for order in said.get("orders", ())]
+        orders = [order for report in self._reports.values() for order in report.get("orders", ())]
         if orders != self.directive.get("orders", []):
             self.directive = {**self.directive, "orders": orders}
 
     def _finish_stopped(self, now_s: float) -> None:
         waited_s = now_s - (self._stopped_s or now_s)
         late_s = float(self._spec["grace_s"]) + STOPPED_WITHIN_S
-        left = [slot for slot in self._slots if self._said.get(slot, {}).get("phase") not in (None, ENDED)]
+        left = [slot for slot in self._slots if self._reports.get(slot, {}).get("phase") not in (None, ENDED)]
         if all(slot in self._lost for slot in left) or waited_s > late_s:
             self._finish(*self._end)
 
@@ -149,10 +149,10 @@ class Coordination:
         self.directive = {"do": "finish", "outcome": judge.outcome(state, why, self._failures)}
 
     def _reported_failures(self) -> list[dict[str, Any]]:
-        return [dict(failure) for said in self._said.values() for failure in said.get("failures", ())]
+        return [dict(failure) for report in self._reports.values() for failure in report.get("failures", ())]
 
     def _why_lost(self) -> str:
-        warned = [self._said[slot]["warning"] for slot in sorted(self._lost) if self._said[slot].get("warning")]
+        warned = [self._reports[slot]["warning"] for slot in sorted(self._lost) if self._reports[slot].get("warning")]
         why = "before it: " + warned[0]["why"] if warned else "its supervisor does not answer any more"
         return "%s was lost: %s" % (self._names(self._lost), why)
 

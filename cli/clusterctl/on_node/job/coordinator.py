@@ -101,10 +101,10 @@ class Coordinator:
                     if not self._connections[slot]:
                         self._coordination.gone(slot, time.monotonic())
 
-    def _take(self, said: dict[str, Any]) -> int:
-        if (said["job"], said["attempt"]) != (self._spec["job"], self._spec["attempt"]):
+    def _take(self, received: dict[str, Any]) -> int:
+        if (received["job"], received["attempt"]) != (self._spec["job"], self._spec["attempt"]):
             raise NotTrusted("another job or attempt")
-        words = checked_words(said, self._names)
+        words = checked_words(received, self._names)
         slot = int(words["slot"])
         with self._changed:
             if words["is_first"]:

@@ -26,20 +26,20 @@ def names_of(spec: Mapping[str, Any]) -> dict[int, str]:
     return {int(member["slot"]): str(member["name"]) for member in spec["members"]}
 
 
-def checked_words(said: Mapping[str, Any], names: Mapping[int, str]) -> dict[str, Any]:
-    """The known fields of what a member said; `names`: `names_of` its job, made only once.
+def checked_words(received: Mapping[str, Any], names: Mapping[int, str]) -> dict[str, Any]:
+    """The known fields of what a member sent; `names`: `names_of` its job, made only once.
 
     Raises ValueError where one of them is not what it should be.
     """
     try:
-        slot = _slot(said["slot"], names)
+        slot = _slot(received["slot"], names)
         return {
             "slot": slot,
-            "phase": _phase(said["phase"]),
-            "failures": [_failure(row, slot, names[slot]) for row in _rows(said, "failures", MOST_FAILURES)],
-            "orders": [_order(row, names) for row in _rows(said, "orders", MOST_ORDERS)],
-            "warning": _warning(said.get("warning")),
-            **{name: said.get(name) is True for name in ("is_first", "is_cancelled", "knows_end")},
+            "phase": _phase(received["phase"]),
+            "failures": [_failure(row, slot, names[slot]) for row in _rows(received, "failures", MOST_FAILURES)],
+            "orders": [_order(row, names) for row in _rows(received, "orders", MOST_ORDERS)],
+            "warning": _warning(received.get("warning")),
+            **{name: received.get(name) is True for name in ("is_first", "is_cancelled", "knows_end")},
         }
     except (LookupError, TypeError, AttributeError, OverflowError) as e:
         raise ValueError("not what a member of a job says: %s" % e) from e
@@ -70,8 +70,8 @@ def _phase(value: Any) -> str:
     return str(value)
 
 
-def _rows(said: Mapping[str, Any], name: str, most: int) -> list[Any]:
-    rows = said.get(name) or []
+def _rows(received: Mapping[str, Any], name: str, most: int) -> list[Any]:
+    rows = received.get(name) or []
     if not isinstance(rows, list) or len(rows) > most:
         raise ValueError("%s is no list of at most %d" % (name, most))
     return rows
