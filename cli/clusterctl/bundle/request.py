@@ -186,7 +186,7 @@ def _looks(nodes: JobNodes, errors: list[str]) -> list[Entry]:
     )
     for result in results.values():
         if not result.is_ok:
-            why = outcome(result) if result.failure is None else result.failure.told_under(result.name)
+            why = outcome(result) if result.failure is None else result.failure.message_under(result.name)
             errors.append(f"{result.name}: {why}")
     return [Entry(name=f"nodes/{each.name}.txt", content=each.stdout + each.stderr) for each in results.values()]
 

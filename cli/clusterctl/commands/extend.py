@@ -14,7 +14,7 @@ from clusterctl.lifecycle.deadline_request import typed_request
 from clusterctl.lifecycle.extend import ExtendRequest, extend
 from clusterctl.options import cluster_but_not_hosts, cluster_option, json_option
 from clusterctl.output import Output
-from clusterctl.text.instant import tomorrow_told
+from clusterctl.text.instant import tomorrow_note
 
 
 class ExtendCommand(click.Command):
@@ -63,7 +63,7 @@ def command(
     """
     now = datetime.now(UTC)
     wish = typed_request(longer, until, budget, now=now)
-    if (note := tomorrow_told(until, now=now)) is not None:
+    if (note := tomorrow_note(until, now=now)) is not None:
         output.note(note)
     inventory = cluster_but_not_hosts(cluster, verb="extend", instead="they have no deadline")
     request = ExtendRequest(inventory=inventory, wish=wish, is_agreed=yes, as_json=as_json)

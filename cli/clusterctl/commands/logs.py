@@ -11,7 +11,7 @@ from clusterctl_infra.errors import UsageError
 
 from clusterctl.home import home_directory
 from clusterctl.logs.request import LogRequest
-from clusterctl.logs.show import show_history, show_on
+from clusterctl.logs.show import follow_logs, show_history
 from clusterctl.logs.source import SOURCES, chosen_sources
 from clusterctl.options import (
     NODES_HELP,
@@ -95,4 +95,4 @@ def command(
         keys=usable_keys(inventory, home_directory(os.environ)),
         deadlines=Deadlines.within(connect_timeout),
     )
-    return (show_on if follow else show_history)(request, output, as_json=as_json, has_names=has_names)
+    return (follow_logs if follow else show_history)(request, output, as_json=as_json, has_names=has_names)

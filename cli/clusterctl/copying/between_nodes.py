@@ -141,7 +141,7 @@ def _awaited(
 
 def _check(result: NodeResult, source: NodeFile) -> None:
     if result.failure is not None:
-        raise NotGiven(f"{source.node.name}: {result.failure.told_under(source.node.name)}", is_lost=True)
+        raise NotGiven(f"{source.node.name}: {result.failure.message_under(source.node.name)}", is_lost=True)
     if not result.is_ok:
         lines = result.stderr.decode(errors="replace").strip().splitlines()
         raise NotGiven(f"{source.node.name}: {lines[-1] if lines else outcome(result)}")

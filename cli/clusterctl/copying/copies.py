@@ -243,7 +243,7 @@ def _awaited(ended: Ended, count: int, progress: Progress, output: Output) -> li
 
 def _words(copied: Copied, name: str) -> str:
     failure = copied.failure
-    return failure.told_under(name) if isinstance(failure, NodeFailure) else str(failure)
+    return failure.message_under(name) if isinstance(failure, NodeFailure) else str(failure)
 
 
 def copy_error(copied: Copied, inventory: Inventory) -> ClusterctlError:

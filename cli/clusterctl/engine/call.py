@@ -23,7 +23,7 @@ from clusterctl.engine.stack_config import read_config, secrets_provider
 from clusterctl.engine.state import StackState, parse_state, state_of
 from clusterctl.engine.state_in_files import state_in_files
 from clusterctl.output import Output
-from clusterctl.system.disk_space import full_folder, full_told, look_at
+from clusterctl.system.disk_space import full_disk_text, full_folder, look_at
 
 SHORT_S = 60.0
 REFRESH_S = 600.0
@@ -199,7 +199,7 @@ class PulumiEngine:
         reported = done.stderr.strip() or done.stdout.strip()
         full = full_folder(reported, log=self.stack.directory, is_silent=False)
         if full is not None:
-            raise EngineError(f"pulumi {words} failed: {full_told(full)}", hint=look_at(full))
+            raise EngineError(f"pulumi {words} failed: {full_disk_text(full)}", hint=look_at(full))
         message = f"pulumi {words} failed: {reported.removeprefix('error: ')}"
         raise EngineError(message, hint=self._by_hand(["stack"]))
 

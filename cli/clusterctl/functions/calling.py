@@ -164,7 +164,7 @@ def _interpreters(
     for node in members:
         result = results[node.slot]
         if result.failure is not None:
-            message = f"Node {node.slot}: {result.failure.told_under(node.name)}; nothing was started"
+            message = f"Node {node.slot}: {result.failure.message_under(node.name)}; nothing was started"
             raise NotReached(message, hint="clusterctl status")
         try:
             words = json.loads(result.stdout.splitlines()[-1])

@@ -52,7 +52,7 @@ def fetched(
     for node in members:
         result = results[node.slot]
         if not result.is_ok:
-            why = f"exit {result.exit_code}" if result.failure is None else result.failure.told_under(node.name)
+            why = f"exit {result.exit_code}" if result.failure is None else result.failure.message_under(node.name)
             message = f"{spec['job']}: Node {node.slot} ({node.name}) did not give its result: {why}"
             raise ClusterctlError(message, hint="clusterctl status")
     return {slot: bytes(content) for slot, content in found.items()}

@@ -100,7 +100,7 @@ class Task:
         )
         result, name = results[node], members[0].name
         if result.failure is not None:
-            raise NotReached(f"Node {node}: {result.failure.told_under(name)}", hint="clusterctl status")
+            raise NotReached(f"Node {node}: {result.failure.message_under(name)}", hint="clusterctl status")
         if not result.is_ok:
             stderr = result.stderr.decode(errors="replace")
             message = f"{self.name}: Node {node} ({name}): exit {result.exit_code}: {stderr.strip()[-1000:]}"

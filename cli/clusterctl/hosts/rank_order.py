@@ -121,7 +121,7 @@ def _discovered(inventory: Inventory, looks: Mapping[int, HostLook], keys: Login
 def no_subnet(result: NodeResult) -> str:
     """Why a host did not give a subnet, for a result that failed or was cut short."""
     if result.failure is not None:
-        return result.failure.told_under(result.name)
+        return result.failure.message_under(result.name)
     if result.is_ok:
         return f"it prints more than the {count(len(result.stdout), 'byte')} that are read"
     errors = result.stderr.decode(errors="replace").strip().splitlines()

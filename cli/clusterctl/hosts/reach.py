@@ -75,7 +75,7 @@ def remove_request(cluster_id: str) -> bytes:
 
 def _looked(result: NodeResult) -> HostLook | str:
     if result.failure is not None:
-        return result.failure.told_under(result.name)
+        return result.failure.message_under(result.name)
     try:
         return LOOK.parse(result.stdout.decode(errors="replace"))
     except ProbeUnreadable as e:
@@ -85,7 +85,7 @@ def _looked(result: NodeResult) -> HostLook | str:
 
 def _refusal(result: NodeResult) -> str | None:
     if result.failure is not None:
-        return result.failure.told_under(result.name)
+        return result.failure.message_under(result.name)
     try:
         answer = parsed_object(result.stdout)
         return None if answer.flag("ok") else answer.text("error")

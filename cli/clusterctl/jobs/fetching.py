@@ -87,7 +87,7 @@ def fetch(
             if result.is_ok:
                 found.append(_unpacked(archives[node.slot], node, target(node), most_bytes))
                 continue
-            why = outcome(result) if result.failure is None else result.failure.told_under(node.name)
+            why = outcome(result) if result.failure is None else result.failure.message_under(node.name)
             found.append(Fetched(node=node, error=_last_line(errors[node.slot]) or why))
         return found
 

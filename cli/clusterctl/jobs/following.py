@@ -14,7 +14,7 @@ from clusterctl_infra.strict_json import NotAsExpected
 from clusterctl.jobs.node_answers import JobNodes
 from clusterctl.jobs.node_program import command
 from clusterctl.jobs.node_words import MOST_ROW_BYTES, checked_rank, checked_row, checked_state, checked_time
-from clusterctl.ssh.failure_hints import told_in_a_row
+from clusterctl.ssh.failure_hints import failure_line
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.fanout.kept_running import KeptCommand, keep_running
 
@@ -171,6 +171,6 @@ class JobFollowing:
         is_told = node.slot in self._lost_s  # still so if a later connection brought no word of the job
         self._lost_s.setdefault(node.slot, time.monotonic())
         if tries <= 1 and not is_told:
-            text = told_in_a_row(why, self._nodes.inventory, node)
+            text = failure_line(why, self._nodes.inventory, node)
             self._arrived.put(Notice(slot=node.slot, text=f"{text}; trying again"))
         return True

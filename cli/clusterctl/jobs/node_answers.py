@@ -92,7 +92,7 @@ class JobNodes:
 def answer_of(verb: str, node: InventoryNode, result: NodeResult) -> Answer:
     """The node's answer: the last line that its program printed, as JSON. If that is malformed, the node has failed."""
     if result.failure is not None:
-        return Answer(node=node, words={}, error=result.failure.told_under(node.name), is_reached=False)
+        return Answer(node=node, words={}, error=result.failure.message_under(node.name), is_reached=False)
     line = result.stdout.strip().rpartition(b"\n")[2]
     try:
         words = checked_answer(verb, parsed(line, most_bytes=MOST_ANSWER_BYTES))

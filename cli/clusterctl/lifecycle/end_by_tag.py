@@ -106,7 +106,7 @@ def is_of_stack(known: Inventory, where: Whereabouts) -> bool:
 def told_why(why: NoDiskSpace | OSError) -> str:
     """Why the state cannot be written, in words that fit into a sentence."""
     if isinstance(why, NoDiskSpace):
-        return why.place_told
+        return why.reason
     if why.errno in WITHOUT_LOCKS:
         return f"{why.filename or 'the home'} is on a file system without locks"
     return f"{why.filename or 'the home'} cannot be written ({str(why.strerror).lower()})"

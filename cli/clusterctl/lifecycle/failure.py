@@ -10,7 +10,7 @@ from clusterctl_infra.errors import CloudError, ClusterctlError, EngineError
 from clusterctl.engine.boundary import RunResult
 from clusterctl.engine.lock import locks_named
 from clusterctl.engine.region import NEXT
-from clusterctl.system.disk_space import full_folder, full_told, look_at
+from clusterctl.system.disk_space import full_disk_text, full_folder, look_at
 
 WRONG_PASSPHRASE = "incorrect passphrase"
 """The engine's words (3.250, tried 2026-11-22)."""
@@ -35,7 +35,7 @@ def failure(result: RunResult, *, doing: str, cancel: str, more: str = "", hint:
         return EngineError(f"{doing}: {locks[0].told}{tail}", hint=locks[0].end_it(cancel=cancel))
     full = full_disk(result)
     if full is not None:
-        return EngineError(f"{doing} failed: {full_told(full)}{tail}", hint=look_at(full))
+        return EngineError(f"{doing} failed: {full_disk_text(full)}{tail}", hint=look_at(full))
     reasons = [refusal.text for refusal in result.refusals] or [result.said.removeprefix("error: ")]
     # A refusal by the stand-in names the command that helps, instead of `hint`, which would be refused again.
     text, _, helps = (reasons[0] or _silent_end(result)).partition(NEXT)

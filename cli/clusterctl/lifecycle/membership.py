@@ -207,5 +207,5 @@ def deliver(
 
 def _why(result: NodeResult) -> str:
     if result.failure is not None:
-        return result.failure.told_under(result.name)
+        return result.failure.message_under(result.name)
     return refusal_in(result.stdout, result.stderr, result.exit_code or 0)

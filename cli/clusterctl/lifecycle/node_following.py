@@ -140,7 +140,7 @@ def _try(node: Followed, way: WayIn, ways: WaysIn) -> Generator[Waiting, bool, N
     except NodeFailure as failure:
         if failure.kind == "auth":  # a person may add a key to the SSH agent meanwhile
             ways.forget_keys()
-        node.troubled(failure.told_under(row.name), failure=failure)
+        node.troubled(failure.message_under(row.name), failure=failure)
     except OSError as e:  # for example, no file descriptor is left
         node.troubled(e.strerror or str(e))
 

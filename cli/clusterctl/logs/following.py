@@ -13,7 +13,7 @@ from clusterctl_infra.outputs import InventoryNode
 
 from clusterctl.logs.request import LogRequest, reader_command
 from clusterctl.logs.stream import LogLine, NodeStream, SharedFiles
-from clusterctl.ssh.failure_hints import told_in_a_row
+from clusterctl.ssh.failure_hints import failure_line
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.fanout.kept_running import KeptCommand, keep_running
 
@@ -92,7 +92,7 @@ class Following:
                 self._put(End())
             return False
         if tries <= 1:
-            self._tell(node, f"{told_in_a_row(why, self._request.inventory, node)}; trying again")
+            self._tell(node, f"{failure_line(why, self._request.inventory, node)}; trying again")
         return True
 
     def next(self, timeout_s: float) -> Item | None:

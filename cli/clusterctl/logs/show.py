@@ -37,7 +37,7 @@ def show_history(request: LogRequest, output: Output, *, as_json: bool, has_name
     return SomeNodesFailed.exit_code
 
 
-def show_on(request: LogRequest, output: Output, *, as_json: bool, has_names: bool) -> int:
+def follow_logs(request: LogRequest, output: Output, *, as_json: bool, has_names: bool) -> int:
     """Shows lines as they are written, until Ctrl-C; returns 4 if no node can send any line any more."""
     for item in followed(request):
         if isinstance(item, Notice):

@@ -27,7 +27,7 @@ from clusterctl.probes.perftest import (
 )
 from clusterctl.probes.probe import ProbeTrouble, ProbeUnreadable
 from clusterctl.ssh.deadlines import Deadlines
-from clusterctl.ssh.failure_hints import told_in_a_row
+from clusterctl.ssh.failure_hints import failure_line
 from clusterctl.ssh.fanout.fan_out import run_on_nodes
 from clusterctl.ssh.keys.login_keys import LoginKeys
 from clusterctl.ssh.results import NodeResult
@@ -118,7 +118,7 @@ class Bandwidth:
             found = read_script(result.stdout.decode(errors="replace"), (INFINIBAND, PERFTEST))
             reading = found[INFINIBAND.name]
             if result.failure is not None:
-                unable[node.name] = told_in_a_row(result.failure, self.inventory, node)
+                unable[node.name] = failure_line(result.failure, self.inventory, node)
             elif isinstance(reading, ProbeTrouble):
                 unable[node.name] = reading.message
             elif not (active := active_ports(reading)):
@@ -268,7 +268,7 @@ def _answers(pair: Pair, results: Mapping[int, NodeResult]) -> tuple[PairAnswer 
 def _answer(result: NodeResult) -> PairAnswer | str:
     """The node's answer, or why there is none."""
     if result.failure is not None:
-        return result.failure.told_under(result.name)
+        return result.failure.message_under(result.name)
     try:
         return parse_pair(result.stdout.decode(errors="replace"))
     except ProbeUnreadable as e:

@@ -21,7 +21,7 @@ from clusterctl.probes.probe import ProbeTrouble
 from clusterctl.probes.readings import NodeAnswer, Readings, readings_of
 from clusterctl.probes.report import judged
 from clusterctl.ssh.deadlines import Deadlines
-from clusterctl.ssh.failure_hints import told_in_a_row
+from clusterctl.ssh.failure_hints import failure_line
 from clusterctl.ssh.failures import node_failure_json
 from clusterctl.ssh.fanout.fan_out import run_on_nodes
 from clusterctl.ssh.keys.login_keys import LoginKeys
@@ -159,7 +159,7 @@ def check_lines(inventory: Inventory, checked: Sequence[CheckedNode]) -> list[st
     lines = []
     for node in checked:
         failure = node.answer.failure
-        sentences = [] if failure is None else [told_in_a_row(failure, inventory, node.answer.node)]
+        sentences = [] if failure is None else [failure_line(failure, inventory, node.answer.node)]
         sentences += sentences_of(node.findings)
         if sentences:
             lines.append(f"{node.answer.node.name}: {'; '.join(sentences)}")

@@ -13,7 +13,7 @@ from clusterctl.probes.finding import Finding, sentences_of
 from clusterctl.probes.gpu_xml import Gpu
 from clusterctl.probes.readings import Readings
 from clusterctl.probes.report import NodeReport, SweepReport
-from clusterctl.ssh.failure_hints import told_in_a_row
+from clusterctl.ssh.failure_hints import failure_line
 from clusterctl.ssh.failures import node_failure_json
 from clusterctl.text.headline import hardware, rehearsed
 from clusterctl.text.table import render_table
@@ -55,7 +55,7 @@ def sweep_text(report: SweepReport, *, probes: Collection[str], is_chosen: bool)
 def verdict(node: NodeReport, inventory: Inventory) -> str:
     """`ok`, or what is wrong: faults first, the rest counted."""
     failure = node.answer.failure
-    failures = [] if failure is None else [told_in_a_row(failure, inventory, node.answer.node)]
+    failures = [] if failure is None else [failure_line(failure, inventory, node.answer.node)]
     sentences = failures + sentences_of(node.findings)
     if not sentences:
         return "ok"

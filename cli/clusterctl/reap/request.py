@@ -156,7 +156,7 @@ def refuse_unseen(found: Search) -> None:
     if not refusals:
         return
     unseen = [f"not looked through: {region}: {refusal.message}" for region, refusal in found.unseen.items()]
-    gaps = [f"AWS did not say whether it has: {', '.join(found.told_gaps)}"] if found.gaps else []
+    gaps = [f"AWS did not say whether it has: {', '.join(found.gap_texts)}"] if found.gaps else []
     raise CloudError("; ".join([*unseen, *gaps]), code=refusals[0].code, hint=refusals[0].hint)
 
 

@@ -64,7 +64,7 @@ class Search:
         return frozenset(kind for place in (region, NO_REGION) for kind in self.gaps.get(place or NO_REGION, ()))
 
     @property
-    def told_gaps(self) -> list[str]:
+    def gap_texts(self) -> list[str]:
         """`FSx file system (AccessDeniedException) in eu-west-1` for each."""
         return [f"{kind} in {region}" for region, kinds in self.gaps.items() for kind in named(kinds)]
 

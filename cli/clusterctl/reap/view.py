@@ -64,7 +64,7 @@ def reap_text(view: ReapView) -> str:
     lines += [f"  not looked through: {region} ({refusal.code})" for region, refusal in view.search.unseen.items()]
     lines += [
         f"  AWS did not say whether it has: {gap}: what is there of it is in no row and no sum"
-        for gap in view.search.told_gaps
+        for gap in view.search.gap_texts
     ]
     if ending and not view.acts:
         lines.append(f"  nothing was ended; next: {again(view)} --yes")

@@ -51,9 +51,9 @@ def look_at(failures: Iterable[NodeFailure | None], inventory: Inventory, *, now
     return f"  {'' if ended is None else f'{ended}; '}next: {_status(inventory)}"
 
 
-def told_in_a_row(failure: NodeFailure, inventory: Inventory, node: InventoryNode) -> str:
+def failure_line(failure: NodeFailure, inventory: Inventory, node: InventoryNode) -> str:
     """The failure as a line among other nodes'; where only `replace` helps, the line names that command."""
-    message = failure.told_under(node.name)
+    message = failure.message_under(node.name)
     if failure.kind != "host-key" or not inventory.cluster_id:
         return message
     return f"{message}; next: {_replace(inventory, node)}"

@@ -45,7 +45,7 @@ class NodeFailure(Exception):
         self.message = message
         self.phase: Phase = phase
 
-    def told_under(self, name: str) -> str:
+    def message_under(self, name: str) -> str:
         """The message for a line that begins with the node's name: `[train-0] has no machine yet`."""
         return self.message.removeprefix(f"{name}: ").removeprefix(f"{name} ")
 

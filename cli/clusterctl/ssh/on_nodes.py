@@ -122,7 +122,7 @@ def _run_prefixed(remote: RemoteCommand, output: Output, links: Links, *, has_na
         stdout[result.slot].finish()
         stderr[result.slot].finish()
         if result.failure is not None and result.failure.kind != "stopped":
-            output.note(f"[{labels[result.slot]}] {result.failure.told_under(result.name)}")
+            output.note(f"[{labels[result.slot]}] {result.failure.message_under(result.name)}")
 
     sinks = NodeSinks(
         stdout=lambda node, chunk: stdout[node.slot].feed(chunk),

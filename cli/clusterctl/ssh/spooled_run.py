@@ -60,7 +60,7 @@ def run_gathered(remote: RemoteCommand, output: Output, links: Links) -> dict[in
             output.data_bytes(render_gathered(_groups(remote.nodes, spool.stdout, silent)))
             output.note_bytes(render_gathered(_groups(remote.nodes, spool.stderr, silent)))
             for name, failure in failed.items():
-                output.note(f"[{name}] {failure.told_under(name)}")
+                output.note(f"[{name}] {failure.message_under(name)}")
 
 
 def _groups(

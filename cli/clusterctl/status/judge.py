@@ -13,7 +13,7 @@ from clusterctl_infra.replaceable import late_facts
 
 from clusterctl.cloud.instances import InstanceState
 from clusterctl.cloud.scheduled_events import ScheduledEvent
-from clusterctl.ssh.failure_hints import told_in_a_row
+from clusterctl.ssh.failure_hints import failure_line
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.status.event_words import event_words
 from clusterctl.status.facts import Facts
@@ -121,7 +121,7 @@ def _judged(inventory: Inventory, node: InventoryNode, facts: Facts, *, is_split
     else:
         verdict = _alive(machine, answer, facts.now)
     if isinstance(answer, NodeFailure) and verdict.note == answer.message:
-        verdict = replace(verdict, note=told_in_a_row(answer, inventory, node))
+        verdict = replace(verdict, note=failure_line(answer, inventory, node))
     events = _events(machine, facts)
     notes = [verdict.note, *_notes(inventory, node, answer, facts)]
     notes += [event_words(event, inventory, node, facts.now) for event in events or ()]

@@ -29,11 +29,11 @@ _AFTER = re.compile(r"\A: '(/[^']+)'")
 
 
 class NoDiskSpace(ClusterctlError):
-    """A change was refused before it began: a disk has no room for it. `place_told`: which, and how much is free."""
+    """A change was refused before it began: a disk has no room for it. `reason`: which, and how much is free."""
 
-    def __init__(self, place_told: str, *, hint: str) -> None:
-        super().__init__(f"{place_told}: nothing was changed", hint=hint)
-        self.place_told = place_told
+    def __init__(self, reason: str, *, hint: str) -> None:
+        super().__init__(f"{reason}: nothing was changed", hint=hint)
+        self.reason = reason
 
 
 def refuse_without_space(folder: Path, *, needed_bytes: int = NEEDED_BYTES) -> None:
@@ -73,7 +73,7 @@ def shown(size_bytes: int) -> str:
     return f"{size_bytes / MIB:.0f} MiB" if size_bytes < 1024 * MIB else f"{size_bytes / MIB / 1024:.1f} GiB"
 
 
-def full_told(folder: Path) -> str:
+def full_disk_text(folder: Path) -> str:
     """`the disk of /x was full (12 KiB are free now)`."""
     return f"the disk of {folder} was full ({shown(free_bytes(folder))} are free now)"
 

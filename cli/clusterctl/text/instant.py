@@ -29,7 +29,7 @@ def parse_instant(text: str, *, now: datetime) -> datetime:
     return zoned.astimezone(UTC).replace(microsecond=0)
 
 
-def tomorrow_told(text: str | None, *, now: datetime) -> str | None:
+def tomorrow_note(text: str | None, *, now: datetime) -> str | None:
     """`17:30 UTC has passed today, so 17:30 means 2026-11-22 17:30 UTC`; None where no time of day has passed."""
     if text is None or parse_instant(text, now=now) == parse_instant(text, now=now + timedelta(days=1)):
         return None  # the text has a date

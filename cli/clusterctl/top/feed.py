@@ -9,7 +9,7 @@ from clusterctl_infra.outputs import Inventory, InventoryNode
 from clusterctl_infra.strict_json import NotAsExpected
 
 from clusterctl.ssh.deadlines import Deadlines
-from clusterctl.ssh.failure_hints import told_in_a_row
+from clusterctl.ssh.failure_hints import failure_line
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.fanout.kept_running import KeptCommand, keep_running
 from clusterctl.ssh.keys.login_keys import LoginKeys
@@ -37,7 +37,7 @@ def start_feeds(
     lines = {node.slot: SampleLines(board, node.slot) for node in nodes}
 
     def lost(node: InventoryNode, why: NodeFailure, tries: int) -> bool:
-        message = told_in_a_row(why, inventory, node)
+        message = failure_line(why, inventory, node)
         board.lost(node.slot, NodeFailure(why.kind, message, phase=why.phase))
         return True
 

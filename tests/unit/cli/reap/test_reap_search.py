@@ -92,7 +92,7 @@ def test_a_service_that_refuses_hides_nothing_of_the_others_in_its_region() -> N
     )
     found = search(lambda region: clients, ("us-west-2",), all_regions=True, looks=anything)
     assert [resource.id for resource in found.remains[0].things] == ["i-1"]
-    assert (found.unseen, found.told_gaps) == ({}, ["FSx file system (AccessDeniedException) in us-west-2"])
+    assert (found.unseen, found.gap_texts) == ({}, ["FSx file system (AccessDeniedException) in us-west-2"])
     assert not found.is_whole
     assert not found.is_everywhere
     assert found.not_listed_in("us-west-2") == {"FSx file system"}

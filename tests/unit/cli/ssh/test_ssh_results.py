@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 from clusterctl.ssh.connect_failures import connect_failure, no_greeting
-from clusterctl.ssh.failure_hints import look_at, not_reached, told_in_a_row
+from clusterctl.ssh.failure_hints import failure_line, look_at, not_reached
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.results import NodeResult, failure_summary, signal_exit_code
 from clusterctl.ssh.spooled_run import node_result_json
@@ -56,8 +56,8 @@ def test_a_node_lost_during_the_command_was_reached() -> None:
 def test_a_changed_host_key_points_at_replace_where_there_is_one(make_inventory: MakeInventory) -> None:
     inventory = make_inventory()
     node, changed = inventory.nodes[2], NodeFailure("host-key", "another key")
-    assert told_in_a_row(changed, inventory, node) == "another key; next: clusterctl replace --node 2 --cluster train"
-    assert told_in_a_row(changed, make_inventory(cluster_id=""), node) == "another key"
+    assert failure_line(changed, inventory, node) == "another key; next: clusterctl replace --node 2 --cluster train"
+    assert failure_line(changed, make_inventory(cluster_id=""), node) == "another key"
     assert not_reached(changed, make_inventory(cluster_id=""), node).hint is None
     error = not_reached(changed, inventory, node)
     assert error.exit_code == 255
@@ -101,7 +101,7 @@ def test_nodes_that_fail_fast_ended_are_told_apart() -> None:
     ],
 )
 def test_a_line_that_begins_with_a_nodes_name_does_not_say_it_again(message: str, told: str) -> None:
-    assert NodeFailure("lost", message).told_under("train-0") == told
+    assert NodeFailure("lost", message).message_under("train-0") == told
 
 
 def test_the_way_to_a_place_is_not_named_twice_where_the_proxy_names_it() -> None:

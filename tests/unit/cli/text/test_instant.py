@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from clusterctl.text.instant import parse_instant, tomorrow_told, typed_instant
+from clusterctl.text.instant import parse_instant, tomorrow_note, typed_instant
 
 NOW = datetime(2026, 11, 21, 16, 30, 12, tzinfo=UTC)
 
@@ -41,9 +41,9 @@ def test_a_moment_that_is_offered_to_be_typed_is_taken_as_the_same() -> None:
 @pytest.mark.parametrize("late", [timedelta(0), timedelta(minutes=1), timedelta(hours=9)])
 def test_a_time_of_day_that_has_passed_is_said_to_be_tomorrows(late: timedelta) -> None:
     now = datetime(2026, 11, 21, 14, 30, tzinfo=UTC) + late
-    assert tomorrow_told("14:30", now=now) == "14:30 UTC has passed today, so 14:30 means 2026-11-22 14:30 UTC"
+    assert tomorrow_note("14:30", now=now) == "14:30 UTC has passed today, so 14:30 means 2026-11-22 14:30 UTC"
 
 
 @pytest.mark.parametrize("text", [None, "14:30", "2026-11-22 08:00", "2026-11-20 08:00"])
 def test_nothing_is_said_of_a_time_that_comes_today_or_has_a_date(text: str | None) -> None:
-    assert tomorrow_told(text, now=datetime(2026, 11, 21, 14, 29, tzinfo=UTC)) is None
+    assert tomorrow_note(text, now=datetime(2026, 11, 21, 14, 29, tzinfo=UTC)) is None
