@@ -161,7 +161,7 @@ def _jobs(nodes: JobNodes, errors: list[str]) -> list[JobState]:
     except ClusterctlError as e:
         errors.append(str(e))
         return []
-    errors += [answer.told for answer in known.unheard]
+    errors += [answer.error_line for answer in known.unheard]
     return list(known.jobs)
 
 
@@ -170,7 +170,7 @@ def _fetched(name: str, jobs: list[JobState], nodes: JobNodes, home: Home, error
     for job in jobs:
         if job.name == name:
             there = [node for node in members_of(job, nodes.inventory) if node.slot in job.by_slot]
-            errors += [each.told for each in keep_job(job, nodes, there, home) if each.error is not None]
+            errors += [each.summary for each in keep_job(job, nodes, there, home) if each.error is not None]
             return kept_job(home, nodes.inventory.cluster, name)
     return None
 

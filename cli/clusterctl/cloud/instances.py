@@ -49,7 +49,7 @@ class InstanceState:
         return self.state in ALIVE
 
     @property
-    def told(self) -> str:
+    def state_and_reason(self) -> str:
         """AWS's word for what it does, with AWS's reason: `terminated: Client.InstanceInitiatedShutdown: …`."""
         return self.state + (f": {self.reason}" if self.reason else "")
 

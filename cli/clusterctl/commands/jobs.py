@@ -35,5 +35,5 @@ def command(output: Output, cluster: str | None, connect_timeout: float, as_json
     else:
         output.note("no job\n  next: clusterctl run -- train.py")
     for answer in known.unheard:
-        output.note(answer.told)
+        output.note(answer.error_line)
     return SomeNodesFailed.exit_code if known.unheard else 0

@@ -49,7 +49,7 @@ class RunResult:
     refusals: tuple[Refusal, ...]
     log: Path
     """The engine's events, as it wrote them."""
-    said: str
+    stderr: str
     """What it wrote to stderr, for failures that are no events."""
     killed_by: int | None = None
     """The signal that ended it: its plugins may still work, and its lock on the state is left."""

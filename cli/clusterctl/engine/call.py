@@ -194,7 +194,7 @@ class PulumiEngine:
         if done.returncode == 0:
             return
         if locks := locks_named(done.stderr):
-            raise EngineError(locks[0].told, hint=locks[0].end_it(cancel=self.cancel_by_hand))
+            raise EngineError(locks[0].message, hint=locks[0].end_it(cancel=self.cancel_by_hand))
         words = " ".join(done.args[1:3])
         reported = done.stderr.strip() or done.stdout.strip()
         full = full_folder(reported, log=self.stack.directory, is_silent=False)

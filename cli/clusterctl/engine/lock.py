@@ -66,7 +66,7 @@ class Lock:
         return f"pulumi is changing this stack: started by {self.user} on {self.host} (pid {self.pid}) at {self.since}"
 
     @property
-    def told(self) -> str:
+    def message(self) -> str:
         """Who holds the lock, and what a person may do about it."""
         if self.is_seen:
             return f"{self.named}; wait for it, or end it"

@@ -97,10 +97,12 @@ class _QuietLoader(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         self.usual.exec_module(module)
-        vars(module)["debug"] = _unsaid
+        vars(module)["debug"] = _discard_message
 
 
-def _unsaid(msg: str, resource: object = None, stream_id: int | None = None, ephemeral: bool | None = None) -> None:
+def _discard_message(
+    msg: str, resource: object = None, stream_id: int | None = None, ephemeral: bool | None = None
+) -> None:
     """Takes the place of `pulumi.log.debug`, with its parameters."""
 
 

@@ -153,7 +153,7 @@ def _dead_locks(engine: Engine, backend_url: str) -> tuple[Lock, ...]:
     locks = locks_in(backend_url, engine.stack) if shows_locks(backend_url) else engine.held_by()
     for lock in locks:
         if not lock.is_dead(engine.starts):
-            raise EngineError(lock.told, hint=lock.end_it(cancel=engine.cancel_by_hand))
+            raise EngineError(lock.message, hint=lock.end_it(cancel=engine.cancel_by_hand))
     return locks
 
 

@@ -88,7 +88,7 @@ def _result(
         changes=dict(changes),
         refusals=refusals(kept),
         log=log,
-        said=_error_log(log).read_text(encoding="utf-8", errors="replace").strip(),
+        stderr=_error_log(log).read_text(encoding="utf-8", errors="replace").strip(),
         killed_by=-code if code < 0 else None,
     )
 

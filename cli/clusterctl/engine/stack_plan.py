@@ -53,7 +53,7 @@ class StackPlan:
     """What the stack's config says instead of the file."""
     ends: tuple[str, ...]
     """The nodes that run, as this computer knows them, and that the plan has no place for."""
-    size_said_in: str
+    size_source: str
     """What gave the number of nodes."""
     size_note: str | None = None
     """The line about the size, if the file does not give it, or did not until now."""
@@ -92,7 +92,7 @@ def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, reh
         at_deadline_usd=None if flow is None else spent_usd(flow, planned.deadline.at),
         overrides=overrides,
         ends=() if known is None else tuple(node.name for node in known.nodes if node.slot >= len(planned.slots)),
-        size_said_in=size_said_in(source=stack.source, stack_name=stack.name, overrides=overrides),
+        size_source=size_source(source=stack.source, stack_name=stack.name, overrides=overrides),
         size_note=size_note_of(stack, settings, in_file=in_file, rehearse=rehearse),
     )
 
@@ -178,14 +178,14 @@ def _image_id(image: str) -> str | None:
     return image if image.startswith("ami-") else None
 
 
-def size_said_in(*, source: str, stack_name: str, overrides: Mapping[str, str], is_flag: bool = False) -> str:
+def size_source(*, source: str, stack_name: str, overrides: Mapping[str, str], is_flag: bool = False) -> str:
     """What gave the number of nodes: `--nodes`, the stack's config, or else the file, called `source`."""
     if is_flag:
         return "--nodes"
     return f"clusterctl:nodes in Pulumi.{stack_name}.yaml" if "nodes" in overrides else source
 
 
-def ends_line(names: Iterable[str], *, nodes: int, said_in: str) -> str | None:
+def ends_line(names: Iterable[str], *, nodes: int, source: str) -> str | None:
     """`train-[2-3]: cluster.yaml says 2 nodes`; None where no node is ended."""
     folded = fold_names(names)
-    return f"{folded}: {said_in} says {count(nodes, 'node')}" if folded else None
+    return f"{folded}: {source} says {count(nodes, 'node')}" if folded else None

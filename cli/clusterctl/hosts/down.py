@@ -19,7 +19,7 @@ from clusterctl.hosts.record import (
     write_record,
 )
 from clusterctl.jobs.ending import keep_all
-from clusterctl.jobs.running import jobs_running_on, told
+from clusterctl.jobs.running import jobs_running_on, jobs_text
 from clusterctl.output import Output
 from clusterctl.ssh.remote_command import usable_keys
 from clusterctl.text.next_commands import down_again
@@ -79,7 +79,7 @@ def _tell_and_ask(request: HostsDown, output: Output, home: Home) -> None:
     output.note("  stays    what packages: installed and scripts: did")
     jobs = jobs_running_on(inventory, inventory.nodes, home)
     if jobs:
-        output.note(f"  jobs     {told(jobs)}: {'it ends' if len(jobs) == 1 else 'they end'} too")
+        output.note(f"  jobs     {jobs_text(jobs)}: {'it ends' if len(jobs) == 1 else 'they end'} too")
     if request.is_agreed:
         return
     hint = f"{down_again(inventory)} --yes"

@@ -67,7 +67,7 @@ def ordered_hosts(
     if isinstance(found, Discovered):
         return order_by_switch(found, adapters, names, before, folder=folder)
     why = found or f"{names[adapters.index(())]} has no InfiniBand adapter"
-    return RankOrder(ranks=before, told=_as_they_were(why, folder))
+    return RankOrder(ranks=before, summary=_as_they_were(why, folder))
 
 
 def order_by_switch(
@@ -82,12 +82,12 @@ def order_by_switch(
     paths = switch_paths(found.fabric, adapters)
     if not all(paths):
         why = f"ibnetdiscover on {found.name} shows no switch at the adapters of {names[paths.index(())]}"
-        return RankOrder(ranks=before, told=_as_they_were(why, folder))
+        return RankOrder(ranks=before, summary=_as_they_were(why, folder))
     ranks = topology_ranks(paths)
     groups = count(len({path[:2] for path in paths}), "group")
     moved = sum(rank != old for rank, old in zip(ranks, before, strict=True))
     changed = f"{count(moved, 'node')} changed rank" if moved else "no rank changed"
-    return RankOrder(ranks=ranks, told=f"by InfiniBand switch ({groups} of neighbours): {changed}")
+    return RankOrder(ranks=ranks, summary=f"by InfiniBand switch ({groups} of neighbours): {changed}")
 
 
 def _as_they_were(why: str, folder: HostsFolder) -> str:

@@ -34,7 +34,7 @@ from clusterctl.hosts.record import (
     write_record,
 )
 from clusterctl.jobs.ending import keep_all
-from clusterctl.jobs.running import jobs_running_on, told
+from clusterctl.jobs.running import jobs_running_on, jobs_text
 from clusterctl.lifecycle.membership import membership_file
 from clusterctl.lifecycle.readiness import NodeWatch, Patience, ReadyWatch, why_not_ready
 from clusterctl.output import Output
@@ -86,7 +86,7 @@ def bring_up_hosts(request: HostsUp, output: Output, home: Home) -> None:
         _agree(request, before, record, output)
         if is_order_wanted(config, record, is_asked=request.reorders_ranks):
             order = ordered_hosts(inventory, looks, keys, request.folder)
-            output.note(f" ranks       {order.told}")
+            output.note(f" ranks       {order.summary}")
             record = replace(record, ranks=order.ranks)
             inventory = hosts_inventory(config, record, folder=request.folder.path)
         _keep(record, inventory, home)
@@ -145,7 +145,7 @@ def _refuse_lost_jobs(
     inventory = hosts_inventory(config, before, folder=request.folder.path)
     jobs = jobs_running_on(inventory, [node for node in inventory.nodes if node.slot in changed], home)
     if jobs:
-        message = f"{count(len(jobs), 'job')} would be lost, nothing was changed: {told(jobs)}"
+        message = f"{count(len(jobs), 'job')} would be lost, nothing was changed: {jobs_text(jobs)}"
         raise UsageError(message, hint=f"{up_again(inventory)} --force")
 
 

@@ -121,7 +121,7 @@ def kept_attached(
         try:
             for each in keep_job(state, nodes, members, home_directory(os.environ)):
                 if each.error is not None:
-                    output.note(f"its output is not kept here: {each.told}")
+                    output.note(f"its output is not kept here: {each.summary}")
         except OSError as e:
             output.note(f"its output is not kept here: {e.strerror} ({e.filename})")
 

@@ -87,7 +87,7 @@ def _tell(fetched: Sequence[Fetched], most_bytes: int, output: Output) -> int:
     failed = [each for each in fetched if each.error is not None]
     for each in fetched:
         is_kept = each.error is None or each.error.startswith(NOT_IN_PLACE)
-        output.note(each.told if is_kept else f"{each.told}; nothing of it was kept")
+        output.note(each.summary if is_kept else f"{each.summary}; nothing of it was kept")
     if any(OVER_LIMIT in str(each.error) for each in failed):
         helps = "raise it with --limit SIZE, or name a PATH below the job's folder"
         output.note(f"the limit is {most_bytes // GIB}GiB a node: {helps}")

@@ -36,7 +36,7 @@ class Fetched:
     """Names of what was not written here, such as a link out of the folder."""
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """`Node 1 (train-1): 3 files, 1,024 bytes`."""
         where = f"Node {self.node.slot} ({self.node.name}): "
         if self.error is not None:

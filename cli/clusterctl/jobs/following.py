@@ -168,9 +168,9 @@ class JobFollowing:
         """Whether to try the node again; the person is told of the first failure in a row."""
         if node.slot in self._over or node.slot in self._without:
             return False
-        is_told = node.slot in self._lost_s  # still so if a later connection brought no word of the job
+        was_lost = node.slot in self._lost_s  # still so if a later connection brought no word of the job
         self._lost_s.setdefault(node.slot, time.monotonic())
-        if tries <= 1 and not is_told:
+        if tries <= 1 and not was_lost:
             text = failure_line(why, self._nodes.inventory, node)
             self._arrived.put(Notice(slot=node.slot, text=f"{text}; trying again"))
         return True

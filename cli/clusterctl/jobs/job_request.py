@@ -147,7 +147,7 @@ def _show_events(flags: JobFlags, job: JobState, nodes: JobNodes, output: Output
     show_events(events, output, as_json=flags.as_json)
     unheard = [answer for answer in answers.values() if answer.error is not None]
     for answer in unheard:
-        output.note(answer.told)
+        output.note(answer.error_line)
     return SomeNodesFailed.exit_code if unheard else 0
 
 
@@ -180,6 +180,6 @@ def _cancel(attached: Attached, job: JobState, nodes: JobNodes, output: Output, 
     answers = nodes.ask(members_of(job, nodes.inventory), "cancel", job.name)
     for answer in answers.values():
         if answer.error is not None:
-            output.note(answer.told)
+            output.note(answer.error_line)
     attached.watch(output, as_json=as_json, is_shown=False)
     return 0

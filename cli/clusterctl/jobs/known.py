@@ -42,7 +42,7 @@ def known_jobs(nodes: JobNodes) -> KnownJobs:
     heard = {slot: answer.words for slot, answer in answers.items() if answer.error is None}
     unheard = [answer for answer in answers.values() if answer.error is not None]
     if unheard and not heard:
-        raise NotReached(f"no node says which jobs there are; {unheard[0].told}", hint="clusterctl status")
+        raise NotReached(f"no node says which jobs there are; {unheard[0].error_line}", hint="clusterctl status")
     return KnownJobs(jobs=job_states(heard), unheard=unheard)
 
 

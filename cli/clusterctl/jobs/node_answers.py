@@ -33,7 +33,7 @@ class Answer:
     is_reached: bool = True
 
     @property
-    def told(self) -> str:
+    def error_line(self) -> str:
         """The error for a person: `Node 1 (train-1): …`."""
         return f"Node {self.node.slot} ({self.node.name}): {self.error}"
 
@@ -112,7 +112,7 @@ def refuse_errors(answers: Sequence[Answer], what: str, *, hint: str = "clusterc
     failed = [answer for answer in answers if answer.error is not None]
     if not failed:
         return
-    first = "; ".join(answer.told for answer in failed[:3])
+    first = "; ".join(answer.error_line for answer in failed[:3])
     more = f"; and {len(failed) - 3} more" if len(failed) > 3 else ""
     kind = ClusterctlError if all(answer.is_reached for answer in failed) else NotReached
     raise kind(f"{what}: {first}{more}", hint=hint)

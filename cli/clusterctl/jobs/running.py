@@ -35,6 +35,6 @@ def jobs_running_on(inventory: Inventory, nodes: Sequence[InventoryNode], home: 
     return found
 
 
-def told(jobs: Mapping[str, Sequence[int]]) -> str:
+def jobs_text(jobs: Mapping[str, Sequence[int]]) -> str:
     """`train-1123 on 0-3, other on 5`."""
     return ", ".join(f"{job} on {fold_numbers(slots)}" for job, slots in jobs.items())

@@ -170,7 +170,7 @@ def cheapest(change: Change, intent: Intent, search: BlockSearch, state: StackSt
         return fitting
     what = f"{asked.instances} × {asked.instance_types[0]} for {asked.hours} h"
     raise NoCapacity(
-        f"AWS offers no capacity block of {what} in {config.region} that fits{told_misfits(why)}. Nothing was bought; "
+        f"AWS offers no capacity block of {what} in {config.region} that fits{misfits_text(why)}. Nothing was bought; "
         "try fewer nodes, other hours or another start",
         code="NoCapacityBlock",
         hint=edit(change.stack.source),
@@ -213,7 +213,7 @@ def misfit(offering: BlockOffering, asked: BlockRequest, *, zone: str | None, ma
     return None
 
 
-def told_misfits(why: dict[BlockOffering, str | None]) -> str:
+def misfits_text(why: dict[BlockOffering, str | None]) -> str:
     """` (cb-0a1b… is in us-west-2a, and the cluster in us-west-2b; …)`; empty where there is no offering."""
     reasons = [f"{offering.offering_id} {reason}" for offering, reason in why.items()]
     more = f"; and {len(reasons) - SHOWN_MISFITS} more" if len(reasons) > SHOWN_MISFITS else ""

@@ -31,7 +31,7 @@ from clusterctl.lifecycle.data import data_in
 from clusterctl.lifecycle.display import Display
 from clusterctl.lifecycle.down_preview import effect_of_down, show_preview, staying_lines, written_of
 from clusterctl.lifecycle.end_by_tag import EndByTag, end_by_tag
-from clusterctl.lifecycle.final_sum import known_here, told_sum
+from clusterctl.lifecycle.final_sum import final_sum_text, known_here
 from clusterctl.lifecycle.intent import for_zero_nodes, without_own_values
 from clusterctl.lifecycle.last_look import (
     billing,
@@ -241,7 +241,7 @@ def raise_failed(down: Down, result: RunResult) -> NoReturn:
 def tell_sum(change: Change, known: Inventory) -> None:
     """Says what the cluster has cost."""
     change.note_machines()  # when each ended, as AWS says
-    cost = told_sum(change.home, known, now=datetime.now(UTC))
+    cost = final_sum_text(change.home, known, now=datetime.now(UTC))
     if cost is not None:
         change.output.note(f"  {cost}")
 

@@ -38,9 +38,9 @@ class Missing:
     @property
     def why(self) -> str:
         """What AWS calls its condition, with AWS's reason."""
-        return "AWS does not know it" if self.seen is None else self.seen.told
+        return "AWS does not know it" if self.seen is None else self.seen.state_and_reason
 
-    def told(self, *, nodes: int) -> str:
+    def line(self, *, nodes: int) -> str:
         """The line about it, for an `up` to this many nodes."""
         remade = "; the slot is remade" if self.known.slot < nodes else ""
         return f"slot {self.known.slot}: {self.known.instance_id} is gone ({self.why}){remade}"

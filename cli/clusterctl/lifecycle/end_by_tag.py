@@ -70,7 +70,7 @@ def end_by_tag(end: EndByTag, output: Output, home: Home, environ: Mapping[str, 
     is_under_way = run is not None and run.is_of_this_boot and is_alive(run.cli_pid, run.cli_ticks)
     if known is None or is_under_way or not is_of_stack(known, where):
         raise why
-    reason = told_why(why)
+    reason = unwritable_reason(why)
     output.note(f"{cluster}: {reason}, so its state cannot be changed.")
     output.note(f"  Its machines, then its reservations, will be ended by the id {known.cluster_id} in their tags.")
     if not (is_rehearsal or end.is_agreed or output.confirm("End these?")):
@@ -103,7 +103,7 @@ def is_of_stack(known: Inventory, where: Whereabouts) -> bool:
     return (known.stack_dir, known.stack_name) == (str(where.stack.directory), where.stack.name)
 
 
-def told_why(why: NoDiskSpace | OSError) -> str:
+def unwritable_reason(why: NoDiskSpace | OSError) -> str:
     """Why the state cannot be written, in words that fit into a sentence."""
     if isinstance(why, NoDiskSpace):
         return why.reason

@@ -175,7 +175,7 @@ def ask(request: ExtendRequest, planned: WithPlan, move: Move) -> bool:
     Raises UsageError.
     """
     change = planned.change
-    effect = move_told(planned.plan, move, now=planned.now)
+    effect = move_effect(planned.plan, move, now=planned.now)
     if change.is_rehearsal or request.is_agreed:
         label = rehearsed(change.is_rehearsal, planned.plan.gpus_per_node > 0)
         change.output.note(f"{change.cluster}: {effect}{label}")
@@ -272,7 +272,7 @@ def tell_end(extension: Extension, untaken: Mapping[int, str]) -> None:
     unshown = unshown_by(lambda: output.json(moved)) if request.as_json else None
     names = {node.slot: node.name for node in inventory.nodes}
     for slot, why in sorted(untaken.items()):
-        output.note(f" {untold(names[slot], move, why, now=now)}")
+        output.note(f" {untaken_line(names[slot], move, why, now=now)}")
     for slot, why in sorted(gone.items()):
         output.note(f" {names[slot]}: has no machine ({why})")
     if untaken or gone:
@@ -298,7 +298,7 @@ def telling_if_stopped(extension: Extension) -> Iterator[None]:
         raise
 
 
-def move_told(cluster_plan: ClusterPlan, move: Move, *, now: datetime) -> str:
+def move_effect(cluster_plan: ClusterPlan, move: Move, *, now: datetime) -> str:
     """`4 nodes run 2 h longer, until 19:22 UTC instead of 17:22 UTC: $440.36 more at $220.18/h`."""
     nodes, added = len(cluster_plan.slots), move.added(cluster_plan)
     ends = f"{clock(move.after, now)} instead of {clock(move.before, now)}"
@@ -320,7 +320,7 @@ def move_line(inventory: Inventory, move: Move, *, now: datetime) -> str:
     return f"{inventory.name} · {ends} · generation {inventory.generation}{label}"
 
 
-def untold(name: str, move: Move, why: str, *, now: datetime) -> str:
+def untaken_line(name: str, move: Move, why: str, *, now: datetime) -> str:
     """What it means that a node did not take the new deadline."""
     before, after = clock(move.before, now), clock(move.after, now)
     if why.startswith(REFUSED_FOR_ITS_NUMBER):  # the deadline that it has instead is not known here

@@ -16,7 +16,7 @@ from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.failure import full_disk
 from clusterctl.lifecycle.intent import Intent
 from clusterctl.lifecycle.rollback import roll_back
-from clusterctl.lifecycle.stopped import told_stopped, what_is_there
+from clusterctl.lifecycle.stopped import stopped_text, what_is_there
 from clusterctl.lifecycle.up_runs import UpRunsResult
 from clusterctl.system.disk_space import cannot_write
 from clusterctl.text.next_commands import edit
@@ -36,9 +36,9 @@ def raise_failed(
     """
     result = ran.result
     if result.interrupted:
-        change.output.note(told_stopped(change, result, shown=shown))
+        change.output.note(stopped_text(change, result, shown=shown))
         raise KeyboardInterrupt
-    if locks_named(result.said):
+    if locks_named(result.stderr):
         raise change.failure(result, doing="pulumi up", more=_beside_another(change, ran, before_text, shown=shown))
     if full_disk(result) is not None:  # undoing it would need room as well, and could lose the state
         raise change.failure(result, doing="pulumi up", more=_with_room(shown))
@@ -92,7 +92,7 @@ def _beside_another(change: Change, ran: UpRunsResult, before_text: str, *, show
 
 def plugin_hint(stack: Stack, result: RunResult) -> str | None:
     """The command for a plugin that is not where the stack's Pulumi.yaml says: the same `up` would fail again."""
-    text = " ".join([result.said, *(refusal.text for refusal in result.refusals)])
+    text = " ".join([result.stderr, *(refusal.text for refusal in result.refusals)])
     if any(words in text for words in NO_PLUGIN) and any(folder in text for folder in stack.plugin_folders):
         return edit(stack.project_file)
     return None

@@ -30,13 +30,13 @@ def failure(result: RunResult, *, doing: str, cancel: str, more: str = "", hint:
     tail = f". {more}" if more else ""
     if from_aws is not None and from_aws.code is not None:
         return CloudError(f"{from_aws.code}: {_before(tail, from_aws.text)}{tail}", code=from_aws.code, hint=hint)
-    locks = locks_named(result.said)
+    locks = locks_named(result.stderr)
     if locks:
-        return EngineError(f"{doing}: {locks[0].told}{tail}", hint=locks[0].end_it(cancel=cancel))
+        return EngineError(f"{doing}: {locks[0].message}{tail}", hint=locks[0].end_it(cancel=cancel))
     full = full_disk(result)
     if full is not None:
         return EngineError(f"{doing} failed: {full_disk_text(full)}{tail}", hint=look_at(full))
-    reasons = [refusal.text for refusal in result.refusals] or [result.said.removeprefix("error: ")]
+    reasons = [refusal.text for refusal in result.refusals] or [result.stderr.removeprefix("error: ")]
     # A refusal by the stand-in names the command that helps, instead of `hint`, which would be refused again.
     text, _, helps = (reasons[0] or _silent_end(result)).partition(NEXT)
     if WRONG_PASSPHRASE in text:
@@ -47,7 +47,7 @@ def failure(result: RunResult, *, doing: str, cancel: str, more: str = "", hint:
 
 def full_disk(result: RunResult) -> Path | None:
     """The folder whose disk a run found full; None where it failed for another reason."""
-    text = "\n".join([*(refusal.text for refusal in result.refusals), result.said])
+    text = "\n".join([*(refusal.text for refusal in result.refusals), result.stderr])
     return full_folder(text, log=result.log, is_silent=not text.strip() and result.killed_by is None)
 
 

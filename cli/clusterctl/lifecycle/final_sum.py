@@ -21,7 +21,7 @@ def known_here(home: Home, cluster: str, *, cluster_id: str | None) -> Inventory
     return found if found is not None and found.cluster_id == cluster_id else None
 
 
-def told_sum(home: Home, inventory: Inventory, *, now: datetime) -> str | None:
+def final_sum_text(home: Home, inventory: Inventory, *, now: datetime) -> str | None:
     """`it cost about $12.34 in all`; None without a ledger: the last word on a cluster must not be a guess.
 
     It says `at most` for spot machines, and where AWS did not say when a machine or a reservation ended: the latest

@@ -29,7 +29,7 @@ class NewerMembership:
     """What nodes that refused this computer's membership have instead."""
 
     highest: int
-    told: str
+    message: str
     """The sentence for a person about what was found."""
 
 
@@ -51,7 +51,7 @@ def newer_membership(watches: Sequence[NodeWatch], *, known: int) -> NewerMember
         parts.append(f"{fold_names(ahead)}: membership {highest} is there, {older}")
     if split:
         parts.append(f"{fold_names(split)}: another membership {known} is there than the state's")
-    return NewerMembership(highest=highest, told=f"{'; '.join(parts)}. All nodes get {highest + 1}")
+    return NewerMembership(highest=highest, message=f"{'; '.join(parts)}. All nodes get {highest + 1}")
 
 
 def implausible(watch: NodeWatch, *, known: int) -> str | None:

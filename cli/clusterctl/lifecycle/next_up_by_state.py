@@ -18,7 +18,7 @@ from clusterctl.engine.stack_plan import config_folder
 from clusterctl.engine.state import StackState
 from clusterctl.home import Home
 from clusterctl.lifecycle.checks.known import WithPlan
-from clusterctl.lifecycle.checks.table import told_by_plan
+from clusterctl.lifecycle.checks.table import checks_run_by_plan
 from clusterctl.lifecycle.cluster_name import other_name
 from clusterctl.lifecycle.intent import Intent, for_up, plan_of, read_intent
 from clusterctl.lifecycle.next_up import NextUp
@@ -71,7 +71,7 @@ def refusals(
         return (other_name(held, name=intent.config.name, shown=shown, source=stack.source).message,)
     known = WithPlan(stack=stack, state=state, shown=shown, now=now, held=None, intent=intent, plan=cluster_plan)
     messages: list[str] = []
-    for check in told_by_plan():
+    for check in checks_run_by_plan():
         try:
             check.refuse(known)
         except ConfigError as e:

@@ -181,7 +181,7 @@ class NodeStage:
         newer = newer_membership(watches, known=known)
         if newer is None:
             return inventory, self._watch.now()
-        self._change.output.note(f" {newer.told}")
+        self._change.output.note(f" {newer.message}")
         shown = self._change.typed(self._change.stack.directory)
         heard = {watch.slot: watch for watch in watches if watch.phase == READY and watch.gone is None}
         with telling_if_stopped(self._change, shown=shown):
@@ -262,7 +262,7 @@ def lost_slots(watches: Iterable[NodeWatch], inventory: Inventory, seen: Iterabl
     A machine that AWS does not show may be too young for that (eventual consistency): it is waited for. One that was
     ready may have ended since: nothing tells a `reap --cluster` elsewhere of an `up` that is under way.
     """
-    ended = {instance.instance_id: instance.told for instance in seen if not instance.is_alive}
+    ended = {instance.instance_id: instance.state_and_reason for instance in seen if not instance.is_alive}
     ids = {node.slot: node.instance_id or "" for node in inventory.nodes}
     return {
         watch.slot: ended[ids[watch.slot]]

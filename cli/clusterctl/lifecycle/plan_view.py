@@ -58,7 +58,7 @@ def plan_text(stack_plan: StackPlan, found: NextUp | None = None, *, now: dateti
         ("user-data", f"{thousands(plan.user_data_bytes)} of {thousands(USER_DATA_LIMIT_BYTES)} bytes"),
         *([("scripts", scripts_line(plan))] if plan.delivered_scripts else []),
     ]
-    going = ends_line(stack_plan.ends, nodes=len(plan.slots), said_in=stack_plan.size_said_in)
+    going = ends_line(stack_plan.ends, nodes=len(plan.slots), source=stack_plan.size_source)
     facts += [("linked", line) for line in linked_lines(plan)]
     facts += [] if going is None or found is not None else [("ends", going)]
     facts += [] if stack_plan.size_note is None else [("size", stack_plan.size_note)]

@@ -84,10 +84,10 @@ def refuse_findings(findings: Sequence[Finding]) -> None:
     """Raises CloudError with all that AWS would refuse later, and what helps against the first refusal."""
     errors = [row for row in findings if row.level == "error"]
     if errors:
-        why = "; ".join(told_finding(row) for row in errors)
+        why = "; ".join(finding_text(row) for row in errors)
         raise CloudError(f"AWS would refuse it: {why}. Nothing was changed", code="Preflight", hint=errors[0].helps)
 
 
-def told_finding(row: Finding) -> str:
+def finding_text(row: Finding) -> str:
     """`vCPU quota: 4 × p5.48xlarge: 768 (384 on demand)`."""
     return f"{row.about}: {row.value}" + (f" ({row.limit})" if row.limit else "")

@@ -64,7 +64,7 @@ def priced_today(
     return replace(intent, catalog=after)
 
 
-def age_told(cluster_plan: ClusterPlan, *, today: date) -> str:
+def price_age_text(cluster_plan: ClusterPlan, *, today: date) -> str:
     """` Prices are of 2026-01, 328 days old.`; empty where they are new enough, or nothing is counted by them."""
     dated = cluster_plan.price.prices_dated
     days = age_days(dated, today)

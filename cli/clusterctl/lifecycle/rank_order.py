@@ -25,7 +25,7 @@ class RankOrder:
     """The rank of each slot, and what a person is told about it."""
 
     ranks: tuple[int, ...]
-    told: str
+    summary: str
 
 
 def is_wanted(intent: Intent, *, is_asked: bool) -> bool:
@@ -54,7 +54,7 @@ def order_ranks(change: Change, cluster_plan: ClusterPlan, *, shown: str) -> Non
     config_file = change.engine.environment.config_file
     kept = {"slot-ranks": json.dumps(order.ranks, separators=(",", ":"))}
     write_config(config_file, with_values(read_config(config_file), kept))
-    change.output.note(f" ranks       {order.told}")
+    change.output.note(f" ranks       {order.summary}")
     if order.ranks != before:
         run_on_own_resources(change, state, doing="storing the order of ranks", shown=shown)
 
@@ -65,11 +65,11 @@ def _asked_order(
     ids = {instance.slot: instance.instance_id for instance in state.instances}
     again = f"clusterctl up {shown} --reorder-ranks"
     if sorted(ids) != list(range(len(before))):
-        return RankOrder(ranks=before, told=f"as they were: not every slot has a machine; later: {again}")
+        return RankOrder(ranks=before, summary=f"as they were: not every slot has a machine; later: {again}")
     try:
         paths = network_paths(change.clients, [ids[slot] for slot in sorted(ids)])
     except CloudError as e:
-        return RankOrder(ranks=before, told=f"as they were: {e.message}; later: {again}")
+        return RankOrder(ranks=before, summary=f"as they were: {e.message}; later: {again}")
     return order_of([paths[ids[slot]] for slot in sorted(ids)], before, instance_type, change.is_rehearsal)
 
 
@@ -78,10 +78,10 @@ def order_of(
 ) -> RankOrder:
     """The order by the machines' `paths` in the network, or the one before if AWS did not give every path. Pure."""
     if not all(paths):
-        return RankOrder(ranks=before, told=f"as they were: AWS gives no topology of {instance_type}")
+        return RankOrder(ranks=before, summary=f"as they were: AWS gives no topology of {instance_type}")
     ranks = topology_ranks(paths)
     groups = count(len(set(paths)), "group")
     simulated = ", simulated" if is_rehearsal else ""
     moved = sum(rank != old for rank, old in zip(ranks, before, strict=True))
     changed = f"{count(moved, 'node')} changed rank" if moved else "no rank changed"
-    return RankOrder(ranks=ranks, told=f"by network topology ({groups} of neighbours{simulated}): {changed}")
+    return RankOrder(ranks=ranks, summary=f"by network topology ({groups} of neighbours{simulated}): {changed}")

@@ -32,7 +32,7 @@ from clusterctl.lifecycle.node_stage import NodeStage
 from clusterctl.lifecycle.opening import Held, open_change_of
 from clusterctl.lifecycle.reservation import forget_ended, reserved_or_not
 from clusterctl.lifecycle.running_jobs import refuse_running
-from clusterctl.lifecycle.stopped import empty_places_bill, telling_if_stopped, told_stopped
+from clusterctl.lifecycle.stopped import empty_places_bill, stopped_text, telling_if_stopped
 from clusterctl.lifecycle.unknown_machines import preview_unknown
 from clusterctl.lifecycle.up_runs import run_until_places_are_free
 from clusterctl.lifecycle.whole_cluster import refuse_no_way_out
@@ -178,7 +178,7 @@ def raise_failed(change: Change, result: RunResult, intent: Intent, *, slot: int
     """Raises what a failed run means. A failed replacement is not rolled back: the others run on."""
     shown = change.typed(change.stack.directory)
     if result.interrupted:
-        change.output.note(told_stopped(change, result, shown=shown))
+        change.output.note(stopped_text(change, result, shown=shown))
         raise KeyboardInterrupt
     after = change.engine.export() or StackState()
     more, hint = what_is_left(after, slot), f"clusterctl up {shown}"

@@ -44,7 +44,7 @@ def bring_up_in_time(
     agreed: list[bool] = []
     request = replace(request, on_agreed=lambda: agreed.append(True))
     while True:
-        files_before = what_is_said(request.stack_dir)
+        files_before = yaml_contents(request.stack_dir)
         try:
             attempt(request, output, environ)
             return
@@ -58,7 +58,7 @@ def bring_up_in_time(
             output.note(f"  next try in {duration(timedelta(seconds=wait_s))}, at {at}; the last begins before {end}")
         sleep(wait_s)
         pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-        if what_is_said(request.stack_dir) != files_before:
+        if yaml_contents(request.stack_dir) != files_before:
             agreed.clear()
         request = replace(request, is_agreed=agreed_without_asking or bool(agreed))
 
@@ -69,7 +69,7 @@ def until_it_begins_s(refusal: NoCapacity, *, now: datetime) -> float:
     return 0.0 if begins_at is None else max(0.0, (begins_at - now).total_seconds())
 
 
-def what_is_said(stack_dir: Path) -> tuple[tuple[str, bytes], ...]:
+def yaml_contents(stack_dir: Path) -> tuple[tuple[str, bytes], ...]:
     """The names and contents of the stack's YAML files, which decide what a person agrees to.
 
     The line that names a block bought meanwhile is left out.

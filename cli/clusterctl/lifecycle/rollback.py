@@ -173,5 +173,5 @@ def _left_over(result: RunResult, *, shown: str) -> str:
     there = f"what was made is still there, and bills: clusterctl down {shown} ends it."
     if result.interrupted:
         return f"Undoing it was interrupted: {there}"
-    reason = next((refusal.text for refusal in result.refusals), result.said)
+    reason = next((refusal.text for refusal in result.refusals), result.stderr)
     return f"Undoing it failed too ({reason}): {there}"

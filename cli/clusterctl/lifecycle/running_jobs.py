@@ -13,7 +13,7 @@ from clusterctl_infra.outputs import Inventory
 
 from clusterctl.engine.state import StackState
 from clusterctl.home import Home
-from clusterctl.jobs.running import jobs_running_on, told
+from clusterctl.jobs.running import jobs_running_on, jobs_text
 from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.final_sum import known_here
 from clusterctl.text.quantities import count
@@ -48,16 +48,16 @@ def keep_jobs(change: Change, state: StackState) -> None:
 
 def ending_line(jobs: Mapping[str, Sequence[int]]) -> str:
     """The line of `down` about the jobs that run."""
-    return f"  jobs     {told(jobs)}: {'it ends' if len(jobs) == 1 else 'they end'} too"
+    return f"  jobs     {jobs_text(jobs)}: {'it ends' if len(jobs) == 1 else 'they end'} too"
 
 
 def lost_line(jobs: Mapping[str, Sequence[int]], *, machines: int, is_forced: bool, again: str) -> str:
     """The line about the jobs that are lost with so many machines. Raises UsageError unless that is forced."""
     if is_forced:
-        return f"  jobs     {told(jobs)}: lost with {count(machines, 'machine')}"
+        return f"  jobs     {jobs_text(jobs)}: lost with {count(machines, 'machine')}"
     name = next(iter(jobs))
     raise UsageError(
-        f"{count(len(jobs), 'job')} would be lost, nothing was changed: {told(jobs)}",
+        f"{count(len(jobs), 'job')} would be lost, nothing was changed: {jobs_text(jobs)}",
         hint=f"clusterctl job wait {name}, or {again} --force",
     )
 

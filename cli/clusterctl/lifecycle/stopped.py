@@ -15,7 +15,7 @@ from clusterctl.lifecycle.data import data_in
 from clusterctl.text.quantities import count
 
 
-def told_stopped(change: Change, result: RunResult, *, shown: str) -> str:
+def stopped_text(change: Change, result: RunResult, *, shown: str) -> str:
     """What a stopped run left, by the state; also by AWS if the engine was killed, as it then wrote nothing more."""
     state = change.engine.export() or StackState()
     if result.killed_by is None:

@@ -19,7 +19,7 @@ from clusterctl.engine.selected_stack import selected_meanwhile
 from clusterctl.engine.size_note import size_note
 from clusterctl.engine.stack import read_stack
 from clusterctl.engine.stack_config import read_config, with_values
-from clusterctl.engine.stack_plan import ends_line, size_said_in
+from clusterctl.engine.stack_plan import ends_line, size_source
 from clusterctl.engine.state import StackState
 from clusterctl.home import home_directory
 from clusterctl.lifecycle.adopt import adopt
@@ -53,7 +53,7 @@ from clusterctl.lifecycle.spend_gate import agree
 from clusterctl.lifecycle.spot_checks import makes_spot_machines
 from clusterctl.lifecycle.stopped import telling_if_stopped
 from clusterctl.lifecycle.unknown_machines import preview_unknown
-from clusterctl.lifecycle.up_request import UpRequest, read_written, said_of_the_flag
+from clusterctl.lifecycle.up_request import UpRequest, naming_the_flag, read_written
 from clusterctl.lifecycle.up_runs import Runs, run_up, runs_for
 from clusterctl.lifecycle.up_words import headline, price_question, warning_lines
 from clusterctl.output import Output, unshown_by
@@ -111,7 +111,7 @@ def bring_up(request: UpRequest, output: Output, environ: Mapping[str, str]) -> 
 def bring_up_held(up: Up, written: Intent, found: StackState | None) -> None:
     """Brings up a stack that this process holds already: checks, preview, question, repair, engine, nodes."""
     planned = plan_up(up, written, found or StackState())
-    with said_of_the_flag(up.request.nodes):
+    with naming_the_flag(up.request.nodes):
         run_checks("up", planned, after=WithIntent)
     anew = show_preview(up, planned)
     makes_machines = makes_spot_machines(up.change.clients, planned.plan, planned.state, anew=slots_of(anew))
@@ -121,7 +121,7 @@ def bring_up_held(up: Up, written: Intent, found: StackState | None) -> None:
     refuse_running_jobs(up, planned, anew=slots_of(anew))
     failed = failed_to_replace(up, planned, anew=slots_of(anew))
     if ask(up, replace(previewed, anew=len(anew) + len(failed))):
-        with said_of_the_flag(up.request.nodes):
+        with naming_the_flag(up.request.nodes):
             run_checks_of_time("up", planned_now(planned))
     replaced = slots_of(anew) | {node.slot for node in failed}
     up.change.provide_plugin()
@@ -229,13 +229,13 @@ def preview_lines(up: Up, planned: WithPlan, anew: Sequence[NodePreview]) -> Ite
     """The lines about the cluster's size, and about what happens to machines that run."""
     if up.size_note is not None:
         yield f"  size     {up.size_note}"
-    size_source = size_said_in(
+    source = size_source(
         source=planned.source,
         stack_name=planned.stack.name,
         overrides=planned.intent.settings.overrides,
         is_flag=up.request.nodes is not None,
     )
-    going = ends_line(ended(planned.state, planned.plan), nodes=len(planned.plan.slots), said_in=size_source)
+    going = ends_line(ended(planned.state, planned.plan), nodes=len(planned.plan.slots), source=source)
     if going is not None:
         yield f"  ends     {going}"
     for line in made_anew_lines(anew, is_reserved=planned.plan.price.is_reserved):
@@ -288,7 +288,7 @@ def forget_missing(change: Change, state: StackState, *, nodes: int, was_cut_off
     """The state without the instances that AWS no longer has, so that only their slots are remade."""
     missing = missing_instances(change.clients, state, tell=change.tell)
     for instance in missing:
-        change.tell(instance.told(nodes=nodes))
+        change.tell(instance.line(nodes=nodes))
     gone = [instance.known.urn for instance in missing]
     # A `down` that was cut off ends addresses before their machines; a way out may be gone where no machine is left.
     if gone or was_cut_off or not state.instances:

@@ -67,7 +67,7 @@ def read_written(request: UpRequest, stack: Stack, home: Home) -> Written:
     config_text = own_config(folder / stack.config_file.name, written_for=stack.config_file)
     values, in_file = config_values(config_text), size_in_file(stack.cluster_file)
     size = typed_size(values, request.nodes, in_file=in_file)
-    with said_of_the_flag(request.nodes):
+    with naming_the_flag(request.nodes):
         intent = read_intent(
             stack,
             config_text,
@@ -81,7 +81,7 @@ def read_written(request: UpRequest, stack: Stack, home: Home) -> Written:
 
 
 @contextlib.contextmanager
-def said_of_the_flag(nodes: int | None) -> Iterator[None]:
+def naming_the_flag(nodes: int | None) -> Iterator[None]:
     """While entered, a ConfigError names the flag instead of the config's key, if `nodes` was typed."""
     try:
         yield

@@ -135,7 +135,7 @@ def _started(run: Callable[[], RunResult], change: Change, *, done: str, log: Pa
         change.output.note(done)
         return run()
     except KeyboardInterrupt:  # between the two runs no engine is there to handle it
-        return RunResult(succeeded=False, interrupted=True, changes={}, refusals=(), log=log, said="")
+        return RunResult(succeeded=False, interrupted=True, changes={}, refusals=(), log=log, stderr="")
     except ClusterctlError as e:
         refused = e
     except OSError as e:
@@ -143,7 +143,7 @@ def _started(run: Callable[[], RunResult], change: Change, *, done: str, log: Pa
         if full is None:
             raise
         refused = full
-    return RunResult(succeeded=False, interrupted=False, changes={}, refusals=(), log=log, said=refused.message)
+    return RunResult(succeeded=False, interrupted=False, changes={}, refusals=(), log=log, stderr=refused.message)
 
 
 CODE = "ReservationCapacityExceeded"
@@ -169,7 +169,7 @@ def run_until_places_are_free(
             sleep(pause_s)
         except KeyboardInterrupt:  # no engine is there to handle it
             return RunResult(
-                succeeded=False, interrupted=True, changes=result.changes, refusals=(), log=result.log, said=""
+                succeeded=False, interrupted=True, changes=result.changes, refusals=(), log=result.log, stderr=""
             )
         try:
             result = run()

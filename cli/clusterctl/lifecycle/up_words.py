@@ -8,7 +8,7 @@ from datetime import datetime
 from clusterctl_infra.plan.model import ClusterPlan
 
 from clusterctl.cost.after_deadline import bills_a_month_after
-from clusterctl.lifecycle.price_age import age_told
+from clusterctl.lifecycle.price_age import price_age_text
 from clusterctl.lifecycle.spend_gate import spending
 from clusterctl.text.headline import machine_words, machines_and_gpus, rehearsed
 from clusterctl.text.quantities import clock, duration, usd
@@ -49,7 +49,7 @@ def price_question(
     most = f"{rate} at most" if cluster_plan.price.spot is not None else rate
     stays = bills_a_month_after(cluster_plan)
     beyond = "" if stays is None else f" After that, {stays}."
-    age = age_told(cluster_plan, today=now.date())
+    age = price_age_text(cluster_plan, today=now.date())
     first = "" if asking is None else f" {asking}"
     return f"This will run at {most} until {until}{after}.{beyond}{age}{first} {what}"
 

@@ -37,7 +37,7 @@ def refresh_prices(catalog: Catalog, words: Sequence[str], *, region: str | None
             hint=f"clusterctl prices {types[0]}",
         )
     keep_prices(file, found)
-    return told(types, [row.instance_type for row in found], region=region, file=file)
+    return refresh_summary(types, [row.instance_type for row in found], region=region, file=file)
 
 
 def keep_prices(file: Path, found: Iterable[FreshPrice]) -> None:
@@ -45,7 +45,7 @@ def keep_prices(file: Path, found: Iterable[FreshPrice]) -> None:
     write_private(file, fresh_prices_text(merged(read_fresh_prices(file), found)))
 
 
-def told(asked: Sequence[str], found: Sequence[str], *, region: str, file: Path) -> str:
+def refresh_summary(asked: Sequence[str], found: Sequence[str], *, region: str, file: Path) -> str:
     """`38 of 40 prices of us-west-2 are today's, kept in …`, and the types that keep an older one."""
     missing = [name for name in asked if name not in found]
     rest = f"; AWS names none for {', '.join(missing)}: what was known of them stays" if missing else ""

@@ -96,7 +96,7 @@ def carry_out(flags: WorkflowFlags, output: Output) -> int:
         else:
             output.note("no workflow\n  next: clusterctl workflow submit FILE")
         for answer in known.unheard:
-            output.note(answer.told)
+            output.note(answer.error_line)
         return SomeNodesFailed.exit_code if known.unheard else 0
     if flags.verb == EXEC:
         return _run_inside(flags, known, nodes, output)
@@ -123,7 +123,7 @@ def cancel_workflow(workflow: KnownWorkflow, nodes: JobNodes, tell: Callable[[st
     for job in workflow.to_cancel():
         for answer in nodes.ask(members_of(job, nodes.inventory), "cancel", job.name).values():
             if answer.error is not None:
-                tell(answer.told)
+                tell(answer.error_line)
     until_s = time.monotonic() + ENDED_WITHIN_S
     while left:
         members = {node.slot: node for job in left.values() for node in members_of(job, nodes.inventory)}

@@ -304,7 +304,7 @@ class Submission:
             node: InventoryNode = self.placed[task].node
             for answer in self.nodes.ask((node,), "cancel", self.courses[task].job, *then).values():
                 if answer.error is not None:
-                    self.tell(answer.told)
+                    self.tell(answer.error_line)
 
     def _cancel_restarts(self) -> None:
         """Cancels for good what was stopped to be started again: else `show` would call its group running."""

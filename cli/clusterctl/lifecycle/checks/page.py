@@ -32,6 +32,6 @@ def checks_page() -> str:
 def _row(check: Check[object]) -> str:
     verbs = ", ".join(f"`{verb}`" for verb in check.verbs)
     more = " *(about time)*" if check.is_about_time else ""
-    in_plan = " `plan` shows it, too." if check.is_told_by_plan else ""
+    in_plan = " `plan` shows it, too." if check.is_run_by_plan else ""
     asks = f"**{check.asks.value}**" if check.asks is Asks.AWS else check.asks.value
     return f"| {check.name}{more} | {verbs} | {asks} | {known_words(check)} | {check.refused_when}.{in_plan} |"

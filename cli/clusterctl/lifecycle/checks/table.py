@@ -52,7 +52,7 @@ class Check(Generic[K]):
     """In which case the change is not begun, as docs/checks.md says it."""
     why_early: str | None = None
     """Why AWS is asked before something that is known here already."""
-    is_told_by_plan: bool = False
+    is_run_by_plan: bool = False
     """Whether `clusterctl plan` runs it, too, for the `up` that would come next."""
     is_about_time: bool = False
     """Whether time alone can make it refuse: then it runs again once a person has answered the question."""
@@ -205,7 +205,7 @@ CHECKS: tuple[Check[Any], ...] = (
         needs=WithIntent,
         refuse=without_aws.region_written,
         refused_when="cluster.yaml has another region than the cluster (`down`: only if data is kept)",
-        is_told_by_plan=True,
+        is_run_by_plan=True,
     ),
     Check(
         name="data",
@@ -215,7 +215,7 @@ CHECKS: tuple[Check[Any], ...] = (
         refuse=without_aws.data,
         refused_when="cluster.yaml would end a file system, or replace it with an empty one "
         "(`down`: only if data is kept)",
-        is_told_by_plan=True,
+        is_run_by_plan=True,
     ),
     Check(
         name="network",
@@ -225,7 +225,7 @@ CHECKS: tuple[Check[Any], ...] = (
         refuse=without_aws.network,
         refused_when="cluster.yaml has other network addresses than the network that is in use (`down`: only if data "
         "is kept)",
-        is_told_by_plan=True,
+        is_run_by_plan=True,
     ),
     Check(
         name="launch",
@@ -234,7 +234,7 @@ CHECKS: tuple[Check[Any], ...] = (
         needs=WithPlan,
         refuse=without_aws.launch,
         refused_when="cluster.yaml has another placement or capacity than running machines were launched with",
-        is_told_by_plan=True,
+        is_run_by_plan=True,
     ),
     Check(
         name="new deadline",
@@ -252,7 +252,7 @@ CHECKS: tuple[Check[Any], ...] = (
         needs=WithPlan,
         refuse=without_aws.plan,
         refused_when="the plan has an error, its deadline has passed, or the budget is spent",
-        is_told_by_plan=True,
+        is_run_by_plan=True,
         is_about_time=True,
     ),
     Check(
@@ -357,9 +357,9 @@ def run_checks_of_time(verb: ChangeVerb, known: WithPlan) -> None:
             check.refuse(known)
 
 
-def told_by_plan() -> tuple[Check[Any], ...]:
+def checks_run_by_plan() -> tuple[Check[Any], ...]:
     """The checks of `up` that `clusterctl plan` runs, which ask the state alone and hold nothing."""
-    return tuple(check for check in CHECKS if check.is_told_by_plan and UP in check.verbs)
+    return tuple(check for check in CHECKS if check.is_run_by_plan and UP in check.verbs)
 
 
 def known_words(check: Check[Any]) -> str:

@@ -7,7 +7,7 @@ from clusterctl.cloud.preflight import ask_all
 from clusterctl.lifecycle.change import account_of, refuse_other_account
 from clusterctl.lifecycle.checks.known import WithHold, WithPreview, WithState
 from clusterctl.lifecycle.ending_stage import refuse_ending
-from clusterctl.lifecycle.preflight import needs_of, refuse_findings, told_finding
+from clusterctl.lifecycle.preflight import finding_text, needs_of, refuse_findings
 from clusterctl.lifecycle.spot_checks import refuse_below_spot_price, refuse_without_rights
 from clusterctl.lifecycle.up_checks import (
     refuse_namesake,
@@ -78,7 +78,7 @@ def preflight(known: WithPreview) -> None:
     findings = ask_all(known.clients, needs, now=known.now)
     for row in findings:
         if row.level in ("warning", "unknown"):
-            change.output.note(f"  warning  {told_finding(row)}")
+            change.output.note(f"  warning  {finding_text(row)}")
     refuse_findings(findings)
 
 

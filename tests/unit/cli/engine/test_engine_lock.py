@@ -156,7 +156,7 @@ def test_the_engines_own_refusal_names_the_holder() -> None:
 )
 def test_only_what_lives_here_is_ended_by_a_signal(lock: Lock, hint: str) -> None:
     assert lock.end_it(cancel="pulumi cancel") == hint
-    assert ("or end it" in lock.told) == hint.startswith("kill")
+    assert ("or end it" in lock.message) == hint.startswith("kill")
 
 
 MOUNTS = r"""22 27 0:21 / /proc rw,relatime - proc proc rw

@@ -143,9 +143,9 @@ def test_the_order_is_told_with_how_many_groups_there_are() -> None:
     adapters = [tuple(each) for each in adapters_of(racks)]
     order = order_by_switch(found(fat_tree(racks)), adapters, ["a", "b", "c", "d"], (0, 1, 2, 3), folder=FOLDER)
     assert order.ranks == (0, 2, 1, 3)
-    assert order.told == "by InfiniBand switch (2 groups of neighbours): 2 nodes changed rank"
+    assert order.summary == "by InfiniBand switch (2 groups of neighbours): 2 nodes changed rank"
     again = order_by_switch(found(fat_tree(racks)), adapters, ["a", "b", "c", "d"], order.ranks, folder=FOLDER)
-    assert again.told == "by InfiniBand switch (2 groups of neighbours): no rank changed"
+    assert again.summary == "by InfiniBand switch (2 groups of neighbours): no rank changed"
 
 
 def test_hosts_that_are_not_in_the_subnet_or_without_a_switch_stay_in_their_order() -> None:
@@ -155,7 +155,7 @@ def test_hosts_that_are_not_in_the_subnet_or_without_a_switch_stay_in_their_orde
     )
     assert order.ranks == (0, 1)
     why = "as they were: ibnetdiscover on lab-0 shows no switch at the adapters of lab-1"
-    assert order.told == f"{why}; later: clusterctl up lab --reorder-ranks"
+    assert order.summary == f"{why}; later: clusterctl up lab --reorder-ranks"
     back_to_back = f'Ca\t1 "H-{adapter_guid(0)}"\n[1]({adapter_guid(0)}) \t"H-{adapter_guid(1)}"[1]\n'
     assert switch_paths(parse_fabric(back_to_back), [[adapter_guid(0)], [adapter_guid(1)]]) == ((), ())
 
@@ -177,7 +177,7 @@ def test_hosts_without_the_program_or_adapters_stay_in_their_order_and_nobody_is
     inventory = hosts_inventory(config(), record(), folder=FOLDER.path)
     looks = {0: replace(first, has_ibnetdiscover=False), 1: replace(LOOK, has_ibnetdiscover=False)}
     order = ordered_hosts(inventory, looks, LoginKeys(keys=(), described="none"), FOLDER)
-    assert (order.ranks, order.told) == (
+    assert (order.ranks, order.summary) == (
         (0, 1),
         f"as they were: {why}; later: clusterctl up lab --reorder-ranks",
     )

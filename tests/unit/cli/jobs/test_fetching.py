@@ -78,7 +78,7 @@ def test_an_archive_of_nothing_is_an_empty_folder(tmp_path: Path) -> None:
 def test_nothing_is_written_outside_of_the_folder(tmp_path: Path, rows: list[tuple[tarfile.TarInfo, bytes]]) -> None:
     fetched = unpack(io.BytesIO(archive(*rows)), tmp_path / "here")
     assert fetched.left_out
-    assert fetched.left_out[0] in Fetched(node=NODE, left_out=fetched.left_out).told
+    assert fetched.left_out[0] in Fetched(node=NODE, left_out=fetched.left_out).summary
     assert not (tmp_path / "out").exists()
     assert all(path.is_file() or path.is_dir() or path.is_symlink() for path in (tmp_path / "here").rglob("*"))
     assert not Path("/etc/out").exists()
@@ -201,7 +201,7 @@ def test_what_is_of_another_kind_here_is_named_and_the_rest_comes(tmp_path: Path
     for path in (source / "file", source / "log/x", source / "ck-1/x", target / "deep/latest/old", target / "log"):
         path.write_text(path.name)
     (source / "deep/latest").symlink_to("../ck-1")
-    told = placed(Fetched(node=NODE, files=4), tmp_path, target).told
+    told = placed(Fetched(node=NODE, files=4), tmp_path, target).summary
     assert told.partition("not all was put in place: ")[2].split("; ") == [
         "file is a folder here, and a file on the node",
         "log is a file here, and a folder on the node",

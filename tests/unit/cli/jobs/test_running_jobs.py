@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from clusterctl.jobs.running import told
+from clusterctl.jobs.running import jobs_text
 from clusterctl.on_node.running_jobs import other_lines, running_jobs
 
 STATUS = '{"phase": "ready"}'
@@ -27,4 +27,4 @@ def test_what_else_was_printed_is_left() -> None:
 
 
 def test_jobs_are_told_with_their_nodes() -> None:
-    assert told({"train": (0, 1, 2), "other": (5,)}) == "train on 0-2, other on 5"
+    assert jobs_text({"train": (0, 1, 2), "other": (5,)}) == "train on 0-2, other on 5"

@@ -57,7 +57,9 @@ NO_ENGINE = EngineError("pulumi does not start: no such file", hint="scripts/eng
 
 def ended(*, is_well: bool, said: str = "", codes: Sequence[str] = ()) -> RunResult:
     refusals = tuple(Refusal(code=code, text="No.", urn="u") for code in codes)
-    return RunResult(succeeded=is_well, interrupted=False, changes={}, refusals=refusals, log=Path("/x.log"), said=said)
+    return RunResult(
+        succeeded=is_well, interrupted=False, changes={}, refusals=refusals, log=Path("/x.log"), stderr=said
+    )
 
 
 def no_place() -> RunResult:

@@ -9,7 +9,7 @@ from typing import Any  # configurations as YAML gives them
 import pytest
 from clusterctl.engine.state import StackState, StateResource
 from clusterctl.lifecycle.deadline_request import AWS_AHEAD, DeadlineRequest, Move, refuse_move
-from clusterctl.lifecycle.extend import move_told, untold
+from clusterctl.lifecycle.extend import move_effect, untaken_line
 from clusterctl.lifecycle.extend_checks import refuse_too_late
 from clusterctl.lifecycle.intent import Intent
 from clusterctl.lifecycle.spend_gate import Spending
@@ -170,18 +170,18 @@ def test_an_unknown_price_adds_an_unknown_sum() -> None:
 def test_the_question_names_nodes_time_and_what_is_added() -> None:
     _, made = an_intent(DeadlineRequest())
     later = Move(before=BORN + 5 * HOUR, after=BORN + 7 * HOUR)
-    assert move_told(made, later, now=NOW) == (
+    assert move_effect(made, later, now=NOW) == (
         "4 nodes run 2 h longer, until 19:00 UTC instead of 17:00 UTC: $440.60 more at $220.30/h"
     )
     earlier = Move(before=later.after, after=later.before)
-    assert move_told(made, earlier, now=NOW).startswith("4 nodes end 2 h earlier, at 17:00 UTC instead of 19:00")
+    assert move_effect(made, earlier, now=NOW).startswith("4 nodes end 2 h earlier, at 17:00 UTC instead of 19:00")
 
 
 def test_a_node_that_was_not_told_is_named_with_what_it_means() -> None:
     later = Move(before=BORN + 5 * HOUR, after=BORN + 7 * HOUR)
     earlier = Move(before=later.after, after=later.before)
-    assert untold("train-3", later, "no answer", now=NOW) == "train-3: still ends at 17:00 UTC (no answer)"
-    told = untold("train-3", earlier, "no answer", now=NOW)
+    assert untaken_line("train-3", later, "no answer", now=NOW) == "train-3: still ends at 17:00 UTC (no answer)"
+    told = untaken_line("train-3", earlier, "no answer", now=NOW)
     assert told == "train-3: would itself run until 19:00 UTC; AWS ends it at 17:00 UTC (no answer)"
 
 

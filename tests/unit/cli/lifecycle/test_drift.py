@@ -99,7 +99,7 @@ def test_a_slot_lives_while_its_machine_is_not_on_its_way_out(shown: str | None,
 )
 def test_a_machine_of_the_state_that_runs_no_more_is_missing(shown: str | None, missing: list[str]) -> None:
     found = missing_instances(showing(shown), state_of("agent=1"), tell=pytest.fail)
-    assert [machine.told(nodes=1) for machine in found] == missing
+    assert [machine.line(nodes=1) for machine in found] == missing
 
 
 @pytest.mark.parametrize(

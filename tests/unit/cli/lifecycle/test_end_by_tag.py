@@ -12,7 +12,7 @@ from clusterctl.cost.sighting_file import note_look, read_reserved
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.whereabouts import Whereabouts
 from clusterctl.home import Home
-from clusterctl.lifecycle.end_by_tag import EndByTag, end_by_tag, is_of_stack, told_why, what_is_left
+from clusterctl.lifecycle.end_by_tag import EndByTag, end_by_tag, is_of_stack, unwritable_reason, what_is_left
 from clusterctl.system.disk_space import NoDiskSpace, refuse_without_space
 from clusterctl_infra.errors import CloudError, UsageError
 from clusterctl_infra.names import ID_TAG
@@ -42,7 +42,7 @@ def an_end(folder: Path, why: NoDiskSpace | OSError) -> EndByTag:
     ],
 )
 def test_why_the_state_cannot_be_written_is_told(why: NoDiskSpace | OSError, told: str) -> None:
-    assert told_why(why).startswith(told)
+    assert unwritable_reason(why).startswith(told)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ KEPT = "Nothing was kept: no node runs, nothing bills."
 
 
 def failed(*refusals: Refusal, said: str = "") -> RunResult:
-    return RunResult(succeeded=False, interrupted=False, changes={}, refusals=refusals, log=Path("/x.log"), said=said)
+    return RunResult(succeeded=False, interrupted=False, changes={}, refusals=refusals, log=Path("/x.log"), stderr=said)
 
 
 @pytest.mark.parametrize("text", ["no capacity for 4 × p5.48xlarge", "no capacity for 4 × p5.48xlarge."])

@@ -9,7 +9,7 @@ import pytest
 from clusterctl.cloud.instances import InstanceState
 from clusterctl.cost.sighting_file import note_instances
 from clusterctl.home import Home
-from clusterctl.lifecycle.final_sum import told_sum
+from clusterctl.lifecycle.final_sum import final_sum_text
 from clusterctl_infra.ledger import Ledger, ledger_to_json
 
 from tests.unit.cli.cost.paid_cluster import BORN, a_span, an_inventory, at
@@ -42,8 +42,8 @@ def test_a_machine_and_then_its_place_count_until_nothing_is_held_any_more(
     account.parent.mkdir(parents=True)
     account.write_text(json.dumps({"opened": ledger_to_json(Ledger(spans=(a_span(0, "i-a"),))), "closed": []}))
     note_instances(home.observed_file(INVENTORY.cluster_id), [ENDED], at=at(2.1))
-    assert told_sum(home, INVENTORY, now=at(now_h)) == f"it cost {told} in all, by list prices"
+    assert final_sum_text(home, INVENTORY, now=at(now_h)) == f"it cost {told} in all, by list prices"
 
 
 def test_without_an_account_no_sum_is_told(tmp_path: Path) -> None:
-    assert told_sum(Home(path=tmp_path), INVENTORY, now=at(3)) is None
+    assert final_sum_text(Home(path=tmp_path), INVENTORY, now=at(3)) is None

@@ -62,7 +62,7 @@ def test_the_highest_plausible_number_is_the_one_to_go_above(numbers: tuple[int,
 def test_nodes_with_another_membership_are_named_with_its_number() -> None:
     found = newer_membership([refusing(0, 3), refusing(1, 3), refusing(2, KNOWN)], known=KNOWN)
     assert found is not None
-    assert found.told == (
+    assert found.message == (
         "train-[0-1]: membership 3 is there, the state knows 2: an older state was put back; "
         "train-2: another membership 2 is there than the state's. All nodes get 4"
     )
@@ -117,7 +117,7 @@ def test_a_kill_while_the_number_is_raised_is_found_by_the_next_run(tmp_path: Pa
     )
     change.finish()
     with pytest.raises(KeyboardInterrupt):
-        go_above(change, NewerMembership(highest=3, told="train-0: membership 3 is there"), shown="train")
+        go_above(change, NewerMembership(highest=3, message="train-0: membership 3 is there"), shown="train")
     record = read_record(change.home.run_file(change.cluster))
     assert record is not None
     assert record.tokens == ("1",)

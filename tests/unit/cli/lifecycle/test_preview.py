@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any  # a configuration as YAML gives it
 
 import pytest
-from clusterctl.engine.stack_plan import ends_line, size_said_in
+from clusterctl.engine.stack_plan import ends_line, size_source
 from clusterctl.engine.state import INSTANCE_TYPE, SlotInstance, StackState, StateResource, identity_in
 from clusterctl.lifecycle.drift import Missing
 from clusterctl.lifecycle.preview import ended, late, late_lines, made_anew, made_anew_lines
@@ -102,8 +102,8 @@ def test_of_spot_machines_it_is_said_that_no_place_is_held_for_the_new_ones() ->
 
 def test_of_a_machine_that_is_gone_it_is_said_whether_its_slot_is_remade() -> None:
     missing = Missing(known=SlotInstance(slot=2, instance_id="i-2", urn="u"), seen=None)
-    assert missing.told(nodes=3) == "slot 2: i-2 is gone (AWS does not know it); the slot is remade"
-    assert missing.told(nodes=2) == "slot 2: i-2 is gone (AWS does not know it)"
+    assert missing.line(nodes=3) == "slot 2: i-2 is gone (AWS does not know it); the slot is remade"
+    assert missing.line(nodes=2) == "slot 2: i-2 is gone (AWS does not know it)"
 
 
 def test_a_setting_that_waits_for_a_new_machine_is_told_of_nodes_that_run_on() -> None:
@@ -125,7 +125,7 @@ def test_nodes_that_a_smaller_size_ends_are_named_with_what_set_it(
     overrides: dict[str, str], is_flag: bool, said_in: str
 ) -> None:
     state = state_of(a_plan())
-    source = size_said_in(source="stacks/train/cluster.yaml", stack_name="dev", overrides=overrides, is_flag=is_flag)
+    source = size_source(source="stacks/train/cluster.yaml", stack_name="dev", overrides=overrides, is_flag=is_flag)
     going = ended(state, planned(state, nodes=1))
-    assert ends_line(going, nodes=1, said_in=source) == f"train-[1-3]: {said_in} says 1 node"
+    assert ends_line(going, nodes=1, source=source) == f"train-[1-3]: {said_in} says 1 node"
     assert ended(state, planned(state, nodes=6)) == ()

@@ -10,7 +10,7 @@ from typing import Any  # configurations as YAML gives them, AWS's documents
 import pytest
 from clusterctl.cloud.boundary import Clients
 from clusterctl.lifecycle.intent import Intent
-from clusterctl.lifecycle.price_age import age_told, priced_today
+from clusterctl.lifecycle.price_age import price_age_text, priced_today
 from clusterctl.lifecycle.up_words import price_question
 from clusterctl_infra.catalog.fresh_prices import read_fresh_prices
 from clusterctl_infra.catalog.reader import load_catalog
@@ -98,4 +98,4 @@ def test_neither_new_prices_nor_those_of_a_paid_block_are_asked_for(tmp_path: Pa
 def test_the_question_says_how_old_its_prices_are() -> None:
     made = a_plan(now=LATER)
     assert " Prices are of 2026-01, 89 days old. Create" in price_question(made, running=0, now=LATER)
-    assert age_told(made, today=BORN.date()) == ""
+    assert price_age_text(made, today=BORN.date()) == ""

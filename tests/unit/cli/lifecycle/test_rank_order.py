@@ -52,15 +52,15 @@ def test_reordering_ranks_is_refused_where_a_rank_is_its_slots_number(tmp_path: 
 def test_neighbours_are_put_together_and_a_rehearsal_says_that_they_are_simulated() -> None:
     order = order_of([LEFT, RIGHT, LEFT, RIGHT], SLOTS, "p5.48xlarge", is_rehearsal=True)
     assert order.ranks == (0, 2, 1, 3)
-    assert order.told == "by network topology (2 groups of neighbours, simulated): 2 nodes changed rank"
+    assert order.summary == "by network topology (2 groups of neighbours, simulated): 2 nodes changed rank"
 
 
 def test_an_order_that_was_right_already_is_said_to_be() -> None:
     order = order_of([LEFT, LEFT, RIGHT, RIGHT], SLOTS, "p5.48xlarge", is_rehearsal=False)
-    assert (order.ranks, order.told) == (SLOTS, "by network topology (2 groups of neighbours): no rank changed")
+    assert (order.ranks, order.summary) == (SLOTS, "by network topology (2 groups of neighbours): no rank changed")
 
 
 @pytest.mark.parametrize("paths", [[(), (), (), ()], [LEFT, RIGHT, (), LEFT]], ids=["of none", "not of all"])
 def test_a_topology_that_aws_does_not_tell_of_every_node_changes_nothing(paths: list[tuple[str, ...]]) -> None:
     order = order_of(paths, (0, 3, 2, 1), "g6.12xlarge", is_rehearsal=False)
-    assert (order.ranks, order.told) == ((0, 3, 2, 1), "as they were: AWS gives no topology of g6.12xlarge")
+    assert (order.ranks, order.summary) == ((0, 3, 2, 1), "as they were: AWS gives no topology of g6.12xlarge")

@@ -9,7 +9,7 @@ from clusterctl.engine.stack import Stack
 from clusterctl.engine.stack_config import with_values
 from clusterctl.engine.state import StackState
 from clusterctl.lifecycle.intent import Intent, for_up, plan_of, refuse
-from clusterctl.lifecycle.price_age import age_told
+from clusterctl.lifecycle.price_age import price_age_text
 from clusterctl.lifecycle.up_words import price_question
 from clusterctl_infra.errors import CapExceeded, ConfigError
 
@@ -65,7 +65,7 @@ def test_the_question_names_price_end_and_what_is_made(stack: Stack) -> None:
     asked = price_question(cluster_plan, running=0, now=BORN)
     assert asked.startswith("This will run at $")
     tail = "at worst $220.16 more for a reservation that AWS ends up to 1 h late"
-    old = age_told(cluster_plan, today=BORN.date()).strip()
+    old = price_age_text(cluster_plan, today=BORN.date()).strip()
     assert asked.endswith(f"/h until 12:00 UTC (2 h: $440.60 in all), {tail}. {old} Create 4 × p5.48xlarge?")
     assert price_question(cluster_plan, running=2, now=BORN).endswith("Change 2 → 4 nodes?")
     anew = price_question(cluster_plan, running=4, anew=2, now=BORN)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from clusterctl.engine.stack import Stack
 from clusterctl.lifecycle.intent import read_intent
-from clusterctl.lifecycle.up_request import said_of_the_flag
+from clusterctl.lifecycle.up_request import naming_the_flag
 from clusterctl_infra.errors import ConfigError
 
 CLUSTER = "name: train\nregion: us-west-2\nnodes: 2\ninstance_type: p5.48xlarge\naccess: {mode: private}\n"
@@ -25,6 +25,6 @@ def test_a_refused_size_is_named_by_the_flag_or_the_config_that_has_it(
 ) -> None:
     (tmp_path / "cluster.yaml").write_text(CLUSTER)
     stack = Stack(directory=tmp_path, project="train", name="dev", is_rehearsal_project=False)
-    with pytest.raises(ConfigError) as refused, said_of_the_flag(nodes):
+    with pytest.raises(ConfigError) as refused, naming_the_flag(nodes):
         read_intent(stack, config, nodes=nodes)
     assert [problem[: len(said)] for problem in refused.value.problems] == [said]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from clusterctl.cloud.price_list import ask_prices, on_demand_price
-from clusterctl.prices.refresh import told
+from clusterctl.prices.refresh import refresh_summary
 from clusterctl.prices.rows import age_days, price_rows
 from clusterctl.prices.view import age, prices_json, prices_text
 from clusterctl_infra.catalog.reader import load_catalog
@@ -108,7 +108,7 @@ def test_an_age_is_told_in_days_and_from_two_months_on_in_months(days: int, told
 
 
 def test_what_aws_named_no_price_for_is_said() -> None:
-    said = told(["a", "b"], ["a"], region="us-west-2", file=Path("/home/prices.json"))
+    said = refresh_summary(["a", "b"], ["a"], region="us-west-2", file=Path("/home/prices.json"))
     assert said == (
         "1 of 2 prices of us-west-2 are today's, kept in /home/prices.json; "
         "AWS names none for b: what was known of them stays"
