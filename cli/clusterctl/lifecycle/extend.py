@@ -77,7 +77,7 @@ def move_deadline(request: ExtendRequest, held: Held, *, now: Callable[[], datet
     run_checks_of_time("extend", replace(planned, now=now()))
     extension = Extension(request=request, planned=planned, move=move, found=found)
     keep_settings(change, planned.intent.changes)
-    with telling_if_stopped(extension):
+    with _noting_what_is_unmoved(extension):
         untaken = move_everywhere(extension)
     keep_settings(change, {"extended-from": None})
     change.finish()
@@ -289,7 +289,7 @@ def tell_end(extension: Extension, untaken: Mapping[int, str]) -> None:
 
 
 @contextlib.contextmanager
-def telling_if_stopped(extension: Extension) -> Iterator[None]:
+def _noting_what_is_unmoved(extension: Extension) -> Iterator[None]:
     """At a Ctrl-C, says what was not moved, and the command that continues."""
     try:
         yield

@@ -24,7 +24,7 @@ from clusterctl.lifecycle.membership import Delivery, deliver, membership_of
 from clusterctl.lifecycle.newer_membership import go_above, implausible, newer_membership
 from clusterctl.lifecycle.readiness import SCRIPT_PHASES, NodeWatch, Patience, ReadyWatch, Watches, why_not_ready
 from clusterctl.lifecycle.script_delivery import AWAITING, script_texts
-from clusterctl.lifecycle.stopped import telling_if_stopped
+from clusterctl.lifecycle.stopped import noting_what_exists
 from clusterctl.status.node_report import FAILED, READY
 from clusterctl.text.next_commands import replace_again, up_again
 from clusterctl.text.node_set import fold_names
@@ -184,7 +184,7 @@ class NodeStage:
         self._change.output.note(f" {newer.message}")
         shown = self._change.typed(self._change.stack.directory)
         heard = {watch.slot: watch for watch in watches if watch.phase == READY and watch.gone is None}
-        with telling_if_stopped(self._change, shown=shown):
+        with noting_what_exists(self._change, shown=shown):
             inventory = go_above(self._change, newer, shown=shown)
             content = membership_of(inventory, self._config, slot_cidr=self._plan.network.slot_cidr)
             living = [node for node in inventory.nodes if node.slot in heard]

@@ -32,7 +32,7 @@ from clusterctl.lifecycle.node_stage import NodeStage
 from clusterctl.lifecycle.opening import Held, open_change_of
 from clusterctl.lifecycle.reservation import forget_ended, reserved_or_not
 from clusterctl.lifecycle.running_jobs import refuse_running
-from clusterctl.lifecycle.stopped import empty_places_bill, stopped_text, telling_if_stopped
+from clusterctl.lifecycle.stopped import empty_places_bill, stopped_text, noting_what_exists
 from clusterctl.lifecycle.unknown_machines import preview_unknown
 from clusterctl.lifecycle.up_runs import run_until_places_are_free
 from clusterctl.lifecycle.whole_cluster import refuse_no_way_out
@@ -94,7 +94,7 @@ def replace_held(
             raise_failed(change, result, intent, slot=slot)
         change.finish()
         change.output.note(f" {summary(result.changes)}")
-        with telling_if_stopped(change, shown=planned.shown):
+        with noting_what_exists(change, shown=planned.shown):
             unproven = try_deadline(change, slots={slot})
         stage.finish(timeout_s=request.ready_timeout_s)
     if unproven is not None:

@@ -28,7 +28,7 @@ def stopped_text(change: Change, result: RunResult, *, shown: str) -> str:
 
 
 @contextlib.contextmanager
-def telling_if_stopped(change: Change, *, shown: str) -> Iterator[None]:
+def noting_what_exists(change: Change, *, shown: str) -> Iterator[None]:
     """While entered, a person who presses Ctrl-C is told what exists: no engine runs that would handle it."""
     try:
         yield

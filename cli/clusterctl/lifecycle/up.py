@@ -51,7 +51,7 @@ from clusterctl.lifecycle.reservation import forget_ended, reserved_or_not
 from clusterctl.lifecycle.running_jobs import refuse_running
 from clusterctl.lifecycle.spend_gate import agree
 from clusterctl.lifecycle.spot_checks import makes_spot_machines
-from clusterctl.lifecycle.stopped import telling_if_stopped
+from clusterctl.lifecycle.stopped import noting_what_exists
 from clusterctl.lifecycle.unknown_machines import preview_unknown
 from clusterctl.lifecycle.up_request import UpRequest, naming_the_flag, read_written
 from clusterctl.lifecycle.up_runs import Runs, run_up, runs_for
@@ -320,7 +320,7 @@ def make(up: Up, planned: WithPlan, *, runs: Runs, watches: Watches | None = Non
             stage.stop()
             raise_failed(change, ran, before_text=before, before_state=planned.state, intent=intent, shown=up.shown)
         change.output.note(f" {summary(ran.result.changes)}")
-        with telling_if_stopped(change, shown=up.shown):
+        with noting_what_exists(change, shown=up.shown):
             if is_wanted(intent, is_asked=up.request.reorders_ranks):
                 order_ranks(change, cluster_plan, shown=up.shown)
             change.finish()
