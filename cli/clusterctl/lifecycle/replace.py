@@ -32,7 +32,7 @@ from clusterctl.lifecycle.node_stage import NodeStage
 from clusterctl.lifecycle.opening import Held, open_change_of
 from clusterctl.lifecycle.reservation import forget_ended, reserved_or_not
 from clusterctl.lifecycle.running_jobs import refuse_running
-from clusterctl.lifecycle.stopped import empty_places_bill, stopped_text, noting_what_exists
+from clusterctl.lifecycle.stopped import empty_places_bill, noting_what_exists, stopped_text
 from clusterctl.lifecycle.unknown_machines import preview_unknown
 from clusterctl.lifecycle.up_runs import run_until_places_are_free
 from clusterctl.lifecycle.whole_cluster import refuse_no_way_out

@@ -118,7 +118,7 @@ def test_without_any_the_cluster_ends_and_its_reservation_with_it(unused: Rehear
         return alive_without_root(unused.name) == []
 
     try:
-        # On a busy computer the agent itself may use a fifth of a core in one of the half seconds that are measured.
+        # On a busy computer the agent itself may use a fifth of a core for a second, and the ten seconds begin anew.
         wait_until(is_over, what="the machines end, the lost one does not keep them", timeout_s=180)
     finally:
         print("signs of use:", *sorted(reasons), sep="\n  ")

@@ -241,8 +241,9 @@ def _carry_out(state: _State, connection: socket.socket) -> None:
         received = coming.next(within_s=REQUEST_S)
         if received is None or not files:
             return
-        request = broker_request_from_bytes(received[1])
-        command = None if state.is_outdated() else warm_command(request, files, state.pool)
+        command = None
+        if not state.is_outdated():  # else the request may have another form
+            command = warm_command(broker_request_from_bytes(received[1]), files, state.pool)
         if command is None:
             connection.sendall(frame(REFUSED))
             return
