@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def caught() -> Iterator[list[int]]:
-    """The SIGUSR1 that this process, which plays a training, is sent."""
+    """The SIGUSR1 signals that this process, in place of a training, has received."""
     signals: list[int] = []
     before = signal.signal(signal.SIGUSR1, lambda number, frame: signals.append(number))
     yield signals

@@ -11,7 +11,7 @@ BANNER = "SSH-2.0-OpenSSH_9.2"
 
 
 class FakeOutside(Outside):
-    """`addresses` are its own; `codes` gives exit codes by the command's last word, 0 if it is not there.
+    """`addresses` are the machine's own; `codes` gives exit codes by a command's last word, 0 where it has none.
 
     `answer` is asked first: exit code and output of a command, or None.
     """

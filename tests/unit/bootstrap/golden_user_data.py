@@ -1,6 +1,6 @@
 """Writes tests/golden/user-data/ anew: `python -m tests.unit.bootstrap.golden_user_data`.
 
-What the golden files hold is what changes seldom: not the agent's code, and no private key.
+The golden files leave out the agent's code, which changes often, and all secrets.
 """
 
 from __future__ import annotations

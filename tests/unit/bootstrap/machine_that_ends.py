@@ -1,4 +1,4 @@
-"""A machine made of files that is to end, and a process on it that asked to be told."""
+"""A machine made of files that is to end, and a process on it that asked to be warned."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Ending:
         self.outside = FakeOutside()
         self.rules = {str(number): rule for number, rule in enumerate(rules)}
         self.notices = SpotNotices()
-        """What AWS told; a test changes it."""
+        """AWS's notices, changed by a test."""
         (root / "dev/pts").mkdir(parents=True)
         (root / "dev/pts/0").touch()
         (root / "dev/pts/ptmx").touch()
@@ -33,7 +33,7 @@ class Ending:
         self.watch = self.started_anew()
 
     def started_anew(self) -> Watch:
-        """The watch, started anew as after a push: it has not asked AWS yet, and knows what was written down."""
+        """The watch, started anew as after a push: it knows the notices on disk, and has not asked AWS yet."""
         self.notices = remembered(self.root)
         self.watch = Watch(self.root, self.outside, self.rules, aws_notices=lambda: self.notices)
         return self.watch

@@ -1,4 +1,4 @@
-"""Nodes that the tests of this folder speak of: their plans, and a machine's files as cloud-init leaves them."""
+"""Nodes for the tests of this folder: their plans, and a machine's files as cloud-init leaves them."""
 
 from __future__ import annotations
 

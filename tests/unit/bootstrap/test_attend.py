@@ -29,7 +29,7 @@ def attended(root: Path) -> list[list[str]]:
 
 @pytest.fixture
 def slot_0(tmp_path: Path) -> Path:
-    """Of a cluster that ends when it is idle for half an hour."""
+    """Slot 0's machine, in a cluster that ends when it is idle for half an hour."""
     root = born(tmp_path, with_systemd=True, slot=0, rank=0)
     (root / "var/lib/clusterctl/cluster.json").write_text(pushed(idle_s=1800))
     return root

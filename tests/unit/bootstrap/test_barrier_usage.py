@@ -51,8 +51,8 @@ def test_a_name_that_cannot_be_one_is_told_with_what_can(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     assert main(["barrier", name], tmp_path, FakeOutside()) == 2
-    said = capsys.readouterr().err
-    assert said.startswith(f"clusterctl-node: {name!r} is no name for a barrier: letters, digits, ")
+    stderr = capsys.readouterr().err
+    assert stderr.startswith(f"clusterctl-node: {name!r} is no name for a barrier: letters, digits, ")
 
 
 VERBS = ("boot", "status", "apply", "barrier", "watch", "idle", "idle-report", "version")
@@ -65,17 +65,17 @@ def test_every_verb_has_help_and_does_nothing_else(
 ) -> None:
     outside = FakeOutside()
     assert main([verb, flag], tmp_path, outside) == 0
-    said = capsys.readouterr()
-    assert said.out.startswith(f"usage: clusterctl-node {verb}")
-    assert max(map(len, said.out.splitlines())) <= 80
-    assert (said.err, outside.commands, list(tmp_path.iterdir())) == ("", [], [])
+    captured = capsys.readouterr()
+    assert captured.out.startswith(f"usage: clusterctl-node {verb}")
+    assert max(map(len, captured.out.splitlines())) <= 80
+    assert (captured.err, outside.commands, list(tmp_path.iterdir())) == ("", [], [])
 
 
 def test_help_without_a_verb_has_a_line_for_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"], tmp_path, FakeOutside()) == 0
-    said = capsys.readouterr().out
-    assert said.startswith("usage: clusterctl-node VERB\n")
-    assert [line.split()[0] for line in said.splitlines() if line.startswith("  ")] == list(VERBS)
+    stdout = capsys.readouterr().out
+    assert stdout.startswith("usage: clusterctl-node VERB\n")
+    assert [line.split()[0] for line in stdout.splitlines() if line.startswith("  ")] == list(VERBS)
 
 
 def test_a_machine_that_is_no_node_yet_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ from tests.unit.bootstrap.node_examples import born, pushed, routed
 
 
 def a_port(folder: Path, *, dead_man_s: int = 600, nodes: int = 4, with_systemd: bool = True) -> BeatPort:
-    """Of a node that was told of its cluster, on a machine that keeps the commands."""
+    """The port of a node with a membership, on a machine that records commands."""
     root = routed(born(folder, slot=0, rank=0, with_systemd=with_systemd))
     assert apply(root, pushed(dead_man_s=dead_man_s, nodes=nodes), FakeOutside())["ok"]
     outside = FakeOutside()

@@ -29,7 +29,7 @@ class Network:
     cut: set[frozenset[int]] = field(default_factory=set)
     waiting: dict[int, deque[tuple[bytes, int]]] = field(default_factory=lambda: defaultdict(deque))
     answers_of_slot_0: list[tuple[int, bytes]] = field(default_factory=list)
-    """To which slot, and what."""
+    """Receiving slot and datagram of all that slot 0 has sent."""
 
     def isolate(self, slot: int) -> None:
         self.cut |= {frozenset({slot, other}) for other in range(NODES) if other != slot}
@@ -91,7 +91,7 @@ class Nodes:
         return rule
 
     def live(self, seconds: int, *, replays: bool = False) -> None:
-        """Everybody looks once a second; who wants to end says its last words, and goes on looking at nothing."""
+        """Each node looks once a second until it wants to end; those that do say their last words at the end."""
         begun_s = self.now_s
         for _ in range(seconds):
             self.now_s += 1
@@ -150,7 +150,7 @@ def test_those_who_have_asked_each_other_name_one_that_speaks_for_all(nodes: Nod
             rule.look()
     for rule in nodes.rules[1:]:
         rule.last_words(5)
-        rule.last_words(5)  # it is said once
+        rule.last_words(5)  # a second call does nothing
     assert nodes.started == [(1, "lost", False)]
 
 

@@ -1,4 +1,4 @@
-"""The fabric of a node: what its plan says against what is there, and how that is told."""
+"""The fabric of a node: what its plan says against what is there, and how the result is reported."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ def verdicts(root: Path) -> dict[str, tuple[str, str]]:
 def test_all_devices_and_all_that_they_need_are_told(tmp_path: Path) -> None:
     root = machine(tmp_path, present=4, fabric="required")
     assert boot(root, FakeOutside()) == 0
-    told = verdicts(root)
-    assert told.pop("EFA interfaces") == ("ok", "4 of 4")
-    assert told == dict.fromkeys(COMMANDS, ("ok", "said by a test"))
+    reported = verdicts(root)
+    assert reported.pop("EFA interfaces") == ("ok", "4 of 4")
+    assert reported == dict.fromkeys(COMMANDS, ("ok", "said by a test"))
 
 
-@pytest.mark.parametrize(("present", "said"), [(3, "3 of 4"), (0, "0 of 4"), (5, "5 of 4")])
+@pytest.mark.parametrize(("present", "count"), [(3, "3 of 4"), (0, "0 of 4"), (5, "5 of 4")])
 def test_a_required_fabric_with_another_number_fails_the_node_and_names_both(
-    tmp_path: Path, present: int, said: str
+    tmp_path: Path, present: int, count: str
 ) -> None:
     root, outside = machine(tmp_path, present=present, fabric="required"), FakeOutside()
     assert boot(root, outside) == 1
     error = status(root)["error"]
     assert error["phase"] == "fabric"
-    assert error["message"].startswith(f"fabric: required, but EFA interfaces: {said}")
-    assert verdicts(root)["EFA interfaces"] == ("failed", said)
+    assert error["message"].startswith(f"fabric: required, but EFA interfaces: {count}")
+    assert verdicts(root)["EFA interfaces"] == ("failed", count)
     assert outside.slept_s == pytest.approx(APPEAR_TIMEOUT_S if present < 4 else 0, abs=2), "some images are late"
 
 

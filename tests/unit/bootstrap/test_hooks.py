@@ -42,15 +42,15 @@ def test_once_is_not_run_again_and_boot_is(tmp_path: Path) -> None:
     assert ran(second) == ["b"]
 
 
-def failing(name: str, said: str = "fetching\nno such mirror\n") -> FakeOutside:
-    """A machine on which that hook says something and exits with 3."""
+def failing(name: str, output: str = "fetching\nno such mirror\n") -> FakeOutside:
+    """A machine on which that hook prints `output` and exits with 3."""
     outside = FakeOutside()
 
     def answer(argv: list[str]) -> tuple[int, str] | None:
         if len(argv) < 4 or not argv[3].endswith(f"/{name}.log"):
             return None
         Path(argv[3]).parent.mkdir(parents=True, exist_ok=True)
-        Path(argv[3]).write_text(said)
+        Path(argv[3]).write_text(output)
         return 3, ""
 
     outside.answer = answer
@@ -71,7 +71,7 @@ def test_a_script_that_fails_fails_the_node_by_name_with_its_last_lines(tmp_path
 
 def test_a_script_that_fails_without_a_word_is_said_to(tmp_path: Path) -> None:
     root = born(tmp_path, with_systemd=True, scripts=(script("a"),))
-    assert boot(root, failing("a", said="")) == 1
+    assert boot(root, failing("a", output="")) == 1
     assert status(root)["error"]["message"] == "a: exit 3 after 0 s: it said nothing"
 
 
@@ -96,7 +96,7 @@ LARGE = replace(script("setup.sh"), content="#!/bin/sh\necho ü\n", is_delivered
 
 
 def place_of(root: Path) -> Path:
-    """Where user-data and `clusterctl up` put it: the node has to look there, and to reckon its hash as they do."""
+    """Where `clusterctl up` puts the script: the node has to look there, and to compute the same hash."""
     return root / SCRIPTS_FOLDER.lstrip("/") / LARGE.name
 
 

@@ -22,9 +22,9 @@ def line(interface: str, *, number: int = 3, prefix: int = 24) -> str:
     return LINE % (number, interface, prefix, interface)
 
 
-def values(root: Path, said: str, code: int = 0) -> dict[str, str]:
+def values(root: Path, output: str, code: int = 0) -> dict[str, str]:
     outside = FakeOutside()
-    outside.answer = lambda argv: (code, said) if argv == ASKED else None
+    outside.answer = lambda argv: (code, output) if argv == ASKED else None
     return {row.name: row.value for row in on_host(root, FACTS, outside)}
 
 
@@ -38,11 +38,11 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize(("code", "said", "expected"), ANSWERS.values(), ids=ANSWERS)
+@pytest.mark.parametrize(("code", "output", "expected"), ANSWERS.values(), ids=ANSWERS)
 def test_the_interface_is_that_of_the_hosts_own_address_or_the_default_routes(
-    tmp_path: Path, code: int, said: str, expected: str
+    tmp_path: Path, code: int, output: str, expected: str
 ) -> None:
-    assert values(routed(tmp_path), said, code) == {
+    assert values(routed(tmp_path), output, code) == {
         "NCCL_DEBUG": "WARN",
         "NCCL_SOCKET_IFNAME": f"={expected}",
         "GLOO_SOCKET_IFNAME": expected,
@@ -68,8 +68,8 @@ SIX = {**FACTS, "slot_cidr": "fd00::5,fd00::7"}
 
 def test_by_ipv6_the_interface_is_found_and_nccl_is_told_the_family(tmp_path: Path) -> None:
     outside = FakeOutside()
-    said = "2: eno2    inet6 fd00::7/64 scope global \\       valid_lft forever preferred_lft forever"
-    outside.answer = lambda argv: (0, said) if argv[-1] == "fd00::7" else None
+    output = "2: eno2    inet6 fd00::7/64 scope global \\       valid_lft forever preferred_lft forever"
+    outside.answer = lambda argv: (0, output) if argv[-1] == "fd00::7" else None
     found = {row.name: row.value for row in on_host(tmp_path, SIX, outside)}
     assert (found["NCCL_SOCKET_IFNAME"], found["NCCL_SOCKET_FAMILY"]) == ("=eno2", "AF_INET6")
 

@@ -42,8 +42,8 @@ def test_looks_are_frequent_and_people_are_warned_in_time(limit: float, interval
 
 
 def test_the_warning_says_what_keeps_the_cluster() -> None:
-    told = "train has been idle for 25 minutes and ends in 5 minutes: a login, a job or work on any node keeps it"
-    assert warning("train", 1500, 300) == told
+    sentence = "train has been idle for 25 minutes and ends in 5 minutes: a login, a job or work on any node keeps it"
+    assert warning("train", 1500, 300) == sentence
 
 
 def test_other_nodes_are_asked_over_ssh_and_told_which_connection_is_ours() -> None:
@@ -56,16 +56,16 @@ def test_other_nodes_are_asked_over_ssh_and_told_which_connection_is_ours() -> N
 
 
 def test_an_answer_holds_while_slot_0_waits_for_others_and_what_is_said_meanwhile_counts() -> None:
-    said = {"generation": 1, "quiet_s": 12.0, "signs": [], "saves": False}
-    answer = newest({**said, "asked": 2}, {})
-    later = newest({**said, "quiet_s": 0.0, "signs": ["job train"], "asked": 0}, answer)
+    report = {"generation": 1, "quiet_s": 12.0, "signs": [], "saves": False}
+    answer = newest({**report, "asked": 2}, {})
+    later = newest({**report, "quiet_s": 0.0, "signs": ["job train"], "asked": 0}, answer)
     assert (later["asked"], later["signs"], later["quiet_s"]) == (2, ["job train"], 0.0)
-    assert newest({**said, "asked": 3}, later)["asked"] == 3
+    assert newest({**report, "asked": 3}, later)["asked"] == 3
 
 
 def test_a_report_from_before_the_question_answers_nothing() -> None:
-    said = {"generation": 1, "quiet_s": 12.0, "signs": [], "saves": False, "asked": 0}
-    assert newest(said, newest(said, {}))["asked"] == 0
+    report = {"generation": 1, "quiet_s": 12.0, "signs": [], "saves": False, "asked": 0}
+    assert newest(report, newest(report, {}))["asked"] == 0
 
 
 def test_a_node_ends_only_when_it_was_told_why(tmp_path: Path) -> None:

@@ -74,12 +74,12 @@ def test_what_was_read_only_once_has_no_rate() -> None:
 
 
 def reported(*signs: str, quiet_s: float = LIMIT_S, generation: int = 3) -> LastReport:
-    """A node that reports."""
+    """A node that reported a second ago."""
     return LastReport({"generation": generation, "quiet_s": quiet_s, "signs": list(signs)}, 1.0)
 
 
 def silent(for_s: float) -> LastReport:
-    """A node that does not."""
+    """A node that has not reported for so long."""
     return LastReport(None, for_s)
 
 

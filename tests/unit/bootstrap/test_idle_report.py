@@ -1,4 +1,4 @@
-"""One node's reports to slot 0, and what it does of what slot 0 says; a pipe stands for the connection."""
+"""One node's reports to slot 0, and what it does about slot 0's lines; a pipe stands for the connection."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def reports(root: Path, said: str, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """What has arrived at slot 0 when, having said that, it hangs up; what the node only keeps in memory has not."""
+def reports(root: Path, lines: str, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """The reports that have reached slot 0 when it has sent `lines` and hangs up; buffered ones have not."""
     ours, theirs = os.pipe()
-    os.write(theirs, said.encode())
+    os.write(theirs, lines.encode())
     os.close(theirs)
     sent = io.BytesIO()
     with os.fdopen(ours) as stdin, io.TextIOWrapper(sent) as stdout, monkeypatch.context() as patched:
@@ -42,7 +42,7 @@ def reports(root: Path, said: str, monkeypatch: pytest.MonkeyPatch) -> list[dict
 
 
 def test_each_report_is_sent_at_once_and_answers_what_was_asked(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [told["asked"] for told in reports(root, "look 7\n", monkeypatch)] == [0, 7]
+    assert [row["asked"] for row in reports(root, "look 7\n", monkeypatch)] == [0, 7]
 
 
 def test_a_warning_is_told_to_everybody_on_the_machine_and_ends_nothing(

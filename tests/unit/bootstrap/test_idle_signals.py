@@ -144,9 +144,9 @@ def removed(path: Path, instead: str = "") -> FakeOutside:
 
 @pytest.mark.parametrize(("breaks", "why"), UNREADABLE.values(), ids=UNREADABLE.keys())
 def test_what_cannot_be_read_is_said(machine: Path, breaks: Callable[[Path], FakeOutside], why: str) -> None:
-    told = seen(machine, breaks(machine)).unreadable
-    assert told
-    assert told[0].startswith(why)
+    reasons = seen(machine, breaks(machine)).unreadable
+    assert reasons
+    assert reasons[0].startswith(why)
 
 
 def test_sessions_that_cannot_be_read_count_as_none_beside_the_sign_that_they_cannot(machine: Path) -> None:

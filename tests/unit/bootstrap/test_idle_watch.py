@@ -27,7 +27,7 @@ KNOWN: dict[str, Any] = {
     "slot_cidr": "10.0.8.0/21",
     "nodes": 0,
 }
-"""No node is connected to: the tests say who is there."""
+"""With `nodes` 0 the watch connects to none: the tests give it its peers."""
 
 
 class FakePeer:
@@ -142,7 +142,7 @@ def test_where_all_agree_aws_ends_what_the_nodes_leave_and_every_node_is_told_wh
 
 
 @pytest.mark.parametrize(
-    ("quiet_s", "signs", "told"),
+    ("quiet_s", "signs", "warnings"),
     [
         (LIMIT_S - 301, (), []),
         (LIMIT_S - 240, (), ["warn train has been idle for 26 minutes and ends in 4 minutes"]),
@@ -151,10 +151,10 @@ def test_where_all_agree_aws_ends_what_the_nodes_leave_and_every_node_is_told_wh
     ids=["not yet", "five minutes before the end", "it is used"],
 )
 def test_people_are_warned_in_the_last_minutes_before_an_idle_cluster_ends(
-    tmp_path: Path, quiet_s: float, signs: tuple[str, ...], told: list[str]
+    tmp_path: Path, quiet_s: float, signs: tuple[str, ...], warnings: list[str]
 ) -> None:
     watched = Watched(tmp_path, FakePeer(quiet_s, *signs), FakePeer(quiet_s + 60))
-    assert [line.partition(":")[0] for line in watched.look()] == told
+    assert [line.partition(":")[0] for line in watched.look()] == warnings
 
 
 def test_people_are_warned_once_and_again_after_the_cluster_was_used(tmp_path: Path) -> None:

@@ -15,13 +15,13 @@ PAGES = "/latest/meta-data/"
 
 @dataclass
 class FakeService:
-    """Answers as AWS documents it: a token for a PUT, a page for one who shows the newest token."""
+    """Answers as AWS documents it: a token for a PUT, a page for a request with the newest token."""
 
     pages: dict[str, str] = field(default_factory=dict)
     failing: dict[str, int] = field(default_factory=dict)
-    """The status of a page that AWS cannot tell just now."""
+    """Page → the error status with which the service answers for now."""
     tokens: int = 0
-    """So many were given; only the last one holds."""
+    """How many tokens were given; only the last one is valid."""
 
     def connection(self, host: str, port: int, timeout: float) -> FakeConnection:
         assert (host, port) == (HOST, 80)

@@ -1,4 +1,4 @@
-"""The file systems of a node: what is asked of systemd, and how what it did is looked at."""
+"""The file systems of a node: what is asked of systemd, and how the result is checked."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def machine(root: Path, *mounts: MountPlan, slot: int = 2, seen: dict[str, str] 
 
 
 def systemd(outside: FakeOutside, *, starts: list[int] | None = None) -> FakeOutside:
-    """Escapes as systemd does; `starts`: exit codes of the tries to mount, then 0."""
+    """`outside` with systemd's escaping; `starts`: exit codes of the first tries to mount, 0 after them."""
     codes = list(starts or [])
 
     def answer(argv: list[str]) -> tuple[int, str] | None:
@@ -149,11 +149,11 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("seen", "said"), WRONG.values(), ids=WRONG.keys())
-def test_what_is_not_the_declared_file_system_is_named(tmp_path: Path, seen: dict[str, str], said: str) -> None:
+@pytest.mark.parametrize(("seen", "reason"), WRONG.values(), ids=WRONG.keys())
+def test_what_is_not_the_declared_file_system_is_named(tmp_path: Path, seen: dict[str, str], reason: str) -> None:
     with pytest.raises(PhaseFailed, match=r"^/shared: ") as caught:
         mount_all(machine(tmp_path, LUSTRE, seen=seen), systemd(FakeOutside()))
-    assert said in str(caught.value)
+    assert reason in str(caught.value)
     assert "not lustre of tcp:/abcdefgh" in str(caught.value)
 
 

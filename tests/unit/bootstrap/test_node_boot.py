@@ -49,16 +49,16 @@ def test_all_phases_are_passed_and_recorded(root: Path) -> None:
     assert seen["deadline"] == "2026-12-01T18:30:00Z"
 
 
-@pytest.mark.parametrize(("value", "is_told"), [("first line\nsecond line", True), ("a line", False)])
+@pytest.mark.parametrize(("value", "is_logged"), [("first line\nsecond line", True), ("a line", False)])
 def test_the_log_names_what_is_left_out_of_env_list_and_says_nothing_where_all_is_in_it(
-    tmp_path: Path, value: str, is_told: bool
+    tmp_path: Path, value: str, is_logged: bool
 ) -> None:
     root = born(tmp_path, with_systemd=True, slot=0, rank=0, nodes=1)
     (root / "var/lib/clusterctl/cluster.json").write_text(pushed(nodes=1, env={"NOTES": value}))
     assert boot(root, FakeOutside(addresses=("10.0.8.0",))) == 0
-    told = (root / "var/log/clusterctl.log").read_text()
-    assert ("left out of env.list, as the value has a newline: NOTES\n" in told) is is_told
-    assert ("left out" in told) is is_told
+    log = (root / "var/log/clusterctl.log").read_text()
+    assert ("left out of env.list, as the value has a newline: NOTES\n" in log) is is_logged
+    assert ("left out" in log) is is_logged
 
 
 def test_the_contract_is_written(root: Path) -> None:

@@ -98,6 +98,6 @@ def test_a_report_of_an_odd_node_counts_as_none(report: object) -> None:
 
 
 def test_signs_of_life_are_few_and_printable() -> None:
-    told = newest({**REPORT, "signs": ["\x1b[2J", *["x" * 9999] * 500]}, {})
-    assert told["signs"][0] == "?[2J"
-    assert sum(map(len, told["signs"])) < 50_000
+    kept = newest({**REPORT, "signs": ["\x1b[2J", *["x" * 9999] * 500]}, {})
+    assert kept["signs"][0] == "?[2J"
+    assert sum(map(len, kept["signs"])) < 50_000

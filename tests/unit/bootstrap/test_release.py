@@ -25,8 +25,8 @@ NOW = datetime(2026, 11, 21, 16, 52, 7, tzinfo=UTC)
 def test_a_request_is_signed_as_botocore_signs_it(region: str) -> None:
     host = f"states.{region}.amazonaws.com"
     ours = signed_headers(host, region, HEADERS, BODY, KEY, NOW)
-    told = {name: value for name, value in ours.items() if name != "Authorization"}
-    request = AWSRequest("POST", f"https://{host}/", data=BODY, headers=told)
+    headers = {name: value for name, value in ours.items() if name != "Authorization"}
+    request = AWSRequest("POST", f"https://{host}/", data=BODY, headers=headers)
     request.context["timestamp"] = "20261121T165207Z"
     keys = Credentials(KEY["AccessKeyId"], KEY["SecretAccessKey"], KEY["Token"])
     theirs = SigV4Auth(keys, "states", region)
@@ -52,6 +52,6 @@ def test_where_aws_is_not_reached_it_is_tried_again_and_then_said(
 ) -> None:
     monkeypatch.setattr("urllib.request.build_opener", unreachable)
     pauses: list[float] = []
-    told = start_ending(tmp_path, {"cluster_id": "0123456789ab"}, "idle", NOW, 20, pauses.append)
-    assert told == "AWS was not told, so a reservation bills until the deadline: OSError: no route to host"
+    message = start_ending(tmp_path, {"cluster_id": "0123456789ab"}, "idle", NOW, 20, pauses.append)
+    assert message == "AWS was not told, so a reservation bills until the deadline: OSError: no route to host"
     assert pauses == [PAUSE_S] * (ATTEMPTS - 1)

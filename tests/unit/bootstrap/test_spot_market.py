@@ -120,7 +120,7 @@ def test_a_recommendation_stays() -> None:
 
 
 class Market:
-    """A metadata service in which a test says what stands; `asked` is every page that was asked for."""
+    """A metadata service with a test's pages; `asked` names every page that was requested."""
 
     def __init__(self, **pages: str) -> None:
         self.pages = pages
@@ -135,7 +135,7 @@ class Market:
         return Page(self.pages.get(name), AT_S)
 
     def asker(self, *, rounds: int) -> SpotMarket:
-        """Stops after so many pauses."""
+        """The asker; it raises EOFError after so many pauses."""
 
         def sleep(seconds: float) -> None:
             self.slept.append(seconds)

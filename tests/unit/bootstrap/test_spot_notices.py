@@ -1,4 +1,4 @@
-"""What a node does of AWS's notices: who is told, how often, how it is marked, and what else goes on."""
+"""What a node does about AWS's notices: who is told, how often, how it is marked, and what else goes on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SilentHook:
     def __init__(self) -> None:
         self.started: list[dict[str, str]] = []
         self.looks = 0
-        """How often it was looked at: then it tells how it ended."""
+        """How often somebody asked whether it runs; only then does a hook report how it ended."""
 
     def start(self, limit_s: int, **more: str) -> None:
         self.started.append({"limit_s": str(limit_s), **more})
@@ -40,7 +40,7 @@ def interrupted(second: float) -> SpotNotices:
 
 
 def notice(ending: Ending) -> object:
-    """What `clusterctl status` hears of it."""
+    """The notice as `clusterctl status` gets it."""
     return json.loads(status.line(ending.root)).get("notice")
 
 
@@ -76,8 +76,8 @@ def test_an_interruption_is_told_once_and_the_node_does_not_end_itself(
 ) -> None:
     ask(ending, os.getpid())
     ending.notices = interrupted(120)
-    told = [ending.look(second) for second in range(0, 150, 5)]
-    assert len([said for said in told if said]) == 1
+    shown = [ending.look(second) for second in range(0, 150, 5)]
+    assert len([text for text in shown if text]) == 1
     assert (len(caught), len(hook.started), ending.has_ended) == (1, 1, False)
 
 

@@ -30,7 +30,7 @@ OTHER_BUDGET_BYTES = 4_600
 LONG = {"cluster": "a" * 40, "nodes": 256, "slot": 255, "rank": 255, "env": {"NCCL_DEBUG": "INFO"}}
 KEYS = tuple(f"ssh-rsa {chr(65 + number) * 540} somebody@a-long-host-name" for number in range(3))
 ROOM, ROOM_BESIDE_MOUNTS = 1_500, 800
-"""Bytes that docs/nodes.md promises to scripts: of a plain node, and of one with a mount of each kind."""
+"""Bytes that docs/nodes.md promises to scripts on a plain node, and on one with a mount of each kind."""
 FILE_SYSTEM = "fs-0123456789abcdef0"
 UBUNTU = (
     from_own_sources("nfs4", "nfs-common"),

@@ -44,17 +44,17 @@ TIMES = {
 }
 
 
-@pytest.mark.parametrize(("second", "said"), TIMES.values(), ids=TIMES.keys())
-def test_the_terminal_says_how_much_time_is_really_left(ending: Ending, second: int, said: str) -> None:
-    assert ending.look(second) == said
+@pytest.mark.parametrize(("second", "text"), TIMES.values(), ids=TIMES.keys())
+def test_the_terminal_says_how_much_time_is_really_left(ending: Ending, second: int, text: str) -> None:
+    assert ending.look(second) == text
 
 
 def test_each_warning_is_told_once_also_by_a_watch_that_started_anew(ending: Ending) -> None:
-    told = []
+    shown = []
     for second in range(40 * MINUTE, 60 * MINUTE, 30):
-        told += [ending.look(second)] if ending.look(second - 1) == "" else ["twice"]
+        shown += [ending.look(second)] if ending.look(second - 1) == "" else ["twice"]
         ending.started_anew()
-    assert [said for said in told if said] == [
+    assert [text for text in shown if text] == [
         "train-2 ends in 15 minutes (its deadline): save what is to be kept",
         "train-2 ends in 5 minutes (its deadline): save what is to be kept",
     ]
@@ -178,5 +178,5 @@ def test_a_hook_that_is_no_program_is_told_with_what_helps(ending: Ending) -> No
     hook = ending.root / "etc/clusterctl/hooks/pre-terminate"
     hook.parent.mkdir(parents=True)
     hook.touch()
-    said = ending.look(55 * MINUTE)
-    assert "/etc/clusterctl/hooks/pre-terminate does not run: chmod +x /etc/clusterctl/hooks/pre-terminate" in said
+    text = ending.look(55 * MINUTE)
+    assert "/etc/clusterctl/hooks/pre-terminate does not run: chmod +x /etc/clusterctl/hooks/pre-terminate" in text

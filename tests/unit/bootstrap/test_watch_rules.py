@@ -42,12 +42,12 @@ def test_a_rule_ends_the_machine_after_a_warning_when_nobody_saves_anything(rule
 def test_last_words_are_said_before_the_end_and_leave_the_others_time_to_save(tmp_path: Path) -> None:
     ending = Ending(tmp_path, lambda: WHY)
     ending.deadline(60 * MINUTE)
-    said: list[tuple[int, bool]] = []
-    ending.watch.last_words = lambda wait_s: said.append((wait_s, ending.has_ended))
+    calls: list[tuple[int, bool]] = []
+    ending.watch.last_words = lambda wait_s: calls.append((wait_s, ending.has_ended))
     ending.look(0)
-    assert said == []
+    assert calls == []
     ending.look(LEAST_S)
-    assert said == [(DRAIN_S, False)]
+    assert calls == [(DRAIN_S, False)]
 
 
 def test_a_process_that_asked_holds_an_early_end_until_it_is_gone(

@@ -13,7 +13,7 @@ from clusterctl_infra.provider.local_home import LOCK_NAME, LocalHome
 
 
 class FileSystem:
-    """Answers like one: each time the next of these errors, None for a lock that is given."""
+    """A file system whose `flock` gives these answers in turn: an error number, or None for a lock that is granted."""
 
     def __init__(self, *answers: int | None) -> None:
         self._answers = iter(answers)

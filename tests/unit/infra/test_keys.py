@@ -40,7 +40,7 @@ def test_a_private_key_is_read_and_belongs_to_its_public_line(seed: bytes, slot:
 
 
 def test_the_keys_of_a_seed_never_change() -> None:
-    """They are written down: another serialiser or derivation would replace every node of every cluster."""
+    """They are written out here: another serialiser or derivation would replace every node of every cluster."""
     assert host_key(SEED, 0).public == (
         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILxSb26iXL98CGnrauii552/7eXrxSsDK8XS7+LDanP5 clusterctl-host-0"
     )

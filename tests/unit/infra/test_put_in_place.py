@@ -1,4 +1,4 @@
-"""A file is put in place whole, for whom it is meant, or what was there stays."""
+"""A file is put in place whole, with its mode and owner, or what was there stays."""
 
 from __future__ import annotations
 

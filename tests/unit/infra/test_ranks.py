@@ -21,7 +21,7 @@ def order_of(ranks: Sequence[int]) -> list[int]:
 
 
 def groups_are_whole(paths: Sequence[NetworkPath], order: Sequence[int], level: int) -> bool:
-    """Whether whoever shares the network nodes down to a level has consecutive ranks."""
+    """Whether slots that share their network nodes down to `level` have consecutive ranks."""
     seen = [paths[slot][: level + 1] for slot in order]
     begun = [rank for before, rank in pairwise([None, *seen]) if rank != before]
     return len(begun) == len(set(begun))

@@ -25,7 +25,7 @@ SIGNED_AS = {
 
 
 class Client:
-    """Calls an operation; an error is its code."""
+    """Calls operations; gives the parsed answer, or an error's code."""
 
     def __init__(self, world: SmallRegion) -> None:
         self._api = Api(region=world.region, before=lambda: None, executions=world.executions, buckets=world.buckets)

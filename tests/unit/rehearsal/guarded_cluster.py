@@ -1,4 +1,4 @@
-"""A cluster in the small region with what ends it at its deadline."""
+"""A cluster in the small region, with the state machine and the schedule that end it at its deadline."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SERVICES = ["scheduler.amazonaws.com", "states.amazonaws.com"]
 TRUST = {"Statement": [{"Effect": "Allow", "Principal": {"Service": SERVICES}, "Action": "sts:AssumeRole"}]}
 DEADLINE = 1_800_000_600
 AT = "at(2027-01-15T08:10:00)"
-"""The same instant, as a schedule has it."""
+"""The same instant as a schedule's expression."""
 
 
 def guarded(world: SmallRegion, **schedule: Any) -> Record:

@@ -13,7 +13,7 @@ from clusterctl_rehearsal.states.interpreter import Execution
 from tests.unit.rehearsal.small_region import CLUSTER_ID
 
 UNSURE_INPUT = '{"WaitSeconds": 300, "IfSlot0IsGone": true}'
-"""Of nodes that cannot know whether slot 0 died."""
+"""The input that nodes give which cannot know whether slot 0 died."""
 
 
 class Clock:
@@ -46,13 +46,13 @@ class Fleet:
         self.shutting_down_s = 0.0
         self.clock = Clock()
         self.held: set[str] = set()
-        """NAT gateways and addresses of which AWS refuses to take the end."""
+        """NAT gateways and addresses that AWS refuses to delete or release."""
         self.not_allowed: set[str] = set()
         """Calls that AWS refuses."""
         self.tells_reservations = True
         self.tells_tags = True
         self.slot_0: Callable[[], bool] = lambda: False
-        """Whether it has a machine, for who asks about that alone."""
+        """The answer to the question whether slot 0 has a machine."""
 
     def call(self, action: str, parameters: Mapping[str, Any]) -> Any:
         self.asked.append(action)
@@ -156,14 +156,14 @@ class Fleet:
 
 
 def refuse_dry_run(parameters: Mapping[str, Any]) -> None:
-    """AWS's answer to who may, of an id and of nothing else (request ids have 36 characters)."""
+    """Raises AWS's answer to a dry run by somebody who has the right (request ids have 36 characters)."""
     if parameters.get("DryRun"):
-        said = "Request would have succeeded, but DryRun flag is set. (Service: Ec2, Status Code: 412, Request ID: "
-        raise TaskFailed("Ec2.Ec2Exception", f"{said}{'x' * 36})")
+        message = "Request would have succeeded, but DryRun flag is set. (Service: Ec2, Status Code: 412, Request ID: "
+        raise TaskFailed("Ec2.Ec2Exception", f"{message}{'x' * 36})")
 
 
 def executed(fleet: Fleet, given: str = SCHEDULE_INPUT, *, clock: Clock | None = None) -> tuple[Execution, Clock, Any]:
-    """How it went, the clock afterwards, and what the execution gave."""
+    """The execution, the clock after it, and its output."""
     clock = fleet.clock if clock is None else clock
     execution = Execution(
         definition=ending_definition(CLUSTER_ID), call=fleet.call, pause=clock.pause, clock=lambda: clock.now

@@ -69,7 +69,7 @@ class SmallRegion:
         )
 
         self.ec2: Call = nobody
-        """What state machines ask; a test that runs one says."""
+        """EC2 as state machines call it; a test that runs one sets it."""
         self.executions = Executions(
             file=folder / "executions.jsonl",
             calls=lambda region: self.ec2,
@@ -127,7 +127,7 @@ class SmallRegion:
 
 
 def nobody(action: str, parameters: Any) -> Any:
-    """Answers no state machine."""
+    """Fails the test: no state machine was to call EC2."""
     raise AssertionError(f"{action} was not expected")
 
 
@@ -149,4 +149,4 @@ EVERYTHING: dict[str, dict[str, Any]] = {
     INSTANCE_PROFILE: {"name": "node"},
     INGRESS_RULE: {"ipProtocol": "-1"},
 }
-"""The fewest inputs that AWS takes; references are the test's."""
+"""The fewest inputs that AWS takes; a test adds ids of other resources."""

@@ -1,4 +1,4 @@
-"""A region that nobody asks anything ends, and nobody is told by a ping that it is there and then finds it gone."""
+"""A region without requests ends, and takes none from then on: whoever got an answer does not find it gone next."""
 
 from __future__ import annotations
 

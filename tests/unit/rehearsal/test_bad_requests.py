@@ -49,14 +49,14 @@ def raw(
     return api.answer({"Authorization": scope, **(headers or {})}, body, method=method, path=path)
 
 
-def said(reply: Reply) -> tuple[int, str]:
+def status_and_code(reply: Reply) -> tuple[int, str]:
     """The status and the code of a refusal in XML."""
     code = ElementTree.fromstring(reply.body).find(".//Code")
     return reply.status, "" if code is None or code.text is None else code.text
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("asked", "message"),
     [
         ({"MaxKeys": "many"}, "Provided max-keys not an integer or within integer range"),
         ({"MaxKeys": "1.5"}, "Provided max-keys not an integer or within integer range"),
@@ -71,7 +71,7 @@ def said(reply: Reply) -> tuple[int, str]:
     ],
 )
 def test_a_listing_refuses_what_is_no_number_and_no_token(
-    client: Client, api: Api, asked: dict[str, Any], told: str
+    client: Client, api: Api, asked: dict[str, Any], message: str
 ) -> None:
     if not isinstance(asked.get("MaxKeys"), str):  # which boto3 does not write down
         assert client.call("s3", "ListObjectsV2", Bucket=BUCKET, **asked) == "InvalidArgument"
@@ -79,7 +79,7 @@ def test_a_listing_refuses_what_is_no_number_and_no_token(
     ((name, value),) = asked.items()
     reply = raw(api, f"/{BUCKET}?list-type=2&{names[name]}={value}")
     root = ElementTree.fromstring(reply.body)
-    assert (reply.status, root.findtext("Code"), root.findtext("Message")) == (400, "InvalidArgument", told)
+    assert (reply.status, root.findtext("Code"), root.findtext("Message")) == (400, "InvalidArgument", message)
     assert root.findtext("ArgumentValue") == str(value)
     assert str(root.findtext("ArgumentName")).replace("maxKeys", "max-keys") == names[name]
 
@@ -123,7 +123,7 @@ def test_a_bucket_is_made_where_its_body_says(client: Client, asked: dict[str, A
 
 @pytest.mark.parametrize("body", [NOT_A_KEY.encode(), b"<Other/>", b"{}", b"\xff\xfe", b"<!DOCTYPE x"])
 def test_a_body_that_is_no_xml_of_s3_makes_no_bucket(api: Api, world: SmallRegion, body: bytes) -> None:
-    assert said(raw(api, "/new-data", method="PUT", body=body)) == (400, "MalformedXML")
+    assert status_and_code(raw(api, "/new-data", method="PUT", body=body)) == (400, "MalformedXML")
     assert not (world.buckets / "new-data").exists()
 
 
@@ -155,7 +155,7 @@ def test_a_body_that_is_no_xml_of_s3_makes_no_bucket(api: Api, world: SmallRegio
 def test_what_s3_refuses_or_only_s3_can_changes_no_object(
     api: Api, world: SmallRegion, method: str, path: str, headers: dict[str, str], answer: tuple[int, str]
 ) -> None:
-    assert said(raw(api, path, method=method, headers=headers, body=b"other")) == answer
+    assert status_and_code(raw(api, path, method=method, headers=headers, body=b"other")) == answer
     kept = {str(path.relative_to(world.buckets)): path.read_bytes() for path in world.buckets.rglob("*.bin")}
     assert kept == {f"shards/train/{number}.bin": b"0123456789" for number in range(3)}
 
@@ -209,7 +209,7 @@ def test_an_object_that_one_has_already_is_not_sent_again(client: Client, api: A
 def test_a_form_is_refused_in_the_words_of_its_service(
     api: Api, service: str, body: bytes, answer: tuple[int, str]
 ) -> None:
-    assert said(raw(api, "/", service, method="POST", body=body)) == answer
+    assert status_and_code(raw(api, "/", service, method="POST", body=body)) == answer
 
 
 @pytest.mark.parametrize(
@@ -237,5 +237,5 @@ def test_a_failure_of_the_region_is_an_answer_and_lies_in_its_log(
 ) -> None:
     world.make(VPC, cidrBlock="10.0.0.0/16")
     reply = raw(api, "/", "ec2", method="POST", body=b"Action=DescribeVpcs&Filter.1.Value.1=nameless")
-    assert said(reply) == (500, "InternalFailure")
+    assert status_and_code(reply) == (500, "InternalFailure")
     assert "KeyError: 'Name'" in capsys.readouterr().err

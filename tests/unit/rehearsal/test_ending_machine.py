@@ -76,10 +76,10 @@ def test_a_dry_run_says_of_all_that_it_would_end_and_ends_nothing(world: SmallRe
     assert row.status == "SUCCEEDED"
     assert row.output is not None
     answers = {answer["Id"]: (answer["Kind"], answer["Answer"]["Cause"]) for answer in json.loads(row.output)}
-    said = "Request would have succeeded, but DryRun flag is set."
+    sentence = "Request would have succeeded, but DryRun flag is set."
     assert {id: (kind, cause.partition(" (")[0]) for id, (kind, cause) in answers.items()} == {
-        node.id: ("instance", said),
-        held.id: ("capacity-reservation", said),
+        node.id: ("instance", sentence),
+        held.id: ("capacity-reservation", sentence),
     }
     assert living(world) == [node.id]
     assert len(list(world.store.live(CAPACITY_RESERVATION))) == 1

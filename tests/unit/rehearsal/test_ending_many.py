@@ -1,4 +1,4 @@
-"""The definition that ends a cluster, where machines are many, end late, or are not told of."""
+"""The definition that ends a cluster, where machines are many, end late, or are missing in AWS's answers."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_where_reservations_are_not_told_every_machine_ends_and_the_execution_fa
     with pytest.raises(ExecutionFailed, match="ReservationsUnknown"):
         executed(fleet)
     assert not any(fleet.living.values())
-    assert fleet.cancelled  # by the ids that the tags told
+    assert fleet.cancelled  # by the ids from the tags
 
 
 def test_where_no_tag_of_a_reservation_is_told_every_machine_ends_and_the_execution_fails() -> None:
@@ -120,14 +120,14 @@ def with_a_way_out() -> Fleet:
 def test_a_dry_run_without_machines_tries_what_else_bills_and_ends_nothing() -> None:
     fleet = Fleet(0, 1)
     fleet.gateways, fleet.addresses, fleet.held = {"nat-0": "available"}, {"eipalloc-0"}, {"nat-0"}
-    _, _, told = executed(fleet, DRY_RUN_INPUT)
-    assert {row["Id"]: row["Kind"] for row in told} == {
+    _, _, answers = executed(fleet, DRY_RUN_INPUT)
+    assert {row["Id"]: row["Kind"] for row in answers} == {
         "cr-0": "capacity-reservation",
         "cr-1": "capacity-reservation",
         "nat-0": "natgateway",
         "eipalloc-0": "elastic-ip",
     }
-    assert [row["Id"] for row in told if "not authorized" in row["Answer"]["Cause"]] == ["nat-0"]
+    assert [row["Id"] for row in answers if "not authorized" in row["Answer"]["Cause"]] == ["nat-0"]
     assert (fleet.cancelled, fleet.gateways, fleet.addresses) == (0, {"nat-0": "available"}, {"eipalloc-0"})
 
 
@@ -143,8 +143,8 @@ def test_a_dry_run_fails_where_the_role_may_not_look_at_what_it_would_have_to_en
 
 def test_a_dry_run_that_asks_too_often_asks_again_until_every_machine_was_told_of() -> None:
     fleet = Fleet(4, 1, refusals={"i-00000000000000001": 2, "i-00000000000000003": 1})
-    _, clock, told = executed(fleet, DRY_RUN_INPUT)
-    machines = [row for row in told if row["Kind"] == "instance"]
+    _, clock, answers = executed(fleet, DRY_RUN_INPUT)
+    machines = [row for row in answers if row["Kind"] == "instance"]
     assert [row["Id"] for row in machines] == list(fleet.living)
     assert all("DryRun flag is set" in row["Answer"]["Cause"] for row in machines)
     assert all(fleet.living.values())

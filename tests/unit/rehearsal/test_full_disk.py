@@ -1,4 +1,4 @@
-"""A rehearsal whose home is full says so with its place, and serves on."""
+"""A rehearsal whose home is full says where that is, and goes on serving."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client of the API makes that clusterctl never makes, and what it changes: as AWS does, and refuses."""
+"""Calls that clusterctl never makes: the region answers and refuses them as AWS does."""
 
 from __future__ import annotations
 
@@ -255,17 +255,17 @@ def test_what_a_program_changes_in_a_network_is_changed_in_place(world: SmallReg
         0
     ]
     id = rule["SecurityGroupRuleId"]
-    said = {"IpProtocol": "tcp", "FromPort": 443, "ToPort": 443, "CidrIpv4": "10.0.0.0/8", "Description": "inside"}
-    changed = [{"SecurityGroupRuleId": id, "SecurityGroupRule": said}]
+    new_rule = {"IpProtocol": "tcp", "FromPort": 443, "ToPort": 443, "CidrIpv4": "10.0.0.0/8", "Description": "inside"}
+    changed = [{"SecurityGroupRuleId": id, "SecurityGroupRule": new_rule}]
     client.ec2("ModifySecurityGroupRules", GroupId=group.id, SecurityGroupRules=changed)
     (shown,) = client.ec2("DescribeSecurityGroupRules", SecurityGroupRuleIds=[id])["SecurityGroupRules"]
-    assert {key: shown[key] for key in said} == said
+    assert {key: shown[key] for key in new_rule} == new_rule
     assert (
         client.ec2("RevokeSecurityGroupEgress", GroupId=group.id, IpPermissions=everything)
         == "InvalidPermission.NotFound"
     )
     inside = [
-        {**{key: said[key] for key in ("IpProtocol", "FromPort", "ToPort")}, "IpRanges": [{"CidrIp": "10.0.0.0/8"}]}
+        {**{key: new_rule[key] for key in ("IpProtocol", "FromPort", "ToPort")}, "IpRanges": [{"CidrIp": "10.0.0.0/8"}]}
     ]
     client.ec2("RevokeSecurityGroupEgress", GroupId=group.id, IpPermissions=inside)
     assert client.ec2("DescribeSecurityGroups", GroupIds=[group.id])["SecurityGroups"][0]["IpPermissionsEgress"] == []
@@ -358,7 +358,7 @@ def test_objects_lie_where_nodes_find_them_when_they_first_look(world: SmallRegi
 
 
 def test_an_existing_network_has_what_aws_makes_with_each(world: SmallRegion, client: Client) -> None:
-    """As any other, so that lists of a region with one are answered."""
+    """As a new one has: without them, lists of a region with an existing network would fail."""
     vpc = {"vpc_id": "vpc-0a1b2c3d4e5f67890", "vpc_cidr": "172.31.0.0/16", "zone": "us-west-2c"}
     subnet = {"subnet_id": "subnet-0a1b2c3d4e5f67890", "subnet_cidr": "172.31.16.0/26"}
     world.behaviour.register({"existing": {"networks": [{**vpc, **subnet}]}})

@@ -1,6 +1,6 @@
 """The machine that ends a cluster, run by an interpreter of Amazon States Language that is not ours: moto's.
 
-It asks the region's EC2 through boto3, and what it waits is left out: its waits are real.
+It asks the region's EC2 through boto3. Its waits take real time, so the definition's are set to zero.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ENDED_WITHIN_S = 60.0
 
 
 def without_waits(value: Any) -> Any:
-    """The definition with waits of no time; all else stays."""
+    """The definition with waits of 0 s and retries after 1 s; all else stays."""
     if isinstance(value, dict):
         short = {"Seconds": 0} if value.get("Type") == "Wait" else {}
         kept = {key: without_waits(item) for key, item in value.items() if not (short and key == "SecondsPath")}
@@ -98,7 +98,7 @@ def by_ours(world: SmallRegion, given: str) -> tuple[str, Any, list[str]]:
 
 
 def finish_ends(world: SmallRegion) -> None:
-    """Of machines that shut down. A thread of the region does it otherwise, and the definition asks until it has."""
+    """Ends the machines that shut down, as a thread of the region would while the definition asks again."""
     for row in list(world.store.live(INSTANCE)):
         if row.state == "shutting-down":
             world.instances.finish(row)
@@ -144,7 +144,7 @@ def test_moto_runs_the_definition_as_our_own_interpreter_does(
 
 
 def shape(value: Any) -> Any:
-    """What is said, without the ids that each region makes up."""
+    """The output without the ids that each region makes up."""
     if isinstance(value, dict):
         return {key: shape(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Which driver an instance has, and what is said of it."""
+"""Which driver an instance has, and what a person reads about it."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ SCOPE = "AWS4-HMAC-SHA256 Credential=rehearsal/20261121/us-west-2/states/aws4_re
 
 
 def asked(world: SmallRegion, target: str = START, **policy: str) -> tuple[int, str]:
-    """What a node hears whose role has a policy with this Action and Resource."""
+    """Status and body of the answer to a node whose role has a policy with this Action and Resource."""
     machine = guarded(world)
     trust = json.dumps({"Statement": [{"Effect": "Allow", "Principal": {"Service": ["ec2.amazonaws.com"]}}]})
     world.make(ROLE, name="nodes", assumeRolePolicy=trust)
@@ -37,9 +37,9 @@ def asked(world: SmallRegion, target: str = START, **policy: str) -> tuple[int, 
 
 
 def test_a_node_whose_role_may_starts_the_state_machine(world: SmallRegion) -> None:
-    status, said = asked(world, Action="states:StartExecution")
+    status, body = asked(world, Action="states:StartExecution")
     assert status == 200
-    assert json.loads(said)["executionArn"].endswith(":idle-x")
+    assert json.loads(body)["executionArn"].endswith(":idle-x")
     (machine,) = world.store.live(STATE_MACHINE)
     assert len(world.executions.of_machine(machine.id)) == 1
 
@@ -54,9 +54,9 @@ REFUSED: dict[str, tuple[str, dict[str, str]]] = {
 
 @pytest.mark.parametrize(("target", "policy"), REFUSED.values(), ids=REFUSED.keys())
 def test_a_node_is_refused_otherwise(world: SmallRegion, target: str, policy: dict[str, str]) -> None:
-    status, said = asked(world, target, **policy)
+    status, body = asked(world, target, **policy)
     assert status == 400
-    assert "AccessDeniedException" in said
+    assert "AccessDeniedException" in body
 
 
 def test_a_node_whose_profile_has_no_role_has_none(world: SmallRegion) -> None:

@@ -70,7 +70,7 @@ def test_every_field_can_be_asked(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("argv", "code", "said"),
+    ("argv", "code", "sentence"),
     [
         (["--foo"], 2, "ERROR: Option --foo is not recognized. Please run 'nvidia-smi -h'."),
         (["--query-gpu=index,nope", "--format=csv"], 2, 'Field "nope" is not a valid field to query.'),
@@ -78,10 +78,10 @@ def test_every_field_can_be_asked(machine: Machine) -> None:
         (["-i", "9"], 6, "No devices were found"),
     ],
 )
-def test_wrong_options_end_as_with_the_real_one(machine: Machine, argv: list[str], code: int, said: str) -> None:
+def test_wrong_options_end_as_with_the_real_one(machine: Machine, argv: list[str], code: int, sentence: str) -> None:
     ended, text = machine.run(*argv)
     assert ended == code
-    assert text.startswith(said)
+    assert text.startswith(sentence)
 
 
 def test_remapped_rows_processes_and_xml(machine: Machine) -> None:
@@ -110,13 +110,13 @@ def test_gpus_can_be_told_what_to_be_and_get_well_again(machine: Machine) -> Non
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
+    ("argv", "sentence"),
     [(("sad",), "busy, held, hot, ecc, link-down, lost"), ((), "STATE is one of"), (("hot", "9"), "no GPU 9")],
 )
-def test_what_cannot_be_simulated_is_refused(machine: Machine, argv: tuple[str, ...], said: str) -> None:
-    code, told = machine.simulate(*argv)
+def test_what_cannot_be_simulated_is_refused(machine: Machine, argv: tuple[str, ...], sentence: str) -> None:
+    code, output = machine.simulate(*argv)
     assert code == 2
-    assert said in told
+    assert sentence in output
 
 
 def test_without_its_data_it_fails_as_without_a_driver(capsys: pytest.CaptureFixture[str]) -> None:

@@ -277,8 +277,8 @@ def test_an_instance_shows_what_it_was_launched_with(world: SmallRegion, client:
     assert view["MetadataOptions"]["HttpTokens"] == "required"
     assert view["MetadataOptions"]["HttpPutResponseHopLimit"] == 2
     assert view["MetadataOptions"]["InstanceMetadataTags"] == "enabled"
-    told = view["CapacityReservationSpecification"]["CapacityReservationTarget"]["CapacityReservationId"]
-    assert told == reserved.id
+    reservation_id = view["CapacityReservationSpecification"]["CapacityReservationTarget"]["CapacityReservationId"]
+    assert reservation_id == reserved.id
 
 
 def shown(client: Client, id: str) -> dict[str, Any]:

@@ -134,8 +134,8 @@ def answer(server: RegionServer, path: str, headers: dict[str, str]) -> tuple[in
         ours.sendall("\r\n".join([*lines, "", ""]).encode())
         server.finish_request(connection, ("127.0.0.1", 0))
         connection.shutdown(socket.SHUT_WR)
-        said = b"".join(iter(lambda: ours.recv(65536), b""))
-    head, _, body = said.partition(b"\r\n\r\n")
+        reply = b"".join(iter(lambda: ours.recv(65536), b""))
+    head, _, body = reply.partition(b"\r\n\r\n")
     return int(head.split()[1]), body
 
 
@@ -153,8 +153,8 @@ def test_a_call_of_an_ending_region_is_refused_in_words_that_botocore_reads_and_
     ended: RegionServer, service: str, operation: str, signed_as: str
 ) -> None:
     scope = f"Credential={ended.keys.access_key_id}/20260101/{REGION}/{signed_as}/aws4_request"
-    told = f"AWS4-HMAC-SHA256 {scope}, SignedHeaders=host;x-amz-date, Signature={'0' * 64}"
-    status, body = answer(ended, "/", {"Authorization": told})
+    authorization = f"AWS4-HMAC-SHA256 {scope}, SignedHeaders=host;x-amz-date, Signature={'0' * 64}"
+    status, body = answer(ended, "/", {"Authorization": authorization})
     model = botocore.session.Session().get_service_model(service)
     shape = cast(Shape, model.operation_model(operation).output_shape)
     parser = parsers.create_parser(model.resolved_protocol)

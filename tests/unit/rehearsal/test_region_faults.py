@@ -36,8 +36,8 @@ def test_a_killed_node_is_a_terminated_instance(world: SmallRegion, faults: Faul
     assert faults.do("kill", ["train-2"]) == "train-2 is dead, as after a hardware failure"
     ended = world.store.get(network.INSTANCE, node.id)
     assert ended is not None
-    told = "Server.InternalError: hardware failure (simulated)"
-    assert (ended.state, *ended.facts["reason"]) == ("terminated", "Server.InternalError", told)
+    message = "Server.InternalError: hardware failure (simulated)"
+    assert (ended.state, *ended.facts["reason"]) == ("terminated", "Server.InternalError", message)
 
 
 def test_credentials_end_until_they_are_good_again(world: SmallRegion, faults: Faults) -> None:
@@ -53,7 +53,7 @@ def test_a_node_is_named_by_its_instance_id_too(world: SmallRegion, faults: Faul
 
 
 @pytest.mark.parametrize(
-    ("verb", "args", "said"),
+    ("verb", "args", "message"),
     [
         ("interrupt", ["train-2"], "train-2 is no spot machine: AWS takes back no others"),
         ("interrupt", ["train-2", "off"], "train-2 is no spot machine: AWS takes back no others"),
@@ -89,12 +89,12 @@ def test_a_node_is_named_by_its_instance_id_too(world: SmallRegion, faults: Faul
     ],
 )
 def test_a_wrong_fault_is_told_what_is_right(
-    world: SmallRegion, faults: Faults, verb: str, args: list[str], said: str
+    world: SmallRegion, faults: Faults, verb: str, args: list[str], message: str
 ) -> None:
     world.node(2)
     with pytest.raises(FaultError) as caught:
         faults.do(verb, args)
-    assert str(caught.value) == said
+    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize("args", [["p5.48xlarge=3"], ["p5.48xlarge", "3"]])
@@ -123,8 +123,8 @@ def test_a_failing_bootstrap_is_kept_for_the_next_boots(world: SmallRegion, faul
 def test_a_node_whose_boot_is_to_fail_need_not_be_there_and_that_is_said(world: SmallRegion, faults: Faults) -> None:
     world.node(2)
     assert faults.do("fail-bootstrap", ["train-2"]) == "every next boot of train-2 fails: simulated failure"
-    said = "every next boot of trian-2 fails: simulated failure; no trian-2 runs now (did you mean train-2?)"
-    assert faults.do("fail-bootstrap", ["trian-2"]) == said
+    message = "every next boot of trian-2 fails: simulated failure; no trian-2 runs now (did you mean train-2?)"
+    assert faults.do("fail-bootstrap", ["trian-2"]) == message
 
 
 def test_the_region_is_stopped_last(faults: Faults) -> None:

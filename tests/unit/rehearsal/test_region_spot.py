@@ -61,7 +61,7 @@ def test_the_machine_reads_that_it_is_spot(world: SmallRegion) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (
             {"maxPrice": "12.69"},
@@ -89,10 +89,12 @@ def test_the_machine_reads_that_it_is_spot(world: SmallRegion) -> None:
         ),
     ],
 )
-def test_what_aws_refuses_of_a_spot_request_is_refused(world: SmallRegion, options: dict[str, Any], said: str) -> None:
+def test_what_aws_refuses_of_a_spot_request_is_refused(
+    world: SmallRegion, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(AwsError) as caught:
         world.node(**market(**options))
-    assert str(caught.value) == said
+    assert str(caught.value) == message
 
 
 def test_a_maximum_as_high_as_the_price_is_enough_and_without_one_any_price_is_paid(world: SmallRegion) -> None:

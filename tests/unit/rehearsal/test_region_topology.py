@@ -1,4 +1,4 @@
-"""DescribeInstanceTopology of the region: simulated racks, told as AWS tells of its own."""
+"""DescribeInstanceTopology of the region: simulated racks, shown as AWS shows its own."""
 
 from __future__ import annotations
 

@@ -23,5 +23,5 @@ def test_what_a_setting_is_without_being_written_is_what_the_page_says() -> None
 
 
 def test_every_state_of_a_simulated_gpu_is_there() -> None:
-    (told,) = re.findall(r"simulate-gpus (\S+) \[", PAGE)
-    assert set(told.split("|")) == set(STATES)
+    (states,) = re.findall(r"simulate-gpus (\S+) \[", PAGE)
+    assert set(states.split("|")) == set(STATES)

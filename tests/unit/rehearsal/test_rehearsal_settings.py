@@ -33,11 +33,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("rows", "said"), WRONG)
-def test_a_wrong_setting_is_named_with_what_is_allowed(rows: dict[str, Any], said: str) -> None:
+@pytest.mark.parametrize(("rows", "sentence"), WRONG)
+def test_a_wrong_setting_is_named_with_what_is_allowed(rows: dict[str, Any], sentence: str) -> None:
     with pytest.raises(SettingsError) as caught:
         settings_from_rows(rows, source="rehearsal.yaml")
-    assert str(caught.value) == f"rehearsal.yaml: {said}"
+    assert str(caught.value) == f"rehearsal.yaml: {sentence}"
 
 
 def test_all_problems_are_said_at_once() -> None:
@@ -111,8 +111,8 @@ def test_a_misspelt_instance_type_would_have_enough_and_is_refused(tmp_path: Pat
     (tmp_path / "rehearsal.yaml").write_text("capacity: {p5.48xlage: 3}\n")
     with pytest.raises(SettingsError) as caught:
         _context(tmp_path).settings()
-    said = "capacity.p5.48xlage: there is no such instance type (did you mean p5.48xlarge?)"
-    assert str(caught.value) == f"{tmp_path / 'rehearsal.yaml'}: {said}"
+    sentence = "capacity.p5.48xlage: there is no such instance type (did you mean p5.48xlarge?)"
+    assert str(caught.value) == f"{tmp_path / 'rehearsal.yaml'}: {sentence}"
 
 
 def test_shares_that_are_not_there_are_left_out(tmp_path: Path) -> None:

@@ -41,15 +41,15 @@ def test_a_region_that_is_about_to_end_is_none(locked: RehearsalHome) -> None:
     assert running_region(locked) is None
 
 
-@pytest.mark.parametrize("said", ["[]", "null", "7", "{}", '{"pid": null}', "", "{"])
-def test_an_announcement_that_names_no_process_is_none(locked: RehearsalHome, said: str) -> None:
-    locked.endpoint_file.write_text(said)
+@pytest.mark.parametrize("content", ["[]", "null", "7", "{}", '{"pid": null}', "", "{"])
+def test_an_announcement_that_names_no_process_is_none(locked: RehearsalHome, content: str) -> None:
+    locked.endpoint_file.write_text(content)
     assert running_region(locked) is None
 
 
-@pytest.mark.parametrize("said", ["[]", "null", json.dumps(ROW)], ids=["a list", "nothing", "a process"])
-def test_without_the_lock_there_is_none(home: RehearsalHome, said: str) -> None:
-    home.endpoint_file.write_text(said)
+@pytest.mark.parametrize("content", ["[]", "null", json.dumps(ROW)], ids=["a list", "nothing", "a process"])
+def test_without_the_lock_there_is_none(home: RehearsalHome, content: str) -> None:
+    home.endpoint_file.write_text(content)
     assert running_region(home) is None  # no lock file
     home.lock_file.touch()
     assert running_region(home) is None

@@ -56,8 +56,8 @@ def test_a_machine_without_events_shows_none(world: SmallRegion, node: Record, c
 
 
 def test_an_event_is_written_as_aws_writes_it(world: SmallRegion, node: Record, faults: Faults, client: Client) -> None:
-    said = faults.do("event", ["train-2", "system-reboot", "3600"])
-    assert said == "AWS plans system-reboot for train-2 at 2027-01-15 09:00:05 UTC, in 3600 s"
+    answer = faults.do("event", ["train-2", "system-reboot", "3600"])
+    assert answer == "AWS plans system-reboot for train-2 at 2027-01-15 09:00:05 UTC, in 3600 s"
     (event,) = events(client)
     id = event["InstanceEventId"]
     assert id.removeprefix("instance-event-") != id

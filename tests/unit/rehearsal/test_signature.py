@@ -85,11 +85,11 @@ def test_another_key_is_refused_as_aws_refuses_one_that_no_account_has() -> None
 
 
 @pytest.mark.parametrize(
-    ("later_s", "told"),
+    ("later_s", "reason"),
     [(MAX_SKEW_S + 1, "Signature expired"), (-MAX_SKEW_S - 1, "Signature not yet current")],
 )
-def test_a_signature_counts_for_fifteen_minutes(later_s: float, told: str) -> None:
-    with pytest.raises(AwsError, match=f"SignatureDoesNotMatch: {told}"):
+def test_a_signature_counts_for_fifteen_minutes(later_s: float, reason: str) -> None:
+    with pytest.raises(AwsError, match=f"SignatureDoesNotMatch: {reason}"):
         _check(_signed(), later_s=later_s)
 
 

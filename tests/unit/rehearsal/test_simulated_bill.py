@@ -166,9 +166,9 @@ def test_a_region_killed_in_the_middle_of_an_end_bills_it_once(tmp_path: Path) -
 
 def test_a_program_reads_the_bill_s_times_as_those_of_all_other_json() -> None:
     rows = bill([billed("i-1", 10, 60.7), billed("i-2", 20, None)], CATALOG, until=120)
-    told = bill_json(rows)
-    assert told["simulated"] is True
-    listed = told["rows"]
+    document = bill_json(rows)
+    assert document["simulated"] is True
+    listed = document["rows"]
     assert isinstance(listed, list)
     assert [(row["started_at"], row["ended_at"]) for row in listed] == [
         ("1970-01-01T00:00:10+00:00", "1970-01-01T00:01:00+00:00"),

@@ -104,7 +104,7 @@ def test_an_operation_that_ec2_does_not_have_ends_the_execution(world: SmallRegi
 
 
 @pytest.mark.parametrize(
-    ("action", "parameters", "said"),
+    ("action", "parameters", "message"),
     [
         (
             "terminateInstances",
@@ -116,9 +116,9 @@ def test_an_operation_that_ec2_does_not_have_ends_the_execution(world: SmallRegi
     ],
 )
 def test_a_refusal_is_the_task_s_failure(
-    world: SmallRegion, action: str, parameters: Mapping[str, Any], said: str
+    world: SmallRegion, action: str, parameters: Mapping[str, Any], message: str
 ) -> None:
-    pattern = rf"Ec2\.Ec2Exception: {said}.* \(Service: Ec2, Status Code: 400, Request ID: [0-9a-f-]{{36}}\)"
+    pattern = rf"Ec2\.Ec2Exception: {message}.* \(Service: Ec2, Status Code: 400, Request ID: [0-9a-f-]{{36}}\)"
     with pytest.raises(TaskFailed, match=pattern):
         region_ec2(world)(action, parameters)
 

@@ -35,14 +35,14 @@ class Late:
         self.executions = Executions(
             file=world.folder / "executions.jsonl",
             calls=lambda region: world.ec2,
-            after=self._told,
+            after=self._executed,
             clock=lambda: world.now,
             pause=lambda seconds: None,
             begin=self._begun,
         )
         self.schedules = Schedules(region=world.region, executions=self.executions)
 
-    def _told(self, row: ExecutionRow) -> None:
+    def _executed(self, row: ExecutionRow) -> None:
         self.after(row)
 
     def _begun(self, run: Callable[[], None]) -> None:

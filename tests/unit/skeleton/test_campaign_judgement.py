@@ -40,7 +40,7 @@ def billed(id: str, *, lived_s: float, is_over: bool = True) -> BillRow:
     )
 
 
-def told(id: str, *, usd: float, end: str | None = "observed", ended_at: str | None = None) -> dict[str, Any]:
+def cost_row(id: str, *, usd: float, end: str | None = "observed", ended_at: str | None = None) -> dict[str, Any]:
     return {"instance_id": id, "start": "observed", "end": end, "ended_at": ended_at, "spent_usd": usd}
 
 
@@ -51,18 +51,18 @@ def met(action: str, *, is_met: bool) -> Met:
 @pytest.mark.parametrize(
     ("rows", "bill", "wrong"),
     [
-        ([told("i-1", usd=1.0)], [billed("i-1", lived_s=100)], []),
-        ([told("i-1", usd=1.0, end=None)], [billed("i-1", lived_s=100, is_over=False)], []),
-        ([told("i-1", usd=0.99)], [billed("i-1", lived_s=100)], ["i-1 bills $1.0000, and cost says $0.9900"]),
+        ([cost_row("i-1", usd=1.0)], [billed("i-1", lived_s=100)], []),
+        ([cost_row("i-1", usd=1.0, end=None)], [billed("i-1", lived_s=100, is_over=False)], []),
+        ([cost_row("i-1", usd=0.99)], [billed("i-1", lived_s=100)], ["i-1 bills $1.0000, and cost says $0.9900"]),
         ([], [billed("i-1", lived_s=100)], ["i-1 bills and cost has it not"]),
-        ([told("i-1", usd=1.0)], [], ["cost has i-1, and the region never had"]),
+        ([cost_row("i-1", usd=1.0)], [], ["cost has i-1, and the region never had"]),
         (
-            [told("i-1", usd=9.0, end="assumed", ended_at="2027-01-15T08:10:00+00:00")],
+            [cost_row("i-1", usd=9.0, end="assumed", ended_at="2027-01-15T08:10:00+00:00")],
             [billed("i-1", lived_s=100)],
             [],
         ),
         (
-            [told("i-1", usd=0.5, end="assumed", ended_at="2027-01-15T08:00:50+00:00")],
+            [cost_row("i-1", usd=0.5, end="assumed", ended_at="2027-01-15T08:00:50+00:00")],
             [billed("i-1", lived_s=100)],
             ["cost assumes an end 50.0 s before the true one"],
         ),
@@ -76,7 +76,7 @@ def test_cost_is_wrong_by_a_cent_or_a_machine(
 
 
 @pytest.mark.parametrize(
-    ("said", "is_wrong"),
+    ("output", "is_wrong"),
     [
         ("it cost about $1.00 in all, by list prices", False),
         ("it cost about $1.02 in all, by list prices", True),
@@ -87,8 +87,8 @@ def test_cost_is_wrong_by_a_cent_or_a_machine(
         ("nothing to end", False),
     ],
 )
-def test_the_last_word_of_down_is_the_bill_or_more_where_it_says_so(said: str, is_wrong: bool) -> None:
-    assert (wrong_last_word(said, [billed("i-1", lived_s=100)]) is not None) is is_wrong
+def test_the_last_word_of_down_is_the_bill_or_more_where_it_says_so(output: str, is_wrong: bool) -> None:
+    assert (wrong_last_word(output, [billed("i-1", lived_s=100)]) is not None) is is_wrong
 
 
 @pytest.mark.parametrize(("usd", "is_wrong"), [("1.08", True), ("1.10", False), ("1.16", False), ("1.18", True)])
@@ -96,8 +96,8 @@ def test_what_was_reserved_and_empty_is_in_the_last_word_and_counts_a_moment_lon
     usd: str, is_wrong: bool
 ) -> None:
     empty = replace(billed("cr-1", lived_s=100), kind="CapacityReservation", usd=0.10)
-    said = f"it cost about ${usd} in all, by list prices"
-    assert (wrong_last_word(said, [billed("i-1", lived_s=100), empty]) is not None) is is_wrong
+    output = f"it cost about ${usd} in all, by list prices"
+    assert (wrong_last_word(output, [billed("i-1", lived_s=100), empty]) is not None) is is_wrong
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_an_account_may_lack_a_minute_and_no_more(changed: dict[str, Any], is_wr
 
 
 @pytest.mark.parametrize(
-    ("exit_code", "said", "is_wrong"),
+    ("exit_code", "output", "is_wrong"),
     [
         (0, "", False),
         (1, "no capacity", False),
@@ -127,8 +127,8 @@ def test_an_account_may_lack_a_minute_and_no_more(changed: dict[str, Any], is_wr
         (0, STOPPING, True),
     ],
 )
-def test_a_command_may_fail_but_not_hang_and_not_by_a_bug(exit_code: int | None, said: str, is_wrong: bool) -> None:
-    assert (Outcome(is_met=True, exit_code=exit_code, output=said).wrong is not None) is is_wrong
+def test_a_command_may_fail_but_not_hang_and_not_by_a_bug(exit_code: int | None, output: str, is_wrong: bool) -> None:
+    assert (Outcome(is_met=True, exit_code=exit_code, said=output).wrong is not None) is is_wrong
 
 
 def test_what_a_life_came_to_is_kept_and_read_again(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_spot_lives_meet_every_ending_and_their_machines_are_taken_back_now_and_
     assert min(taken[life.number] for life in on_spot) == 3
 
 
-SPOT_ROW = told("i-1", usd=1.0, end=None)
+SPOT_ROW = cost_row("i-1", usd=1.0, end=None)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_spot_prices_come_to_the_bill_where_aws_told_of_every_machine(
 
 
 def test_rows_at_the_maximum_are_compared_at_the_spot_price() -> None:
-    (row,) = at_spot([told("i-1", usd=55.04)], instance_type="p5.48xlarge")
+    (row,) = at_spot([cost_row("i-1", usd=55.04)], instance_type="p5.48xlarge")
     assert row["spent_usd"] == pytest.approx(load_catalog().spot_price_usd_per_hour("p5.48xlarge", "us-west-2"))
 
 

@@ -54,8 +54,8 @@ def test_a_job_that_knows_its_first_node_by_an_address_is_told_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leader: str
 ) -> None:
     found = program("guides/saturn/peers.py", monkeypatch, tmp_path, leader=leader)
-    told = f"this job's rank 0 is at {leader}, and may not be train-0.{DOMAIN}: the nodes have another"
-    with pytest.raises(SystemExit, match=told) as refused:
+    message = f"this job's rank 0 is at {leader}, and may not be train-0.{DOMAIN}: the nodes have another"
+    with pytest.raises(SystemExit, match=message) as refused:
         found["refuse_other_leader"]()
     assert "without --node" not in str(refused.value)
 

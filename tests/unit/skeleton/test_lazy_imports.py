@@ -29,7 +29,7 @@ def test_a_module_that_is_loaded_by_its_name_is_seen(source: str, calls: list[tu
 
 
 @pytest.mark.parametrize(
-    ("source", "rows", "told"),
+    ("source", "rows", "breach"),
     [
         ("import_module('p.b')", [row()], None),
         ("import_module(f(x))", [row(written="f( x )")], None),
@@ -40,9 +40,9 @@ def test_a_module_that_is_loaded_by_its_name_is_seen(source: str, calls: list[tu
         ("import_module('p.b')", [row(saves_ms=0.4)], "'p.b' saves 0.4 ms, not 1"),
     ],
 )
-def test_each_has_its_row_which_is_worth_it(source: str, rows: list[LazyImport], told: str | None) -> None:
+def test_each_has_its_row_which_is_worth_it(source: str, rows: list[LazyImport], breach: str | None) -> None:
     breaches = list(lazy_imports.lazy_breaches({"p/a.py": source}, rows))
-    assert breaches == [] if told is None else len(breaches) == 1 and told in breaches[0]
+    assert breaches == [] if breach is None else len(breaches) == 1 and breach in breaches[0]
 
 
 @pytest.mark.parametrize("modules", [("p.b",), ("p.*",)])

@@ -1,4 +1,4 @@
-"""The integration tests begin with the longest, so that none of those is waited for alone; some of them are quick."""
+"""Integration tests begin with the longest, so that no worker is left alone with one; some tests are quick."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_files_that_share_machines_count_as_one_file() -> None:
     ("fixture", "folder"), [("trio", "bootstrap"), ("booted_pair", "jobs"), ("process_pair", "jobs"), ("net", "hosts")]
 )
 def test_who_uses_shared_machines_is_named(fixture: str, folder: str) -> None:
-    """A file that is not would have them made once more, by another worker."""
+    """For a file that is not named, another worker would make the machines once more."""
     files = [name for name in found_in(folder) if re.search(rf"\b{fixture}: ", (ROOT / FOLDER / name).read_text())]
     assert len({shared_by(f"{FOLDER}/{name}::test_one") for name in files}) == 1
 
@@ -67,7 +67,7 @@ def test_every_line_of_the_quick_table_names_a_test_that_is_there() -> None:
 
 
 def is_there(name: str) -> bool:
-    """Whether the file exists, and in it a test of which `name` has all that is before its parameters."""
+    """Whether the file exists and has the test, whatever its parameters."""
     file, _, test = name.partition("::")
     path = ROOT / FOLDER / file
     return path.exists() and f"def {test.partition('[')[0]}" in path.read_text()

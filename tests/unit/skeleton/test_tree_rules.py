@@ -126,8 +126,10 @@ BASES = {
 }
 
 
-@pytest.mark.parametrize(("base", "is_told"), BASES.items())
-def test_a_fake_may_inherit_what_a_product_class_declares_and_nothing_that_it_does(base: str, *, is_told: bool) -> None:
+@pytest.mark.parametrize(("base", "is_reported"), BASES.items())
+def test_a_fake_may_inherit_what_a_product_class_declares_and_nothing_that_it_does(
+    base: str, *, is_reported: bool
+) -> None:
     (declared,) = (node for node in ast.walk(ast.parse(base)) if isinstance(node, ast.ClassDef))
     asked = []
 
@@ -138,7 +140,7 @@ def test_a_fake_may_inherit_what_a_product_class_declares_and_nothing_that_it_do
     fake = "from clusterctl.x import Base as B\nclass Own: ...\ndef f():\n  class Fake(Own, B): ..."
     found = list(tree_rules.product_bases(fake, defined))
     assert asked == [("clusterctl.x", "Base")]
-    assert found == ([(4, "Fake", "B")] if is_told else [])
+    assert found == ([(4, "Fake", "B")] if is_reported else [])
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ EXAMPLES = ROOT / "examples" / "clusters"
 GOLDEN_EXAMPLES = ROOT / "tests" / "golden" / "examples"
 NAMES = tuple(sorted(folder.parent.name for folder in EXAMPLES.glob("*/Pulumi.yaml")))
 HOSTS = "two-infiniband-hosts"
-"""The one that Pulumi makes nothing for: its golden list is of the files that a host is given."""
+"""The example for which Pulumi makes nothing: its golden list names the files that a host is given."""
 ZONE = "us-west-2c"
 
 

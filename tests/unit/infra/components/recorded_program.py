@@ -36,7 +36,7 @@ LUSTRE = "aws:fsx/lustreFileSystem:LustreFileSystem"
 EFS = "aws:efs/fileSystem:FileSystem"
 BUCKET_LOOKUP = "aws:s3/getBucket:getBucket"
 CONTEXT = copy_context()
-"""What Pulumi keeps from program to program."""
+"""The context variables that Pulumi keeps from program to program."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,25 +52,25 @@ class Registered:
 
 @dataclass(kw_only=True)
 class Recording:
-    """All of them, in the order of the program, and what it exported."""
+    """All resources that a program asked for, in its order, and what it exported."""
 
     resources: list[Registered] = field(default_factory=list)
     invokes: list[str] = field(default_factory=list)
     exported: Any = None
-    """Whatever the program gave back."""
+    """What the program returned."""
 
     def of_type(self, token: str) -> list[Registered]:
-        """Sorted by name."""
+        """The resources of that type, sorted by name."""
         return sorted((row for row in self.resources if row.type == token), key=lambda row: row.name)
 
     def one(self, token: str, name: str | None = None) -> Registered:
-        """The only one of that type (and name)."""
+        """The only resource of that type (and name)."""
         (found,) = [row for row in self.of_type(token) if name is None or row.name == name]
         return found
 
 
 class Region(mocks.Mocks):
-    """Answers like AWS and like our own provider, from what it is asked alone."""
+    """Answers as AWS and our own provider would, from the request alone."""
 
     def __init__(self, recording: Recording, failing: str) -> None:
         self._recording = recording
@@ -130,9 +130,9 @@ class Monitor(mocks.MockMonitor):
 
 
 def record(program: Callable[[], Any], recording: Recording | None = None, *, failing: str = "") -> Recording:
-    """Runs the program to its end; raises what it raises, after which `recording` says how far it came.
+    """Runs the program to its end; raises what it raises, after which `recording` holds what it had asked for.
 
-    The call `failing` of AWS fails.
+    `failing`: a call of AWS that fails.
     """
     recording = Recording() if recording is None else recording
     region = Region(recording, failing)
@@ -145,7 +145,7 @@ def record(program: Callable[[], Any], recording: Recording | None = None, *, fa
         pulumi.runtime.set_mocks(region, project="project", stack="dev", monitor=Monitor(region, recording))
         mocks.test(run)()  # type: ignore[no-untyped-call]  # Pulumi's has no types
 
-    # In a thread of its own: with each resource Pulumi writes down who called whom, and below a test that is pytest.
+    # In its own thread: Pulumi records the call stack of each resource, and a test's would be full of pytest.
     with ThreadPoolExecutor(1) as thread:
         thread.submit(CONTEXT.run, run_to_its_end).result()
     return recording
@@ -153,7 +153,7 @@ def record(program: Callable[[], Any], recording: Recording | None = None, *, fa
 
 @cache
 def event_loop() -> asyncio.AbstractEventLoop:
-    """The loop that programs run in. Pulumi takes the thread's own as given; who ran asyncio before has left none."""
+    """The loop that programs run in. Pulumi expects the thread to have one; whoever used asyncio before left none."""
     return asyncio.new_event_loop()
 
 

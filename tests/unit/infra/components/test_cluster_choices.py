@@ -138,8 +138,8 @@ def test_spot_machines_are_asked_for_once_at_their_maximum_price_and_nothing_is_
 
 @pytest.mark.parametrize("capacity", ["spot", "on-demand"])
 def test_the_identity_is_told_how_machines_are_launched_while_there_are_some(capacity: str) -> None:
-    told = record(cluster_program(capacity=capacity)).one("clusterctl:index:Identity").inputs["launch"]
-    assert told == {"placement": "cluster", "capacity": capacity}
+    launch = record(cluster_program(capacity=capacity)).one("clusterctl:index:Identity").inputs["launch"]
+    assert launch == {"placement": "cluster", "capacity": capacity}
     assert "launch" not in record(cluster_program(capacity=capacity, down=True)).one("clusterctl:index:Identity").inputs
 
 

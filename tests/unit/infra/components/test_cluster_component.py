@@ -53,7 +53,7 @@ def test_names_parents_dependencies_and_options_are_those_of_the_golden_graph(fo
 def test_the_sdk_has_a_registration_to_wait_for_when_the_program_ends() -> None:
     """Else it waits for all outputs of all resources, again for each of them: minutes at 256 nodes.
 
-    In a process's first program the SDK has questions of its own under way: one was run before.
+    In a process's first program the SDK also waits for calls of its own, so another program runs before.
     """
     under_way: list[int] = []
 
@@ -95,7 +95,7 @@ def test_a_large_machine_is_waited_for_longer_than_the_provider_would(four_nodes
 
 
 def test_only_instances_are_deleted_before_they_are_replaced(four_nodes: Recording) -> None:
-    """A dependent of an instance that did so would be taken along when the instance is replaced."""
+    """A resource with this option that depends on an instance would be deleted along with a replaced instance."""
     types = {row.type for row in four_nodes.resources if row.request.deleteBeforeReplace}
     assert types == {INSTANCE}
 
@@ -255,8 +255,8 @@ def test_tags_are_no_secret_and_on_everything_that_takes_them(four_nodes: Record
 
 def test_disks_and_interfaces_carry_their_tags_from_the_start(four_nodes: Recording) -> None:
     template = four_nodes.one(LAUNCH_TEMPLATE, "train-3").inputs
-    told = {row["resourceType"]: row["tags"] for row in template["tagSpecifications"]}
-    assert told == {"network-interface": template["tags"], "volume": template["tags"]}
+    tags = {row["resourceType"]: row["tags"] for row in template["tagSpecifications"]}
+    assert tags == {"network-interface": template["tags"], "volume": template["tags"]}
 
 
 def test_a_key_of_a_persons_own_encrypts_disks(four_nodes: Recording) -> None:

@@ -1,4 +1,4 @@
-"""The Storage component: which resources it makes, who waits for what, and what nodes are told."""
+"""The Storage component: which resources it makes, what waits for what, and what nodes are told."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def a_key(number: int) -> str:
 
 
 def test_a_bucket_with_a_key_of_its_own_brings_rights_to_it_by_s3_alone() -> None:
-    """Two that share a key are one right; only what is written needs new data keys."""
+    """Two buckets with one key need one right; only writable buckets need new data keys."""
     plans = [
         BucketPlan(mount="/a", writable=False, bucket="aaa", prefix="", kms_key=a_key(1)),
         BucketPlan(mount="/b", writable=True, bucket="bbb", prefix="", kms_key=a_key(2)),
@@ -270,7 +270,7 @@ def test_a_whole_bucket_needs_no_condition() -> None:
 def test_a_link_to_a_bucket_goes_before_another_takes_its_place_and_keeps_the_files(
     change: dict[str, Any], policies: dict[str, Any], imports_at_first: bool, trigger: str
 ) -> None:
-    """A direction that is ended or begun makes another link: the provider would not end it by an update."""
+    """Turning imports or exports on or off makes another link: the provider's update would not end them."""
     lustre = LINKED["fsx-lustre"]
     repository = {**lustre["data_repository"], **change}
     recording = record(storage_program({"mount": "/shared", "fsx-lustre": {**lustre, "data_repository": repository}}))

@@ -1,4 +1,4 @@
-"""Texts of cluster.yaml, read as `load_cluster` reads them, and what a person is told about them."""
+"""Texts of cluster.yaml, read as `load_cluster` reads them, and the problems that a person is shown."""
 
 from __future__ import annotations
 

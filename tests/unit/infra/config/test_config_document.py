@@ -25,7 +25,7 @@ def test_an_alias_stands_for_what_it_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "sentence"),
     [
         ("a: 1\na: 2\n", "2: written twice (first in line 1)"),
         ("a: 1\n? [x]\n: 2\n", "2: a key is a word, not a list or mapping"),
@@ -44,8 +44,8 @@ def test_an_alias_stands_for_what_it_names() -> None:
         ("a: \0\n", "1: a character that YAML does not allow (code 0)"),
     ],
 )
-def test_what_is_not_read_is_refused_with_its_line(text: str, said: str) -> None:
-    assert only_problem(text).startswith(said)
+def test_what_is_not_read_is_refused_with_its_line(text: str, sentence: str) -> None:
+    assert only_problem(text).startswith(sentence)
 
 
 def test_a_file_that_unfolds_a_billionfold_is_refused_soon() -> None:

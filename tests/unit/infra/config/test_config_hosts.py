@@ -108,7 +108,7 @@ def test_two_hosts_cannot_be_one(tmp_path: Path) -> None:
 
 
 def test_two_hosts_with_one_host_key_are_refused(tmp_path: Path) -> None:
-    """Clones of one machine, as their keys were not made anew."""
+    """They are clones of one machine whose host keys were not made anew."""
     key = KEYS[0]
     (problem,) = problems(tmp_path, LEAST, f"10.1.0.0 {key}\n10.1.0.1 {key} clone\n")
     assert "hosts[1]: " in problem
@@ -179,7 +179,7 @@ def test_storage_is_nfs_and_lustre_by_address(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "told"),
+    ("row", "sentence"),
     [
         ("{mount: /a}", "storage[0]: name exactly one of nfs, lustre"),
         ("{mount: /etc/a, nfs: {source: 'x:/a'}}", "/etc belongs to the system"),
@@ -194,9 +194,9 @@ def test_storage_is_nfs_and_lustre_by_address(tmp_path: Path) -> None:
         ("{mount: /a, nfs: {source: 'x:/a'}}, {mount: /b, nfs: {source: 'x:/a'}}", "'x:/a': mounted at /a already"),
     ],
 )
-def test_storage_that_cannot_be_mounted_is_named(tmp_path: Path, row: str, told: str) -> None:
+def test_storage_that_cannot_be_mounted_is_named(tmp_path: Path, row: str, sentence: str) -> None:
     (problem,) = problems(tmp_path, f"{LEAST}storage: [{row}]\n")
-    assert told in problem
+    assert sentence in problem
 
 
 def test_scripts_of_hosts_are_read_beside_the_file(tmp_path: Path) -> None:

@@ -173,10 +173,10 @@ def test_all_problems_are_said_at_once_in_the_order_of_the_file() -> None:
 def test_a_wrong_value_is_shown_with_what_is_allowed(line: str, sentence: str) -> None:
     keys = {each.partition(":")[0] for each in line.splitlines()}
     kept = [each for each in SMALL.splitlines() if each.partition(":")[0] not in keys]
-    said = "\n".join(problems("\n".join([*kept, line])))
-    assert sentence in said
-    assert "pydantic" not in said
-    assert "Value error" not in said
+    text = "\n".join(problems("\n".join([*kept, line])))
+    assert sentence in text
+    assert "pydantic" not in text
+    assert "Value error" not in text
 
 
 @pytest.mark.parametrize(

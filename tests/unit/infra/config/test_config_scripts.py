@@ -1,4 +1,4 @@
-"""Scripts of a person's: read beside cluster.yaml, whole, and refused where no node could run them."""
+"""A person's scripts: read whole from beside cluster.yaml, and refused where no node could run them."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("scripts", "data", "said"), REFUSED.values(), ids=REFUSED.keys())
+@pytest.mark.parametrize(("scripts", "data", "sentence"), REFUSED.values(), ids=REFUSED.keys())
 def test_a_file_that_nodes_cannot_run_is_refused_with_its_line(
-    tmp_path: Path, scripts: str, data: bytes, said: str
+    tmp_path: Path, scripts: str, data: bytes, sentence: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
         load_cluster(cluster(tmp_path, scripts, setup_sh=data))
-    assert said in "\n".join(caught.value.problems)
+    assert sentence in "\n".join(caught.value.problems)
 
 
 def test_every_bad_file_is_named_at_once(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def test_only_the_keys_of_clusterctl_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "sentence"),
     [
         ("config: [\n", "line 2: not YAML"),
         ("config: x\n", "config is not a mapping"),
@@ -111,10 +111,10 @@ def test_only_the_keys_of_clusterctl_are_read(tmp_path: Path) -> None:
         ("config:\n  clusterctl:down: maybe\n", "clusterctl:down: 'maybe': write true or false"),
     ],
 )
-def test_a_broken_config_file_is_named(tmp_path: Path, text: str, said: str) -> None:
+def test_a_broken_config_file_is_named(tmp_path: Path, text: str, sentence: str) -> None:
     path = tmp_path / "Pulumi.dev.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError) as caught:
         read_stack_settings(tmp_path, "dev")
     assert caught.value.message.startswith(str(path))
-    assert said in caught.value.message
+    assert sentence in caught.value.message

@@ -11,7 +11,7 @@ HEAD = "name: train\nregion: us-west-2\nnodes: 4\ninstance_type: {type}\n"
 ADOPTED = "fs-0a1b2c3d4e5f67890"
 
 
-def said(storage: str, *, type: str = "p5.48xlarge") -> list[str]:
+def problems(storage: str, *, type: str = "p5.48xlarge") -> list[str]:
     """What is wrong with a cluster that has this storage."""
     text = f"{HEAD.format(type=type)}storage: {storage}\n"
     try:
@@ -45,7 +45,7 @@ def linked(repository: str, more: str = "size: 4800GiB") -> str:
     ],
 )
 def test_what_aws_makes_is_taken(storage: str) -> None:
-    assert said(storage) == []
+    assert problems(storage) == []
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_what_aws_makes_is_taken(storage: str) -> None:
     ],
 )
 def test_a_mount_hides_nothing_that_a_node_needs(mount: str, sentence: str) -> None:
-    (line,) = said(f"[{{mount: {mount}, efs: {{}}}}]")
+    (line,) = problems(f"[{{mount: {mount}, efs: {{}}}}]")
     assert "storage[0].mount" in line
     assert sentence in line
 
@@ -143,7 +143,7 @@ def test_a_mount_hides_nothing_that_a_node_needs(mount: str, sentence: str) -> N
 )
 def test_what_aws_does_not_make_is_named_with_what_it_does(storage: str, sentence: str) -> None:
     inner = storage[1:-1]
-    lines = said(f"[{{mount: /a{', ' if inner else ''}{inner}}}]")
+    lines = problems(f"[{{mount: /a{', ' if inner else ''}{inner}}}]")
     assert any(sentence in line for line in lines), lines
 
 
@@ -160,36 +160,38 @@ def test_what_aws_does_not_make_is_named_with_what_it_does(storage: str, sentenc
     ],
 )
 def test_mounts_that_do_not_go_together_are_said(storage: str, sentence: str) -> None:
-    assert any(sentence in line for line in said(storage))
+    assert any(sentence in line for line in problems(storage))
 
 
 def test_neighbours_whose_names_begin_alike_are_not_nested() -> None:
-    assert said("[{mount: /data, efs: {}}, {mount: /data2, efs: {}}]") == []
+    assert problems("[{mount: /data, efs: {}}, {mount: /data2, efs: {}}]") == []
 
 
 def test_local_disks_need_a_machine_that_has_some() -> None:
-    (line,) = said("[{mount: /scratch, nvme: {}}]", type="c5.large")
+    (line,) = problems("[{mount: /scratch, nvme: {}}]", type="c5.large")
     assert "storage[0].nvme: c5.large has no disks of its own" in line
 
 
 def test_all_problems_of_storage_are_said_at_once() -> None:
-    lines = said("[{mount: /etc, fsx-lustre: {size: 3600GiB, throughput: 7}}, {mount: /b, s3: {bucket: x, prefix: y}}]")
+    lines = problems(
+        "[{mount: /etc, fsx-lustre: {size: 3600GiB, throughput: 7}}, {mount: /b, s3: {bucket: x, prefix: y}}]"
+    )
     assert len(lines) == 5
 
 
 def test_all_problems_of_a_linked_file_system_are_said_at_once() -> None:
     storage = linked("bucket: ML, path: x, imports: [moved], exports: [new, new]", "size: 3600GiB, efa: true")
-    assert len(said(f"[{{mount: /a, {storage[1:-1]}}}]")) == 6
+    assert len(problems(f"[{{mount: /a, {storage[1:-1]}}}]")) == 6
     storage = linked(
         "bucket: ml-datasets, exports: [new]", f"size: 4800GiB, writable: false, file_system_id: {ADOPTED}"
     )
-    (line,) = said(f"[{{mount: /a, {storage[1:-1]}}}]")
+    (line,) = problems(f"[{{mount: /a, {storage[1:-1]}}}]")
     assert all(word in line for word in ("leave out size", "link the bucket yourself", "writable: false nodes change"))
 
 
 def test_too_many_mounts_are_refused() -> None:
     rows = ", ".join(f"{{mount: /m{number}, s3: {{bucket: ml-datasets}}}}" for number in range(17))
-    assert any("17 mounts; the most is 16" in line for line in said(f"[{rows}]"))
+    assert any("17 mounts; the most is 16" in line for line in problems(f"[{rows}]"))
 
 
 MODELS = "[{mount: /words, s3: {bucket: words}}, {mount: /m, s3: {bucket: models, prefix: team/, writable: true}}]"
@@ -210,6 +212,6 @@ MODELS = "[{mount: /words, s3: {bucket: words}}, {mount: /m, s3: {bucket: models
     ],
 )
 def test_workflow_storage_lies_in_a_bucket_that_nodes_write_to(address: str, sentence: str) -> None:
-    lines = said(f"{MODELS}\nworkflow_storage: '{address}'")
+    lines = problems(f"{MODELS}\nworkflow_storage: '{address}'")
     assert [sentence in line for line in lines] == ([True] if sentence else []), lines
     assert all("workflow_storage" in line for line in lines)

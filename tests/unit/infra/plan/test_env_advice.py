@@ -12,7 +12,7 @@ from tests.unit.infra.plan.plan_cases import a_plan, problems_of
 EFA = "p5.48xlarge"
 PLAIN = "m5.large"
 
-SAID = [
+CASES = [
     (EFA, "NCCL_TREE_THRESHOLD", "0", "dead: NCCL removed it"),
     (EFA, "NCCL_TIMEOUT", "3600", "dead: NCCL has no variable of that name"),
     (EFA, "NCCL_ASYNC_ERROR_HANDLING", "1", "old: torch's former name"),
@@ -37,12 +37,12 @@ SAID = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "name", "value", "said"), SAID)
-def test_a_copied_variable_is_told_what_it_does(kind: str, name: str, value: str, said: str | None) -> None:
+@pytest.mark.parametrize(("kind", "name", "value", "sentence"), CASES)
+def test_a_copied_variable_is_told_what_it_does(kind: str, name: str, value: str, sentence: str | None) -> None:
     made = a_plan(instance_type=kind, placement="none", env={name: value})
     warning = problems_of(made, "warning").get(f"env.{name}")
     assert problems_of(made) == {}, "it is allowed"
-    assert warning is None if said is None else str(warning).startswith(said)
+    assert warning is None if sentence is None else str(warning).startswith(sentence)
 
 
 @pytest.mark.parametrize("advice", ADVICE, ids=lambda advice: f"{advice.name} {advice.value}")

@@ -57,7 +57,7 @@ def test_the_script_is_a_nodes_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "level", "said"),
+    ("changes", "level", "message"),
     [
         (
             {"image": "dlami-base-ubuntu-24.04", "storage": [EFS, LUSTRE]},
@@ -79,9 +79,9 @@ def test_the_script_is_a_nodes_first() -> None:
     ],
 )
 def test_a_mount_that_an_image_cannot_have_is_said_before_anything_bills(
-    changes: dict[str, Any], level: str, said: str
+    changes: dict[str, Any], level: str, message: str
 ) -> None:
-    assert problems_of(a_plan(**changes), level)["storage[1]"] == said
+    assert problems_of(a_plan(**changes), level)["storage[1]"] == message
 
 
 ROWS = [

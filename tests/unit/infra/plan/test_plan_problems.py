@@ -89,7 +89,7 @@ def test_a_warning_stops_nothing(changes: dict[str, Any], path: str, words: str)
 
 
 def test_more_network_interfaces_than_an_account_usually_has_are_a_warning() -> None:
-    """A p5 node has 33, or one without the fabric."""
+    """A p5 node has 33 interfaces, or 1 without the fabric."""
     private: dict[str, Any] = {"access": {"mode": "private"}}
     assert "152 nodes of p5.48xlarge have 5,016" in problems_of(a_plan(nodes=152, **private), "warning")["nodes"]
     assert "nodes" not in problems_of(a_plan(nodes=151, **private), "warning")

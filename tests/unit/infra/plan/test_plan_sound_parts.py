@@ -1,4 +1,4 @@
-"""All that is wrong with a cluster.yaml is told in one round, as far as the plan can be made without what is broken."""
+"""All problems of a cluster.yaml are reported at once, as far as a plan can be made without the broken parts."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ scripts: []
 MORE_PROBLEMS = partial(problems_of_sound_parts, catalog=CATALOG, now=BORN)
 
 
-def told(folder: Path, text: str) -> list[str]:
-    """Where the problems are, in the order in which they are told."""
+def problem_paths(folder: Path, text: str) -> list[str]:
+    """The path of each problem, in the order of the report."""
     path = folder / "cluster.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError) as caught:
@@ -52,7 +52,7 @@ def test_model_scripts_caps_and_plan_are_told_together(tmp_path: Path) -> None:
         caps="{price_usd_per_hour: 1, runtime: soon}",
         scripts="[gone.sh]",
     )
-    assert sorted(told(tmp_path, text)) == [
+    assert sorted(problem_paths(tmp_path, text)) == [
         "access.ssh_from",
         "caps.price_usd_per_hour",
         "caps.runtime",
@@ -90,7 +90,7 @@ def test_model_scripts_caps_and_plan_are_told_together(tmp_path: Path) -> None:
 def test_nothing_is_told_that_follows_from_another_problem(
     tmp_path: Path, lines: dict[str, str], expected: list[str]
 ) -> None:
-    assert sorted(told(tmp_path, changed(**lines))) == expected
+    assert sorted(problem_paths(tmp_path, changed(**lines))) == expected
 
 
 def test_problems_of_the_plan_have_their_line(tmp_path: Path) -> None:

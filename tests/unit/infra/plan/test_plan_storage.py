@@ -64,7 +64,7 @@ def test_a_link_to_a_bucket_is_planned_in_awss_words_and_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "parts"),
     [
         (
             {},
@@ -75,12 +75,12 @@ def test_a_link_to_a_bucket_is_planned_in_awss_words_and_order() -> None:
         ({"data_repository": None}, []),
     ],
 )
-def test_what_a_link_means_for_users_and_objects_is_said(change: dict[str, Any], told: list[str]) -> None:
+def test_what_a_link_means_for_users_and_objects_is_said(change: dict[str, Any], parts: list[str]) -> None:
     keys = {key: value for key, value in {**LINKED["fsx-lustre"], **change}.items() if value is not None}
-    said = [problem.message for problem in a_plan(storage=[{"mount": "/shared", "fsx-lustre": keys}]).problems]
-    found = [line for line in said if "its top" in line or "deleting a file" in line]
-    assert len(found) == len(told)
-    assert all(part in line for part, line in zip(told, found, strict=True)), found
+    messages = [problem.message for problem in a_plan(storage=[{"mount": "/shared", "fsx-lustre": keys}]).problems]
+    found = [line for line in messages if "its top" in line or "deleting a file" in line]
+    assert len(found) == len(parts)
+    assert all(part in line for part, line in zip(parts, found, strict=True)), found
 
 
 def test_what_is_linked_stays_linked_without_nodes() -> None:
@@ -125,15 +125,15 @@ def test_a_budget_ends_earlier_when_storage_costs_too() -> None:
 
 
 def test_what_bills_by_use_is_said_not_to_be_in_the_price() -> None:
-    told = [row.message for row in a_plan(storage=[EFS], caps={"budget_usd": 1000}).problems]
-    assert told[0] == (
+    messages = [row.message for row in a_plan(storage=[EFS], caps={"budget_usd": 1000}).problems]
+    assert messages[0] == (
         "/work: EFS bills $0.30 for each GiB stored a month, $0.03 for each read, $0.06 for each written; "
         "none of it is in the price, and no budget ends it"
     )
 
 
 @pytest.mark.parametrize(
-    ("storage", "told"),
+    ("storage", "message"),
     [
         (
             [LUSTRE],
@@ -146,8 +146,8 @@ def test_what_bills_by_use_is_said_not_to_be_in_the_price() -> None:
         ),
     ],
 )
-def test_what_outlives_the_deadline_is_said(storage: list[Any], told: str) -> None:
-    assert told in [row.message for row in a_plan(storage=storage).problems]
+def test_what_outlives_the_deadline_is_said(storage: list[Any], message: str) -> None:
+    assert message in [row.message for row in a_plan(storage=storage).problems]
 
 
 @pytest.mark.parametrize("storage", [[], [BUCKET, DISKS], [ADOPTED_LUSTRE]])
@@ -164,23 +164,27 @@ def test_without_nodes_only_what_holds_data_and_was_made_is_kept() -> None:
 
 def test_a_node_is_told_what_to_mount_in_the_order_of_the_file() -> None:
     config, made = a_config(storage=ALL), a_plan(storage=ALL)
-    told = node_plan(config, made, 0).mounts
-    assert [(row.path, row.kind, row.writable) for row in told] == [
+    mounts = node_plan(config, made, 0).mounts
+    assert [(row.path, row.kind, row.writable) for row in mounts] == [
         ("/shared", "fsx-lustre", True),
         ("/scratch", "fsx-lustre", True),
         ("/work", "efs", True),
         ("/data", "s3", False),
         ("/local", "nvme", True),
     ]
-    assert told[3] == mount_plan(made.storage[3], region="us-west-2")
-    assert (told[3].source, told[3].options, told[4].options) == ("ml-datasets/imagenet/", "region=us-west-2", "stripe")
+    assert mounts[3] == mount_plan(made.storage[3], region="us-west-2")
+    assert (mounts[3].source, mounts[3].options, mounts[4].options) == (
+        "ml-datasets/imagenet/",
+        "region=us-west-2",
+        "stripe",
+    )
 
 
 def test_before_anything_exists_names_of_the_right_length_stand_in() -> None:
-    """The size of user-data that a plan shows is then the real one, to a few bytes."""
-    (told,) = node_plan(a_config(storage=[LUSTRE]), a_plan(storage=[LUSTRE]), 0).mounts
+    """So the size of user-data that a plan shows is the real one, to a few bytes."""
+    (mount,) = node_plan(a_config(storage=[LUSTRE]), a_plan(storage=[LUSTRE]), 0).mounts
     real = "fs-0a1b2c3d4e5f67890.fsx.us-west-2.amazonaws.com@tcp:/abcdefgh"
-    assert len(told.source) == len(real)
+    assert len(mount.source) == len(real)
     (adopted,) = node_plan(a_config(storage=[ADOPTED_LUSTRE]), a_plan(storage=[ADOPTED_LUSTRE]), 0).mounts
     assert adopted.source.startswith(f"{ADOPTED}.fsx.us-west-2.amazonaws.com@tcp:/")
 
@@ -227,8 +231,8 @@ def test_no_two_mounts_have_resources_of_one_name(mount: str, label: str) -> Non
 
 def test_adopted_file_systems_come_with_a_word_about_their_network() -> None:
     first = stand_in_identity(owner="you", image_id=None, zone=None, region="us-west-2", now=BORN)
-    told = problems_of(a_plan(identity=first, storage=[ADOPTED_LUSTRE]))["storage[0]"]
-    assert "which a network that is made new cannot reach" in told
+    message = problems_of(a_plan(identity=first, storage=[ADOPTED_LUSTRE]))["storage[0]"]
+    assert "which a network that is made new cannot reach" in message
     living = a_plan(storage=[ADOPTED_LUSTRE])
     assert not problems_of(living)
     assert "has to be in this cluster's network" in problems_of(living, "warning")["storage"]
@@ -236,5 +240,5 @@ def test_adopted_file_systems_come_with_a_word_about_their_network() -> None:
     in_its_network = a_plan(storage=[ADOPTED_LUSTRE], network=adopt)
     assert not problems_of(in_its_network)
     assert "has to let TCP 988 and 1018-1023 in" in problems_of(in_its_network, "warning")["storage"]
-    told = problems_of(a_plan(storage=[{"mount": "/old", "efs": {"file_system_id": ADOPTED}}]), "warning")["storage"]
-    assert "gets a mount target in this cluster's network" in told
+    message = problems_of(a_plan(storage=[{"mount": "/old", "efs": {"file_system_id": ADOPTED}}]), "warning")["storage"]
+    assert "gets a mount target in this cluster's network" in message

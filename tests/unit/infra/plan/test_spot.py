@@ -114,9 +114,9 @@ def test_a_spot_plan_reserves_nothing_so_nothing_bills_after_its_deadline() -> N
 def test_a_maximum_below_the_spot_price_is_a_warning_with_both_numbers() -> None:
     made = a_spot_plan({"price_usd_per_hour": 10})
     assert problems_of(made) == {}
-    told = problems_of(made, "warning")["caps.price_usd_per_hour"]
-    assert told.startswith("$10.00 is less than a spot p5.48xlarge in us-west-2 cost, $12.69 (2026-01)")
-    assert "clusterctl prices refresh --region us-west-2 p5.48xlarge" in told
+    warning = problems_of(made, "warning")["caps.price_usd_per_hour"]
+    assert warning.startswith("$10.00 is less than a spot p5.48xlarge in us-west-2 cost, $12.69 (2026-01)")
+    assert "clusterctl prices refresh --region us-west-2 p5.48xlarge" in warning
     assert a_spot_plan({"price_usd_per_hour": 13}).problems == a_spot_plan().problems == ()
 
 
@@ -133,8 +133,8 @@ def test_a_cap_makes_an_unknown_price_known() -> None:
 def test_a_type_that_is_not_sold_as_spot_is_an_error() -> None:
     kind = dataclasses.replace(CATALOG.types["p5.48xlarge"], usage_classes=("on-demand", "capacity-block"))
     catalog = dataclasses.replace(CATALOG, types={**CATALOG.types, "p5.48xlarge": kind})
-    told = problems_of(a_spot_plan(catalog=catalog))["capacity"]
-    assert told == "spot: AWS sells p5.48xlarge only as on-demand, capacity-block"
+    problem = problems_of(a_spot_plan(catalog=catalog))["capacity"]
+    assert problem == "spot: AWS sells p5.48xlarge only as on-demand, capacity-block"
 
 
 def test_another_maximum_replaces_no_machine_and_waits_for_the_next_one() -> None:
@@ -151,25 +151,26 @@ def test_machines_that_run_with_a_higher_maximum_are_named() -> None:
     )
     config = a_config(capacity="spot", caps={"price_usd_per_hour": 20})
     made = plan(config, CATALOG, identity=IDENTITY, ledger=Ledger(spans=spans), now=BORN)
-    told = problems_of(made, "warning")["caps.price_usd_per_hour"]
-    assert told.startswith("$20.00 holds for machines made from now on")
-    assert told.endswith("up to $30.00"), "the highest of those that run"
+    warning = problems_of(made, "warning")["caps.price_usd_per_hour"]
+    assert warning.startswith("$20.00 holds for machines made from now on")
+    assert warning.endswith("up to $30.00"), "the highest of those that run"
     ended = Ledger(spans=tuple(dataclasses.replace(span, ended_at=BORN) for span in spans))
     assert plan(config, CATALOG, identity=IDENTITY, ledger=ended, now=BORN).problems == ()
 
 
 def test_with_a_dead_man_a_slot_0_that_aws_took_back_ends_the_others_and_a_plan_says_so() -> None:
-    told = problems_of(a_spot_plan({"dead_man": "30m"}), "warning")["caps.dead_man"]
-    assert told.startswith("30m: AWS may take slot 0 back")
+    warning = problems_of(a_spot_plan({"dead_man": "30m"}), "warning")["caps.dead_man"]
+    assert warning.startswith("30m: AWS may take slot 0 back")
     assert a_spot_plan({"dead_man": "30m"}, nodes=1).problems[-1].message.startswith("one node has no others")
     assert problems_of(a_plan(caps={"dead_man": "30m"}), "warning") == {}
 
 
 def test_a_key_of_the_accounts_own_needs_a_grant_for_the_role_that_starts_spot_machines() -> None:
     key = "arn:aws:kms:us-west-2:123456789012:key/1a2b3c4d-5e6f-7a8b-9c0d-1e2f3a4b5c6d"
-    told = problems_of(a_spot_plan(kms_key=key), "warning")["kms_key"]
+    warning = problems_of(a_spot_plan(kms_key=key), "warning")["kms_key"]
     assert (
-        f"aws kms create-grant --region us-west-2 --key-id {key} --grantee-principal arn:aws:iam::ACCOUNT:role/" in told
+        f"aws kms create-grant --region us-west-2 --key-id {key} --grantee-principal arn:aws:iam::ACCOUNT:role/"
+        in warning
     )
     assert "kms_key" not in problems_of(a_spot_plan(), "warning")
     assert "kms_key" not in problems_of(a_plan(kms_key=key), "warning")

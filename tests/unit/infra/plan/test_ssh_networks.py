@@ -1,4 +1,4 @@
-"""Networks that nobody can log in from are told before a cluster on AWS is made."""
+"""Networks that nobody can log in from are refused before a cluster on AWS is made."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from clusterctl_infra.plan.ssh_networks import refused_on_aws
 
 
 @pytest.mark.parametrize(
-    ("mode", "cidr", "told"),
+    ("mode", "cidr", "reason"),
     [
         ("public", "192.0.2.0/24", "RFC 5737"),
         ("public", "198.51.100.9/32", "RFC 5737"),
@@ -19,12 +19,12 @@ from clusterctl_infra.plan.ssh_networks import refused_on_aws
         ("public", "192.168.1.0/24", "a private network"),
     ],
 )
-def test_a_network_that_nobody_comes_from_is_refused(mode: str, cidr: str, told: str) -> None:
+def test_a_network_that_nobody_comes_from_is_refused(mode: str, cidr: str, reason: str) -> None:
     access = AccessConfig.model_validate({"mode": mode, "ssh_from": ["18.246.31.7/32", cidr]})
     [problem] = refused_on_aws(access)
     assert (problem.level, problem.path) == ("error", "access.ssh_from[1]")
     assert problem.message.startswith(f"{cidr}: ")
-    assert told in problem.message
+    assert reason in problem.message
 
 
 @pytest.mark.parametrize(

@@ -101,15 +101,17 @@ def test_the_seed_stays_a_secret_through_an_update(own_home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("launch", "said"),
+    ("launch", "reason"),
     [
         (SPOT, "capacity: on-demand → spot: fixed when the nodes are made"),
         ({"placement": "none", "capacity": "on-demand"}, "placement: cluster → none: fixed when the nodes are made"),
         ({"placement": "none", "capacity": "spot"}, "cluster → none: .*; capacity: on-demand → spot"),
     ],
 )
-def test_machines_of_one_run_are_launched_as_its_first_ones(own_home: Path, launch: dict[str, str], said: str) -> None:
-    with pytest.raises(ResourceRefused, match=f"{said}.*Nothing was changed"):
+def test_machines_of_one_run_are_launched_as_its_first_ones(
+    own_home: Path, launch: dict[str, str], reason: str
+) -> None:
+    with pytest.raises(ResourceRefused, match=f"{reason}.*Nothing was changed"):
         identities(own_home).difference(born(own_home), INPUTS, {**INPUTS, "launch": launch})
 
 

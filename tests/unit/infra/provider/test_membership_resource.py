@@ -172,7 +172,7 @@ def test_what_a_command_that_was_cut_off_left_out_of_the_account_is_put_right(ow
     right = kind.update(state, wanted, PLACE)
     assert spans(right) == [("i-0", BORN, None), ("i-1", "2026-03-01T13:00:00+00:00", None)]
     assert [row["instance_id"] for row in account(own_home)[-1]["opened"]] == ["i-1"]
-    assert kind.difference(right, wanted, wanted).changed == (), "it is of the generation before"
+    assert kind.difference(right, wanted, wanted).changed == (), "the correction is of the generation before"
 
 
 def test_a_machine_that_was_written_off_and_runs_has_no_gap(own_home: Path) -> None:
@@ -192,11 +192,11 @@ def test_a_correction_alone_is_made_once(own_home: Path) -> None:
     write_inventory(own_home)
     _, state = kind.create(inputs("i-0", "i-1"), PLACE)
     small = kind.update(state, inputs("i-0", planned_at="2026-03-01T13:00:00+00:00"), PLACE)
-    told = inputs("i-0", planned_at=LATER, correction=correction(generation=2))
-    right = kind.update(small, told, PLACE)
+    with_correction = inputs("i-0", planned_at=LATER, correction=correction(generation=2))
+    right = kind.update(small, with_correction, PLACE)
     assert spans(right)[1] == ("i-1", BORN, LATER), "it ran on, and is ended now"
-    hour_later = {**told, "planned_at": "2026-03-01T16:00:00+00:00"}
-    assert kind.difference(right, told, hour_later).changed == (), "as plain pulumi up has it, an hour later"
+    hour_later = {**with_correction, "planned_at": "2026-03-01T16:00:00+00:00"}
+    assert kind.difference(right, with_correction, hour_later).changed == (), "for a plain pulumi up an hour later"
     assert kind.update(right, hour_later, PLACE)["ledger"] == right["ledger"]
 
 
@@ -204,9 +204,9 @@ def test_a_correction_of_another_generation_is_none(own_home: Path) -> None:
     kind = memberships(own_home)
     write_inventory(own_home)
     _, state = kind.create(inputs("i-0"), PLACE)
-    told = inputs("i-0", correction=correction(generation=7))
-    assert kind.difference(state, told, told).changed == ()
-    assert kind.update(state, told, PLACE)["ledger"] == state["ledger"]
+    with_correction = inputs("i-0", correction=correction(generation=7))
+    assert kind.difference(state, with_correction, with_correction).changed == ()
+    assert kind.update(state, with_correction, PLACE)["ledger"] == state["ledger"]
 
 
 def test_in_a_preview_an_unknown_instance_leaves_the_generation_open(own_home: Path) -> None:

@@ -28,7 +28,7 @@ class Aborted(Exception):
 
 
 class CallContext:
-    """Stands for gRPC's: raises what the call ended with."""
+    """In place of gRPC's context: raises the error that ended the call."""
 
     def abort(self, code: grpc.StatusCode, message: str) -> NoReturn:
         raise Aborted(message)

@@ -106,5 +106,5 @@ def constants(program: str) -> dict[str, str]:
 def test_the_lock_of_the_image_is_its_owners_alone_also_where_an_older_one_was_not(tmp_path: Path) -> None:
     lock = tmp_path / "lock"
     lock.touch(mode=0o644)
-    with _build_lock(tmp_path, lambda said: None):
+    with _build_lock(tmp_path, lambda message: None):
         assert lock.stat().st_mode & 0o777 == 0o600

@@ -1,4 +1,4 @@
-"""The states of unprivileged machines: their processes are searched for once, and again when they are others."""
+"""The states of unprivileged machines: their processes are searched for once, and again when they have changed."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_what_a_search_finds_while_the_machine_starts_is_not_remembered(processe
     assert processes.state() is MachineState.RUNNING
     processes.machine_of[FIRST] = TRAIN_0
     processes.stopped = {FIRST}
-    assert processes.state() is MachineState.FROZEN, "the first process is looked at as well"
+    assert processes.state() is MachineState.FROZEN, "its first process is stopped"
     assert processes.searches == 2
     processes.state()
     assert processes.searches == 2

@@ -20,7 +20,7 @@ HELPERS = {path: file for path, file in FOUND.items() if path.startswith(f"{CLIE
 
 
 def test_every_kind_that_a_node_mounts_has_a_stand_in() -> None:
-    """Where mount(8) does not look: a package brings it there, as on an image that has none."""
+    """It lies where mount(8) does not look until a package puts it into /sbin, as on an image without clients."""
     kinds = {kind for kind, *_ in NETWORK.values()} | set(PACKAGES)
     assert set(HELPERS) == {f"{CLIENTS_FOLDER}/mount.{kind}" for kind in kinds}
     assert not [path for path in FOUND if path.startswith("/sbin")]
@@ -56,9 +56,9 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("source", "options", "said"), REFUSED.values(), ids=REFUSED.keys())
+@pytest.mark.parametrize(("source", "options", "message"), REFUSED.values(), ids=REFUSED.keys())
 def test_what_mountpoint_s3_refuses_its_stand_in_refuses(
-    source: str, options: str, said: str, capsys: pytest.CaptureFixture[str]
+    source: str, options: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert bucket_mount.main(source, "/data", options) == 32
-    assert said in capsys.readouterr().out
+    assert message in capsys.readouterr().out
