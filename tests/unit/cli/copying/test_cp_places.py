@@ -85,7 +85,7 @@ def test_one_file_of_one_node_comes_under_the_name_that_was_written(make_invento
 
 
 @pytest.mark.parametrize(
-    ("words", "error", "said"),
+    ("words", "error", "message"),
     [
         (["a"], UsageError, "a source and a target"),
         (["a", "b"], UsageError, "neither side is a node"),
@@ -99,9 +99,9 @@ def test_one_file_of_one_node_comes_under_the_name_that_was_written(make_invento
     ],
 )
 def test_words_that_mean_nothing_are_refused(
-    words: list[str], error: type[ClusterctlError], said: str, make_inventory: MakeInventory
+    words: list[str], error: type[ClusterctlError], message: str, make_inventory: MakeInventory
 ) -> None:
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         transfers(words, make_inventory())
 
 

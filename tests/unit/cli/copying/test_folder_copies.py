@@ -46,7 +46,7 @@ def test_each_folder_comes_into_the_target_under_its_own_name(
 
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ("src", "a source and a target are needed"),
         ("0:run 1:run", "from node to node, cp copies files only"),
@@ -61,6 +61,6 @@ def test_each_folder_comes_into_the_target_under_its_own_name(
         ("gone 1:train", "there is no such folder here"),
     ],
 )
-def test_what_is_not_clear_is_refused(words: str, told: str, make_inventory: MakeInventory) -> None:
-    with pytest.raises(UsageError, match=told):
+def test_what_is_not_clear_is_refused(words: str, message: str, make_inventory: MakeInventory) -> None:
+    with pytest.raises(UsageError, match=message):
         folder_copies(words.split(), make_inventory())

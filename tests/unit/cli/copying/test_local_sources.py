@@ -20,20 +20,20 @@ MakeInventory = Callable[..., Inventory]
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("missing.pt", "missing.pt: there is no such file here"),
         ("folder", "folder is a folder, and cp without -r copies files"),
     ],
 )
 def test_cp_calls_a_source_that_is_no_file_here_a_wrong_word(
-    name: str, told: str, tmp_path: Path, make_inventory: MakeInventory
+    name: str, message: str, tmp_path: Path, make_inventory: MakeInventory
 ) -> None:
     (tmp_path / "folder").mkdir()
     inventory = make_inventory()
     todo = transfers([str(tmp_path / name), "all:"], inventory)
     output = Output(stdout=io.BytesIO(), stderr=io.BytesIO(), stdout_is_terminal=False, stderr_is_terminal=False)
-    with pytest.raises(UsageError, match=told) as raised:
+    with pytest.raises(UsageError, match=message) as raised:
         copy_all(todo, inventory, keys=LoginKeys(keys=(), described=""), deadlines=Deadlines(), output=output)
     assert raised.value.exit_code == 2
 

@@ -77,11 +77,11 @@ def test_a_folder_in_a_home_may_be(words: tuple[str, str], make_inventory: MakeI
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [(("a", "b"), "neither side is a node"), (("1:a", "2:b"), "copies between this computer and nodes")],
 )
-def test_one_side_is_a_node(words: tuple[str, str], told: str, make_inventory: MakeInventory) -> None:
-    with pytest.raises(UsageError, match=told):
+def test_one_side_is_a_node(words: tuple[str, str], message: str, make_inventory: MakeInventory) -> None:
+    with pytest.raises(UsageError, match=message):
         tree_syncs(*words, make_inventory())
 
 
@@ -99,7 +99,7 @@ def test_what_was_done_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stderr", "told"),
+    ("stderr", "shown"),
     [
         (
             "rsync: change_dir failed: No such file (2)\nrsync: [Receiver] write error: Broken pipe (32)\n",
@@ -113,5 +113,5 @@ def test_what_was_done_is_told() -> None:
         ("\n", ""),
     ],
 )
-def test_of_what_rsync_says_the_cause_is_told(stderr: str, told: str) -> None:
-    assert cause(stderr) == told
+def test_of_what_rsync_says_the_cause_is_told(stderr: str, shown: str) -> None:
+    assert cause(stderr) == shown

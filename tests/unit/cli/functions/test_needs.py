@@ -82,7 +82,7 @@ def test_functions_of_one_app_share_a_cluster_with_the_most_that_any_needs() -> 
 
 
 @pytest.mark.parametrize(
-    ("words", "nodes", "told"),
+    ("words", "nodes", "message"),
     [
         ({"name": "a", "size_gb": 1, "interface": "block"}, 4, "a disk belongs to one machine, and there are 4"),
         ({"name": "a", "size_gb": 1, "interface": "block"}, 1, "not built yet"),
@@ -93,11 +93,11 @@ def test_functions_of_one_app_share_a_cluster_with_the_most_that_any_needs() -> 
         ("data", 1, "is 'data'"),
     ],
 )
-def test_a_volume_that_cannot_be_is_told_with_its_path(words: Any, nodes: int, told: str) -> None:
+def test_a_volume_that_cannot_be_is_told_with_its_path(words: Any, nodes: int, message: str) -> None:
     with pytest.raises(UsageError) as e:
         volumes_of({"/shared": words}, num_instances=nodes)
     assert e.value.message.startswith("volumes['/shared']")
-    assert told in e.value.message
+    assert message in e.value.message
 
 
 def test_a_mount_is_a_bucket_or_below_a_prefix_of_one() -> None:
@@ -111,9 +111,9 @@ def test_words_for_interconnects_become_efa_and_are_held_against_the_catalog() -
     assert (fabric_of("InfiniBand"), fabric_of("EFA"), fabric_of("Ethernet")) == ("required", "required", "none")
     with pytest.raises(UsageError, match="internode_interconnect='NVLink'"):
         fabric_of("NVLink")
-    told = list(substitutes(ClusterNeeds(fabric="required", fabric_word="InfiniBand", priority="med")))
-    assert "AWS has EFA instead of InfiniBand" in told[0]
-    assert "priority='med'" in told[1]
+    notes = list(substitutes(ClusterNeeds(fabric="required", fabric_word="InfiniBand", priority="med")))
+    assert "AWS has EFA instead of InfiniBand" in notes[0]
+    assert "priority='med'" in notes[1]
     types = load_catalog().types
     assert link_problem("sxm5", types["p5.48xlarge"]) is None
     assert link_problem("nvlink", types["p5.48xlarge"]) is None
@@ -123,7 +123,7 @@ def test_words_for_interconnects_become_efa_and_are_held_against_the_catalog() -
 
 
 def test_problems_are_told_by_the_arguments_that_they_come_from() -> None:
-    told = by_arguments(
+    error = by_arguments(
         ConfigError(
             "c",
             problems=[
@@ -132,8 +132,8 @@ def test_problems_are_told_by_the_arguments_that_they_come_from() -> None:
             ],
         )
     )
-    assert told.message == "2 problems, nothing was started"
-    assert told.problems == (
+    assert error.message == "2 problems, nothing was started"
+    assert error.problems == (
         "  max_price_per_hour: a node costs $55.04",
         "  access (ssh_from): an example's address",
     )

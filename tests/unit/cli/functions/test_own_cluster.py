@@ -79,17 +79,17 @@ def test_a_price_above_the_cap_is_told_and_nothing_is_written(home: Home) -> Non
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ({"intranode_interconnect": "SXM4"}, "a p5.48xlarge has SXM5 GPUs with NVLink"),
         ({"gpu": "t4g:1", "internode_interconnect": "InfiniBand"}, "gpu"),
         ({"volumes": {"/etc": VOLUME}}, "volumes, mounts (mount): "),
     ],
 )
-def test_what_the_catalog_does_not_have_is_told_by_its_argument(arguments: dict[str, Any], told: str) -> None:
+def test_what_the_catalog_does_not_have_is_told_by_its_argument(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError) as e:
         _ = app_with(**arguments).stack
-    assert told in " ".join(e.value.problems)
+    assert message in " ".join(e.value.problems)
 
 
 def test_without_gpus_or_a_type_nothing_is_written() -> None:

@@ -41,7 +41,7 @@ def test_an_argument_that_nobody_knows_is_a_type_error_with_the_nearest_one() ->
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "message"),
     [
         ({"requirements": "einops"}, "write a list, as ['numpy==2.1', 'einops']"),
         ({"requirements": ["einops", " "]}, "write a list"),
@@ -64,8 +64,8 @@ def test_an_argument_that_nobody_knows_is_a_type_error_with_the_nearest_one() ->
         ({"environment": {"A": 1}}, "environment['A'] is 1"),
     ],
 )
-def test_what_cannot_be_meant_is_told_with_its_value(settings: dict[str, Any], told: str) -> None:
-    assert told in refused(**{"cluster": "train", **settings})
+def test_what_cannot_be_meant_is_told_with_its_value(settings: dict[str, Any], message: str) -> None:
+    assert message in refused(**{"cluster": "train", **settings})
 
 
 def test_map_and_a_call_within_a_job_are_refused() -> None:

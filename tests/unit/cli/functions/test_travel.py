@@ -60,14 +60,17 @@ def test_what_calls_the_function_goes_along_with_it() -> None:
 def test_a_value_comes_back_and_one_that_is_too_large_or_cannot_be_pickled_is_told() -> None:
     words, content = call.kept({"loss": 0.5}, cloudpickle.dumps)
     assert value_of(written(words, content), WHERE) == {"loss": 0.5}
-    for value, most_bytes, told in ((b"x" * 100, 50, "at most 50 are"), (threading.Lock(), 50, "of type lock, cannot")):
+    for value, most_bytes, message in (
+        (b"x" * 100, 50, "at most 50 are"),
+        (threading.Lock(), 50, "of type lock, cannot"),
+    ):
         words, content = call.kept(value, cloudpickle.dumps, most_bytes)
-        with pytest.raises(ClusterctlError, match=told):
+        with pytest.raises(ClusterctlError, match=message):
             value_of(written(words, content), WHERE)
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"", "left no result"),
         (b"[1]\n", "its result is damaged"),
@@ -77,8 +80,8 @@ def test_a_value_comes_back_and_one_that_is_too_large_or_cannot_be_pickled_is_to
         (written({"kind": "value", "bytes": 1, "python": "2.7"}, b"x"), "of Python 2.7"),
     ],
 )
-def test_a_result_that_is_none_is_told_with_its_rank(content: bytes, told: str) -> None:
-    with pytest.raises(ClusterctlError, match=told) as e:
+def test_a_result_that_is_none_is_told_with_its_rank(content: bytes, message: str) -> None:
+    with pytest.raises(ClusterctlError, match=message) as e:
         value_of(content, WHERE)
     assert e.value.message.startswith(WHERE)
 

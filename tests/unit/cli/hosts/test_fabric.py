@@ -184,18 +184,18 @@ def test_hosts_without_the_program_or_adapters_stay_in_their_order_and_nobody_is
 
 
 @pytest.mark.parametrize(
-    ("code", "stderr", "told"),
+    ("code", "stderr", "reason"),
     [
         (0, b"", "it prints more than the 4 bytes that are read"),
         (1, b"ibwarn: no port\nfailed to open it\n", "failed to open it"),
         (7, b"", "it ended with 7"),
     ],
 )
-def test_why_a_host_shows_no_subnet_is_told(code: int, stderr: bytes, told: str) -> None:
+def test_why_a_host_shows_no_subnet_is_told(code: int, stderr: bytes, reason: str) -> None:
     answer = NodeResult(
         slot=0, name="lab-0", exit_code=code, signal=None, failure=None, stdout=b"Swit", stderr=stderr, duration_s=1.0
     )
-    assert no_subnet(replace(answer, is_truncated=code == 0)) == told
+    assert no_subnet(replace(answer, is_truncated=code == 0)) == reason
 
 
 def test_the_order_is_made_once_and_when_a_person_asks() -> None:

@@ -93,15 +93,15 @@ def test_sshd_takes_the_nodes_key_for_the_login_user_from_the_nodes_alone(keys: 
 
 
 @pytest.mark.parametrize(
-    ("said", "line"),
+    ("value", "line"),
     [
         ("EDITOR,LANG_*", "PermitUserEnvironment EDITOR,LANG_*,GREETING,NODE_RANK\n"),
         ("no", "PermitUserEnvironment GREETING,NODE_RANK\n"),
         ("yes", ""),
     ],
 )
-def test_variables_that_the_owner_lets_in_are_let_in_as_before(said: str, line: str) -> None:
-    assert sshd_lines(f"permituserenvironment {said}\n", REQUEST).partition("Match ")[0] == line
+def test_variables_that_the_owner_lets_in_are_let_in_as_before(value: str, line: str) -> None:
+    assert sshd_lines(f"permituserenvironment {value}\n", REQUEST).partition("Match ")[0] == line
 
 
 def test_what_cannot_be_deleted_keeps_the_receipt_and_the_next_remove_goes_on(tmp_path: Path) -> None:
@@ -198,8 +198,8 @@ def test_what_was_changed_runs_again(tmp_path: Path) -> None:
     def left_done(**changed: str) -> list[str]:
         for name in ("packages", "one.sh", "two.sh"):
             (tmp_path / "done" / name).touch()
-        told = [{**each, "content": changed.get(Path(each["path"]).stem, each["content"])} for each in files]
-        forget_done(told, tmp_path)
+        requested = [{**each, "content": changed.get(Path(each["path"]).stem, each["content"])} for each in files]
+        forget_done(requested, tmp_path)
         return sorted(path.name for path in (tmp_path / "done").iterdir())
 
     assert left_done() == ["one.sh", "packages", "two.sh"]
@@ -218,6 +218,6 @@ def test_the_program_is_whole_in_one_argument() -> None:
 def test_nothing_is_mounted_by_a_path_with_a_symbolic_link_in_it(tmp_path: Path, place: str) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "link").symlink_to("there")
-    told = f"{tmp_path}/{place}: by a symbolic link this is {tmp_path}/{place.replace('link', 'there')}, "
-    with pytest.raises(Refused, match=told):
+    message = f"{tmp_path}/{place}: by a symbolic link this is {tmp_path}/{place.replace('link', 'there')}, "
+    with pytest.raises(Refused, match=message):
         refuse_taken([f"{tmp_path}/{place}"])

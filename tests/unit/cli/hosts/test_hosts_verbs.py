@@ -69,9 +69,9 @@ env: {LD_LIBRARY_PATH: /opt/lib, PATH: /bin, NCCL_DEBUG: INFO}
 @pytest.mark.usefixtures("home")
 def test_plan_as_json_has_no_deadline(screen: Screen) -> None:
     assert program.run(["plan", str(FOLDER), "--json"], screen.output) == 0
-    told = json.loads(screen.out)
-    assert (told["target"], told["deadline"]) == ("hosts", None)
-    assert [node["address"] for node in told["nodes"]] == ["10.1.0.5", "10.1.0.6"]
+    printed = json.loads(screen.out)
+    assert (printed["target"], printed["deadline"]) == ("hosts", None)
+    assert [node["address"] for node in printed["nodes"]] == ["10.1.0.5", "10.1.0.6"]
 
 
 @pytest.mark.usefixtures("home")

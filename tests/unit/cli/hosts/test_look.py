@@ -11,7 +11,7 @@ from clusterctl_infra.config.hosts import HostsConfig
 
 OWN = "0123456789ab"
 NOW_S = 1_795_000_000
-SAID = f"""\
+LOOK_OUTPUT = f"""\
 clock {NOW_S}
 kernel Linux 5.15.0-1063-generic
 python 3.10
@@ -33,7 +33,7 @@ ib mlx5_2:1 Ethernet ACTIVE b83fd203000a0003
 ibnetdiscover yes
 end yes
 """
-LOOK = parse_look(SAID)
+LOOK = parse_look(LOOK_OUTPUT)
 CONFIG = HostsConfig.model_validate(
     {"target": "hosts", "name": "lab", "hosts": ["10.1.0.5"], "ssh": {"user": "ada"}, "gpus": "h100:8"}
 )
@@ -50,7 +50,7 @@ def test_a_sound_host_has_no_hindrance() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "other", "told"),
+    ("line", "other", "message"),
     [
         ("python 3.10", "python 3.6", "/usr/bin/python3 is Python 3.6, the agent needs 3.9 or newer"),
         ("python 3.10", "python ", "there is no /usr/bin/python3"),
@@ -70,13 +70,13 @@ def test_a_sound_host_has_no_hindrance() -> None:
         ("gpus 8", "gpus 7", "nvidia-smi -L lists 7 GPUs, cluster.yaml says 8"),
     ],
 )
-def test_each_hindrance_is_told_with_what_was_seen(line: str, other: str, told: str) -> None:
-    (found,) = why(parse_look(SAID.replace(f"{line}\n", f"{other}\n", 1)))
-    assert told in found
+def test_each_hindrance_is_told_with_what_was_seen(line: str, other: str, message: str) -> None:
+    (found,) = why(parse_look(LOOK_OUTPUT.replace(f"{line}\n", f"{other}\n", 1)))
+    assert message in found
 
 
 @pytest.mark.parametrize(
-    ("clock_s", "told"),
+    ("clock_s", "subject"),
     [
         (NOW_S, None),
         (NOW_S + 20, None),
@@ -87,12 +87,12 @@ def test_each_hindrance_is_told_with_what_was_seen(line: str, other: str, told: 
         (NOW_S + 71, "its clock is 31 s ahead of this computer's"),
     ],
 )
-def test_a_host_that_answers_late_makes_no_other_host_s_clock_wrong(clock_s: int, told: str | None) -> None:
+def test_a_host_that_answers_late_makes_no_other_host_s_clock_wrong(clock_s: int, subject: str | None) -> None:
     """The look took 40 s: a clock between its beginning and its end is right."""
     found = hindrances(
         replace(LOOK, clock_s=clock_s), CONFIG, 0, cluster_id=OWN, began_s=float(NOW_S), ended_s=NOW_S + 40.0
     )
-    assert [line.partition(":")[0] for line in found] == ([] if told is None else [told])
+    assert [line.partition(":")[0] for line in found] == ([] if subject is None else [subject])
 
 
 def test_its_own_cluster_is_no_hindrance() -> None:
@@ -108,20 +108,20 @@ def test_infiniband_that_is_wanted_has_to_be_active() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "was cut short: "),
-        (SAID.replace("end yes\n", ""), "was cut short: clock"),
-        (SAID.replace("sudo yes\n", ""), r"cannot be read \('sudo'\): clock"),
-        (SAID.replace(f"clock {NOW_S}", "clock x"), r"cannot be read \(.* 'x'\): clock"),
+        (LOOK_OUTPUT.replace("end yes\n", ""), "was cut short: clock"),
+        (LOOK_OUTPUT.replace("sudo yes\n", ""), r"cannot be read \('sudo'\): clock"),
+        (LOOK_OUTPUT.replace(f"clock {NOW_S}", "clock x"), r"cannot be read \(.* 'x'\): clock"),
         (
-            SAID.replace(f"clock {NOW_S}", f"clock {'9' * 400}"),
+            LOOK_OUTPUT.replace(f"clock {NOW_S}", f"clock {'9' * 400}"),
             r"cannot be read \(a time that no clock shows: 999.*\): clock",
         ),
     ],
 )
-def test_a_look_that_was_cut_short_or_says_what_no_host_says_is_no_look(text: str, told: str) -> None:
-    with pytest.raises(ProbeUnreadable, match=told):
+def test_a_look_that_was_cut_short_or_says_what_no_host_says_is_no_look(text: str, message: str) -> None:
+    with pytest.raises(ProbeUnreadable, match=message):
         parse_look(text)
 
 
@@ -143,7 +143,7 @@ STORAGE = CONFIG.model_copy(
 
 
 @pytest.mark.parametrize(
-    ("state", "told"),
+    ("state", "message"),
     [
         ("free", None),
         ("ours", None),
@@ -153,17 +153,19 @@ STORAGE = CONFIG.model_copy(
         ("files", "/data: something lies there, which a mount would hide"),
     ],
 )
-def test_nothing_of_the_owner_s_is_hidden_by_a_mount(state: str, told: str | None) -> None:
-    found = why(parse_look(SAID.replace("end yes", f"place {state} /data\nplace free /fast\nend yes")), STORAGE)
-    assert (found == []) if told is None else (told in found[0] and len(found) == 1)
+def test_nothing_of_the_owner_s_is_hidden_by_a_mount(state: str, message: str | None) -> None:
+    found = why(parse_look(LOOK_OUTPUT.replace("end yes", f"place {state} /data\nplace free /fast\nend yes")), STORAGE)
+    assert (found == []) if message is None else (message in found[0] and len(found) == 1)
 
 
 def test_a_line_that_a_login_prints_is_no_place() -> None:
-    assert why(parse_look("place orders at the desk\nplace orders\n" + SAID), STORAGE) == []
+    assert why(parse_look("place orders at the desk\nplace orders\n" + LOOK_OUTPUT), STORAGE) == []
 
 
 def test_a_client_that_is_not_there_is_named_with_its_package_unless_something_may_bring_it() -> None:
-    look = parse_look(SAID.replace("end yes", "lacks nfs\nplace free /data\nlacks lustre\nplace free /fast\nend yes"))
+    look = parse_look(
+        LOOK_OUTPUT.replace("end yes", "lacks nfs\nplace free /data\nlacks lustre\nplace free /fast\nend yes")
+    )
     lustre, nfs = why(look, STORAGE)
     assert nfs.startswith(
         "/data: there is no /sbin/mount.nfs, the client of NFS: install it, or list it under packages:"

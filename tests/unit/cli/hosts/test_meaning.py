@@ -48,8 +48,8 @@ def record(of: HostsConfig | None = None) -> HostsRecord:
 
 
 def request(slot: int, of: HostsConfig | None = None) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(install_request(of or config(), record(of), slot))
-    return told
+    data: dict[str, Any] = json.loads(install_request(of or config(), record(of), slot))
+    return data
 
 
 def listed() -> str:
@@ -79,10 +79,10 @@ def test_no_secret_is_in_a_representation_and_none_is_readable_by_others() -> No
 
 
 def test_sshd_takes_the_cluster_s_variables_and_no_others() -> None:
-    told = request(0, config().model_copy(update={"env": {"GREETING": "hi"}}))
-    assert {"MASTER_ADDR", "GREETING", "NCCL_IB_HCA"} <= set(told["environment"])
-    assert "LD_PRELOAD" not in told["environment"]
-    assert told["addresses"] == ["10.1.0.5", "10.1.0.6"]
+    sent = request(0, config().model_copy(update={"env": {"GREETING": "hi"}}))
+    assert {"MASTER_ADDR", "GREETING", "NCCL_IB_HCA"} <= set(sent["environment"])
+    assert "LD_PRELOAD" not in sent["environment"]
+    assert sent["addresses"] == ["10.1.0.5", "10.1.0.6"]
 
 
 @pytest.mark.parametrize(
@@ -167,15 +167,15 @@ def with_storage() -> HostsConfig:
 
 
 def test_a_host_is_told_what_to_mount_install_and_run() -> None:
-    told = request(0, with_storage())
-    (birth,) = (json.loads(file["content"]) for file in told["files"] if file["path"].endswith("birth.json"))
+    sent = request(0, with_storage())
+    (birth,) = (json.loads(file["content"]) for file in sent["files"] if file["path"].endswith("birth.json"))
     nfs, lustre = birth["mounts"]
     assert (nfs["path"], nfs["source"], nfs["options"], nfs["writable"]) == ("/data", "10.1.0.9:/export", "hard", False)
     assert (lustre["kind"], lustre["types"], lustre["options"]) == ("lustre", ["lustre", "lustre"], "flock")
     assert (birth["packages"], birth["scripts"]) == (["nfs-common"], [["setup.sh", "once", "before-ready"]])
-    (script,) = (file for file in told["files"] if file["path"] == "/var/lib/clusterctl/scripts/setup.sh")
+    (script,) = (file for file in sent["files"] if file["path"] == "/var/lib/clusterctl/scripts/setup.sh")
     assert (script["permissions"], script["content"]) == ("0700", "#!/bin/sh\n")
-    assert told["mounts"] == {"/data": "nfs 10.1.0.9:/export hard ro", "/fast": "lustre 10.1.0.20@tcp:/fs flock rw"}
+    assert sent["mounts"] == {"/data": "nfs 10.1.0.9:/export hard ro", "/fast": "lustre 10.1.0.20@tcp:/fs flock rw"}
 
 
 def elsewhere() -> HostsConfig:
@@ -185,21 +185,21 @@ def elsewhere() -> HostsConfig:
     return config().model_copy(update={"hosts": (first, moved)})
 
 
-def content(told: dict[str, Any], end: str) -> str:
-    (found,) = (file["content"] for file in told["files"] if file["path"].endswith(end))
+def content(sent: dict[str, Any], end: str) -> str:
+    (found,) = (file["content"] for file in sent["files"] if file["path"].endswith(end))
     return str(found)
 
 
 def test_a_port_of_a_host_is_where_ssh_goes_from_here_and_from_the_others() -> None:
     inventory = hosts_inventory(elsewhere(), record(elsewhere()), folder=FOLDER)
     assert [target_of(inventory, node).place for node in inventory.nodes] == ["10.1.0.5:22", "10.1.0.6:2222"]
-    told = request(0, elsewhere())
-    assert content(told, "/known_hosts").splitlines()[1].startswith(f"[{HOSTS}-1]:2200,[10.1.0.6]:2200 ssh-ed25519 ")
-    settings = content(told, "/ssh_config.d/00-clusterctl.conf").splitlines()
+    sent = request(0, elsewhere())
+    assert content(sent, "/known_hosts").splitlines()[1].startswith(f"[{HOSTS}-1]:2200,[10.1.0.6]:2200 ssh-ed25519 ")
+    settings = content(sent, "/ssh_config.d/00-clusterctl.conf").splitlines()
     assert settings[:2] == [f'Match localuser "ada" originalhost {HOSTS}-1,10.1.0.6', "Port 2200"]
     assert settings[2].startswith(f'Match localuser "ada" originalhost {HOSTS}-0,10.1.0.5,{HOSTS}-1,')
-    assert told["port"] == 22
-    assert "ssh_port" not in json.loads(content(told, "birth.json"))
+    assert sent["port"] == 22
+    assert "ssh_port" not in json.loads(content(sent, "birth.json"))
     assert (
         request(1, elsewhere())["port"]
         == json.loads(content(request(1, elsewhere()), "birth.json"))["ssh_port"]
