@@ -24,14 +24,14 @@ def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
         yield ours, theirs
 
 
-def coordinator_of(connection: socket.socket, key: bytes, told: list[object]) -> threading.Thread:
+def coordinator_of(connection: socket.socket, key: bytes, heard: list[object]) -> threading.Thread:
     """Hears one line of the other side, in a thread."""
 
     def hear() -> None:
         try:
-            told.append(Channel(connection, key, is_coordinator=True).hear())
+            heard.append(Channel(connection, key, is_coordinator=True).hear())
         except (NotTrusted, EOFError) as e:
-            told.append(type(e))
+            heard.append(type(e))
 
     thread = threading.Thread(target=hear, daemon=True)
     thread.start()
@@ -42,11 +42,11 @@ def coordinator_of(connection: socket.socket, key: bytes, told: list[object]) ->
 def test_a_line_is_believed_of_who_has_the_key(
     pair: tuple[socket.socket, socket.socket], key: bytes, expected: object
 ) -> None:
-    told: list[object] = []
-    hearing = coordinator_of(pair[0], KEY, told)
+    heard: list[object] = []
+    hearing = coordinator_of(pair[0], KEY, heard)
     Channel(pair[1], key, is_coordinator=False).send({"slot": 3})
     hearing.join(WAIT_S)
-    assert told == [expected]
+    assert heard == [expected]
 
 
 @pytest.mark.parametrize(
@@ -64,12 +64,12 @@ def test_a_line_is_believed_of_who_has_the_key(
 def test_what_strangers_send_is_refused_and_ends_nothing_else(
     pair: tuple[socket.socket, socket.socket], sent: bytes, expected: object
 ) -> None:
-    told: list[object] = []
-    hearing = coordinator_of(pair[0], KEY, told)
+    heard: list[object] = []
+    hearing = coordinator_of(pair[0], KEY, heard)
     pair[1].sendall(sent)
     pair[1].shutdown(socket.SHUT_WR)
     hearing.join(WAIT_S)
-    assert told == [expected]
+    assert heard == [expected]
 
 
 def test_who_proves_nothing_in_time_is_hung_up_on(pair: tuple[socket.socket, socket.socket]) -> None:

@@ -277,11 +277,11 @@ def test_a_folder_that_leads_to_the_nodes_keys_is_not_mounted(tmp_path: Path) ->
     (tmp_path / "planted").symlink_to("/proc")
     (tmp_path / "top").symlink_to("/")
     (tmp_path / "there").mkdir()
-    for source, told in (
+    for source, message in (
         (tmp_path / "planted", "planted leads to /proc, which no task mounts"),
         (tmp_path / "top", "top leads to /, which no task mounts"),
         (tmp_path / "gone", "gone is not on this node"),
         (tmp_path / "there", "/in is /shared already"),
     ):
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=message):
             volume_binds([[str(source), "/in"]], (Bind("/in", source="/shared"),))

@@ -133,16 +133,16 @@ def test_who_fails_in_nccl_by_itself_is_nobodys_victim(error: str, name: str) ->
 
 
 @pytest.mark.parametrize(
-    ("said", "now_s", "wall_s", "state", "exit_code"),
+    ("report", "now_s", "wall_s", "state", "exit_code"),
     [
         ({"is_cancelled": True}, 2.0, WALL_S, "cancelled", 130),
         ({}, 62.0, WALL_S, "timed out", 124),
         ({}, 2.0, WALL_S + 1000 - 30 - DEADLINE_AHEAD_S + 1, "ended by deadline", 124),
     ],
 )
-def test_what_else_ends_a_job(said: dict[str, Any], now_s: float, wall_s: float, state: str, exit_code: int) -> None:
+def test_what_else_ends_a_job(report: dict[str, Any], now_s: float, wall_s: float, state: str, exit_code: int) -> None:
     coordination = running(timeout_s=60.0)
-    coordination.receive(1, {"phase": "running", **said})
+    coordination.receive(1, {"phase": "running", **report})
     assert coordination.look(now_s, wall_s, WALL_S + 1000)["state"] == state
     assert ended(coordination, now_s + 1, 1, 3)["exit_code"] == exit_code
 

@@ -21,15 +21,15 @@ def layout(tmp_path: Path) -> Layout:
 
 def test_a_clock_that_is_set_moves_no_deadline_since_the_guard_counts_by_the_uptime(layout: Layout) -> None:
     layout.last_stage.write_text("uptime 8690\n")
-    told = deadline_s(layout)
-    assert told is not None
-    assert told - time.time() == pytest.approx(3600, abs=1)
+    end_s = deadline_s(layout)
+    assert end_s is not None
+    assert end_s - time.time() == pytest.approx(3600, abs=1)
 
 
-@pytest.mark.parametrize("said", ["clock 1795255290\n", "uptime\n", "uptime soon\n", None])
-def test_without_a_count_the_deadline_itself_holds(said: str | None, layout: Layout) -> None:
-    if said is not None:
-        layout.last_stage.write_text(said)
+@pytest.mark.parametrize("text", ["clock 1795255290\n", "uptime\n", "uptime soon\n", None])
+def test_without_a_count_the_deadline_itself_holds(text: str | None, layout: Layout) -> None:
+    if text is not None:
+        layout.last_stage.write_text(text)
     assert deadline_s(layout) == 1795255200
 
 

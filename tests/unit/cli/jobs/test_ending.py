@@ -24,8 +24,8 @@ def test_whatever_goes_wrong_with_a_jobs_output_is_told_and_no_more(
     tmp_path: Path, make_inventory: MakeInventory
 ) -> None:
     broken: Any = {"ssh": None}
-    (told,) = keep_all(dataclasses.replace(make_inventory(), **broken), Home(path=tmp_path))
-    assert told.startswith("their output is not kept here: ")
+    (note,) = keep_all(dataclasses.replace(make_inventory(), **broken), Home(path=tmp_path))
+    assert note.startswith("their output is not kept here: ")
 
 
 ENDED = {"state": judge.SUCCEEDED, "since_s": 100.0, "outcome": judge.outcome(judge.SUCCEEDED, "", ())}
@@ -54,10 +54,10 @@ def test_output_that_came_after_the_end_from_all_nodes_need_not_come_again(
     found = {"folders": (1, 3), "whole": WHOLE, "cluster_id": inventory.cluster_id, "kept_s": 110.0, **kept}
     folder = kept_folder(home, inventory.cluster) / "first"
     folder.mkdir(parents=True)
-    told = {"spec": spec(cluster_id=found["cluster_id"]), "states": {"1": ENDED}, "kept_s": found["kept_s"]}
+    stored = {"spec": spec(cluster_id=found["cluster_id"]), "states": {"1": ENDED}, "kept_s": found["kept_s"]}
     if found["whole"] is not None:
-        told["whole"] = found["whole"]
-    (folder / "job.json").write_text(json.dumps(told))
+        stored["whole"] = found["whole"]
+    (folder / "job.json").write_text(json.dumps(stored))
     for slot in found["folders"]:
         (folder / f"node-{slot}").mkdir()
     job = merged(spec(cluster_id=inventory.cluster_id), {1: state, 3: state})
@@ -179,8 +179,8 @@ def test_what_an_older_program_kept_after_the_end_counts_as_whole_when_its_node_
     inventory, home = make_inventory(), Home(path=tmp_path)
     folder = kept_folder(home, inventory.cluster) / "first"
     (folder / "node-3").mkdir(parents=True)
-    told = {"spec": spec(cluster_id=inventory.cluster_id), "states": {"1": ENDED, "3": ENDED}, "kept_s": 110.0}
-    (folder / "job.json").write_text(json.dumps(told))
+    stored = {"spec": spec(cluster_id=inventory.cluster_id), "states": {"1": ENDED, "3": ENDED}, "kept_s": 110.0}
+    (folder / "job.json").write_text(json.dumps(stored))
     arrived(folder, 1)
     heard, fetched = merged(spec(cluster_id=inventory.cluster_id), {1: ENDED}), (from_node(inventory, 1),)
     put_fetched(heard, fetched, folder, now_s=120.0)

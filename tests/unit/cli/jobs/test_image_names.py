@@ -68,7 +68,7 @@ def test_each_engine_is_told_where_the_login_is_and_none_where_there_is_none() -
 
 
 @pytest.mark.parametrize(
-    ("value", "image", "told"),
+    ("value", "image", "message"),
     [
         (None, "a:1", "--registry-secret NGC: not in this computer's environment"),
         ("hunter2", "a:1", "--registry-secret NGC: its value is not USER:PASSWORD"),
@@ -77,12 +77,12 @@ def test_each_engine_is_told_where_the_login_is_and_none_where_there_is_none() -
     ],
 )
 def test_a_login_that_cannot_be_meant_is_told_without_its_value(
-    monkeypatch: pytest.MonkeyPatch, value: str | None, image: str | None, told: str
+    monkeypatch: pytest.MonkeyPatch, value: str | None, image: str | None, message: str
 ) -> None:
     monkeypatch.delenv("NGC", raising=False)
     if value is not None:
         monkeypatch.setenv("NGC", value)
     with pytest.raises(UsageError) as e:
         registry_login("NGC", image)
-    assert e.value.message == told
+    assert e.value.message == message
     assert "hunter2" not in f"{e.value.message} {e.value.hint}"

@@ -7,7 +7,7 @@ from clusterctl.on_node.job.image_pull import is_absent
 
 
 @pytest.mark.parametrize(
-    ("said", "absent"),
+    ("stderr", "absent"),
     [
         (b"Error response from daemon: No such image: a:1\n", True),
         (b"Error: a:1: image not known\n", True),
@@ -16,5 +16,5 @@ from clusterctl.on_node.job.image_pull import is_absent
     ],
     ids=["docker", "podman", "an engine that does not work", "silence"],
 )
-def test_an_image_is_pulled_only_where_the_engine_says_that_it_is_not_there(said: bytes, absent: bool) -> None:
-    assert is_absent(said) is absent
+def test_an_image_is_pulled_only_where_the_engine_says_that_it_is_not_there(stderr: bytes, absent: bool) -> None:
+    assert is_absent(stderr) is absent

@@ -57,8 +57,8 @@ def test_a_rank_s_container_is_its_own_or_its_launcher_s(tmp_path: Path, launche
 @pytest.mark.parametrize("state", ["succeeded", "failed", "lost", "starting", "preparing"])
 def test_a_command_gets_into_no_job_that_does_not_run(tmp_path: Path, state: str) -> None:
     layout = job_here(tmp_path, state)
-    told = "lost" if state == "preparing" else state  # nobody prepares it any more
-    with pytest.raises(ValueError, match=f"first is {told}: a command can run inside it only while it runs"):
+    shown = "lost" if state == "preparing" else state  # nobody prepares it any more
+    with pytest.raises(ValueError, match=f"first is {shown}: a command can run inside it only while it runs"):
         run_inside(layout, "first", "-", ["ls"])
 
 

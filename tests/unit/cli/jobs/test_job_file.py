@@ -72,8 +72,8 @@ def test_what_is_no_job_is_refused(text: str) -> None:
 def test_a_command_that_is_one_line_for_a_shell_is_told_how_to_be_written() -> None:
     with pytest.raises(ConfigError) as refused:
         parse_job_file("command: train.py --lr 1", source="job.yaml")
-    (told,) = refused.value.problems
-    assert "'train.py --lr 1': no shell reads it: write a list of words" in told
+    (problem,) = refused.value.problems
+    assert "'train.py --lr 1': no shell reads it: write a list of words" in problem
 
 
 def test_the_examples_are_job_files() -> None:
@@ -123,11 +123,11 @@ def test_a_variable_that_no_process_can_be_started_with_is_refused_in_each_place
     longest = "x" * (variables.MOST_BYTES - len("AB=") - 1)
     assert parse_env_file(f"AB={longest}") == ({"AB": longest}, [])
     longer = longest + "x"
-    told = "Linux has room for 128 KiB in a variable"
-    assert parse_env_file(f"AB={longer}") == ({}, [f"  line 1   AB: {told}"])
+    reason = "Linux has room for 128 KiB in a variable"
+    assert parse_env_file(f"AB={longer}") == ({}, [f"  line 1   AB: {reason}"])
     with pytest.raises(ConfigError) as refused:
         parse_job_file(f"command: [a]\nenv: {{AB: {longer}}}\n", source="job.yaml")
-    assert f"AB: {told}" in refused.value.problems[0]
+    assert f"AB: {reason}" in refused.value.problems[0]
     assert longer not in refused.value.problems[0]
     with pytest.raises(ConfigError) as refused:
         parse_job_file('command: [a]\nenv: {AB: "a\\0b"}\n', source="job.yaml")

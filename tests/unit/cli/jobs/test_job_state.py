@@ -27,18 +27,18 @@ FAILED = judge.outcome(judge.FAILED, "", [FAILURE])
 LOST = judge.outcome(judge.LOST, "Node 1 was lost: its supervisor is gone", [])
 
 
-def said(state: str, outcome: object = None, since_s: float = 10.0) -> dict[str, Any]:
+def reported(state: str, outcome: object = None, since_s: float = 10.0) -> dict[str, Any]:
     return {"state": state, "since_s": since_s, **({} if outcome is None else {"outcome": outcome})}
 
 
 @pytest.mark.parametrize(
     ("by_slot", "state", "exit_code"),
     [
-        ({1: said("starting"), 3: said("running")}, "running", None),
-        ({1: said("failed", FAILED), 3: said("stopping")}, "stopping", None),
-        ({1: said("failed", FAILED), 3: said("failed", FAILED)}, "failed", 7),
-        ({1: said("lost", LOST), 3: said("failed", FAILED)}, "failed", 7),
-        ({1: said("lost", LOST)}, "lost", 255),
+        ({1: reported("starting"), 3: reported("running")}, "running", None),
+        ({1: reported("failed", FAILED), 3: reported("stopping")}, "stopping", None),
+        ({1: reported("failed", FAILED), 3: reported("failed", FAILED)}, "failed", 7),
+        ({1: reported("lost", LOST), 3: reported("failed", FAILED)}, "failed", 7),
+        ({1: reported("lost", LOST)}, "lost", 255),
         ({}, "lost", 255),
     ],
 )
@@ -51,7 +51,7 @@ def test_a_job_is_over_when_all_that_answer_say_so(
 
 
 def test_an_attempt_is_chosen_by_its_number_and_one_that_never_was_is_named() -> None:
-    job = merged(spec(attempt=3), {1: said("running")})
+    job = merged(spec(attempt=3), {1: reported("running")})
     assert [chosen_attempt(job, wanted) for wanted in (None, 1, 3)] == [3, 1, 3]
     with pytest.raises(UsageError, match="has the attempts 1 to 3, no attempt 4"):
         chosen_attempt(job, 4)
@@ -60,23 +60,23 @@ def test_an_attempt_is_chosen_by_its_number_and_one_that_never_was_is_named() ->
 
 
 def test_a_node_that_lies_about_a_job_changes_nothing_of_it() -> None:
-    lie = {"spec": spec(members=[{"slot": 3, "name": "train-3", "nproc": 1}]), "state": said("succeeded")}
-    true = {"spec": spec(), "state": said("running")}
+    lie = {"spec": spec(members=[{"slot": 3, "name": "train-3", "nproc": 1}]), "state": reported("succeeded")}
+    true = {"spec": spec(), "state": reported("running")}
     found = job_states({1: {"jobs": [true]}, 2: {"jobs": [true]}, 3: {"jobs": [lie]}})
     assert [job.slots for job in found] == [(1, 3)]
 
 
 def test_jobs_that_go_on_come_first_and_then_the_newest() -> None:
     rows = [
-        {"spec": spec(job="old"), "state": said("failed", FAILED, since_s=1.0)},
-        {"spec": spec(job="new"), "state": said("failed", FAILED, since_s=9.0)},
-        {"spec": spec(job="now"), "state": said("running", since_s=5.0)},
+        {"spec": spec(job="old"), "state": reported("failed", FAILED, since_s=1.0)},
+        {"spec": spec(job="new"), "state": reported("failed", FAILED, since_s=9.0)},
+        {"spec": spec(job="now"), "state": reported("running", since_s=5.0)},
     ]
     assert [job.name for job in job_states({1: {"jobs": rows}, 3: {"jobs": []}})] == ["now", "new", "old"]
 
 
 def test_the_end_names_the_cause_its_last_words_and_what_shows_more() -> None:
-    job = merged(spec(), {1: said("failed", FAILED), 3: said("failed", FAILED)})
+    job = merged(spec(), {1: reported("failed", FAILED), 3: reported("failed", FAILED)})
     assert ended_text(job).splitlines() == [
         "first: failed: Node 3 (train-3): rank 4 (local rank 0) exited with code 7",
         "  | Traceback",
@@ -89,19 +89,19 @@ def test_the_end_names_the_cause_its_last_words_and_what_shows_more() -> None:
 
 def test_a_job_of_some_gpus_shows_which() -> None:
     members = [{**member, "gpu_indices": [0, 1, 2, 5]} for member in spec()["members"]]
-    assert "failed  4 ranks  GPUs 0-2,5\n" in state_text(merged(spec(members=members), {1: said("failed", FAILED)}))
+    assert "failed  4 ranks  GPUs 0-2,5\n" in state_text(merged(spec(members=members), {1: reported("failed", FAILED)}))
 
 
 @pytest.mark.parametrize(
-    ("failure", "told"),
+    ("failure", "text"),
     [
         ({"code": None, "signal": 9}, "rank 4 (local rank 0) was killed by signal 9"),
         ({"code": None, "signal": 9, "is_out_of_memory": True}, "was killed: the node had no memory left"),
         ({"rank": None, "lines": ["the launcher ended with code 1 before its ranks did"]}, "the launcher ended with"),
     ],
 )
-def test_how_a_rank_ended_is_told(failure: dict[str, Any], told: str) -> None:
-    assert told in judge.outcome(judge.FAILED, "", [{**FAILURE, **failure}])["cause"]
+def test_how_a_rank_ended_is_told(failure: dict[str, Any], text: str) -> None:
+    assert text in judge.outcome(judge.FAILED, "", [{**FAILURE, **failure}])["cause"]
 
 
 def test_a_line_says_its_rank_where_a_node_has_several() -> None:

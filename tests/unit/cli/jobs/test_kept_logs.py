@@ -62,12 +62,12 @@ def test_the_kept_output_of_one_attempt_is_shown_alone(tmp_path: Path) -> None:
         (folder / f"node-1/attempt-{attempt}/output.000001").write_text(f"1.0 0 {text}\n")
     kept = kept_job(home, "train", "first")
     assert kept is not None
-    for wanted, told, other in ((1, "first try", "second"), (None, "second try", "first")):
+    for wanted, expected, other in ((1, "first try", "second"), (None, "second try", "first")):
         stdout = io.BytesIO()
         output = Output(stdout=stdout, stderr=io.BytesIO())
         show_kept(kept, "logs", output, LinesWanted(node="1", rank=None, attempt=wanted), as_json=False)
         shown = stdout.getvalue().decode()
-        assert told in shown
+        assert expected in shown
         assert other not in shown
     with pytest.raises(UsageError, match="attempts 1 to 2, no attempt 3"):
         show_kept(kept, "logs", output, LinesWanted(node="1", rank=None, attempt=3), as_json=False)
@@ -103,12 +103,12 @@ def test_output_that_came_in_part_is_shown_as_a_part(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kept", "told"),
+    ("kept", "notes"),
     [({"whole": {}}, b"first: Nodes 1,3: not all of the files are kept here\n"), ({}, b""), ({"whole": None}, b"")],
     ids=["of none of its nodes", "by a program that did not say what came", "unknown"],
 )
 def test_one_line_says_of_which_nodes_a_part_came_and_none_where_that_is_unknown(
-    tmp_path: Path, kept: dict[str, Any], told: bytes
+    tmp_path: Path, kept: dict[str, Any], notes: bytes
 ) -> None:
     home = Home(path=tmp_path)
     folder = keep(home, "train", {})
@@ -119,7 +119,7 @@ def test_one_line_says_of_which_nodes_a_part_came_and_none_where_that_is_unknown
     assert found is not None
     wanted = LinesWanted(node=None, rank=None, attempt=None)
     show_kept(found, "logs", Output(stdout=io.BytesIO(), stderr=stderr), wanted, as_json=False)
-    assert stderr.getvalue() == told
+    assert stderr.getvalue() == notes
 
 
 def test_a_job_that_ran_when_it_was_kept_is_lost_with_its_cluster(tmp_path: Path) -> None:

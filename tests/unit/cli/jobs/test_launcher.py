@@ -100,7 +100,7 @@ def test_a_flag_that_clusterctl_sets_itself_is_refused_with_the_reason(
 
 
 @pytest.mark.parametrize(
-    ("words", "launcher", "told"),
+    ("words", "launcher", "message"),
     [
         ([], None, "no program was named"),
         ([""], None, "no program was named"),
@@ -116,6 +116,6 @@ def test_a_flag_that_clusterctl_sets_itself_is_refused_with_the_reason(
         (["torchrun", "--role", "a"], None, "no program was named"),
     ],
 )
-def test_what_cannot_be_launched_is_refused(words: list[str], launcher: str | None, told: str) -> None:
-    with pytest.raises(UsageError, match=told):
+def test_what_cannot_be_launched_is_refused(words: list[str], launcher: str | None, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         chosen_launch(words, launcher)

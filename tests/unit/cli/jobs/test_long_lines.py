@@ -17,7 +17,7 @@ SECRET = b"s3cret-of-ours"
 HIDDEN = hidden_bytes([SECRET.decode()])
 
 
-def said_by_rank(folder: Path, text: bytes, *, hidden: tuple[bytes, ...] = ()) -> tuple[bytes, bytes, list[str]]:
+def written_by_rank(folder: Path, text: bytes, *, hidden: tuple[bytes, ...] = ()) -> tuple[bytes, bytes, list[str]]:
     """The rank's own log, what it passes on, and its last lines."""
     stream = io.BytesIO()
     output = RankOutput(3, folder / "3.log", stream, hidden=hidden)
@@ -34,13 +34,13 @@ def kept_of(folder: Path, text: bytes, *, hidden: tuple[bytes, ...] = ()) -> tup
     output.drain(60.0)
     log.close()
     rows = [line.split(" ", 2) for _, line in read_from(folder, (1, 0))]
-    return [(rank, said) for _, rank, said in rows], output.last_lines()
+    return [(rank, part) for _, rank, part in rows], output.last_lines()
 
 
 @pytest.mark.parametrize("length", [LINE_BYTES - 3, LINE_BYTES - 1, LINE_BYTES, LINE_BYTES + 1, 3 * LINE_BYTES + 7])
 def test_all_of_a_rank_s_long_line_is_the_rank_s_and_the_next_line_is_another(tmp_path: Path, length: int) -> None:
     line = bytes(97 + place % 26 for place in range(length))
-    log, passed_on, _ = said_by_rank(tmp_path, line + b"\nnext\n")
+    log, passed_on, _ = written_by_rank(tmp_path, line + b"\nnext\n")
     assert log.replace(b"\n", b"") == line + b"next"
     rows, last_words = kept_of(tmp_path, passed_on)
     assert {rank for rank, _ in rows} == {"3"}
@@ -61,12 +61,12 @@ def test_a_long_line_of_another_writer_with_a_rank_s_number_stays_the_rank_s(tmp
 @pytest.mark.parametrize("shown", range(1, len(SECRET)))
 def test_a_secret_is_hidden_also_where_a_long_line_is_parted(tmp_path: Path, shown: int) -> None:
     text = b"x" * (LINE_BYTES - shown) + SECRET + b"y" * 20
-    for log in said_by_rank(tmp_path, text + b"\n", hidden=HIDDEN)[:2]:
+    for log in written_by_rank(tmp_path, text + b"\n", hidden=HIDDEN)[:2]:
         joined = re.sub(rb"\n(3\t)?", b"", log)
         assert re.fullmatch(rb"(3\t)?x+(\*\*\*)+y{20}", joined)
         assert joined.count(b"x") == LINE_BYTES - shown
     rows, last_words = kept_of(tmp_path, text, hidden=HIDDEN)
-    assert re.fullmatch(r"x+(\*\*\*)+y{20}", "".join(said for _, said in rows))
+    assert re.fullmatch(r"x+(\*\*\*)+y{20}", "".join(part for _, part in rows))
     assert re.fullmatch(r"x*(\*\*\*)+y{20}", "".join(last_words)[-40:])
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.unit.cli.jobs.job_specs import RANK_END, spec
 
-SAID: dict[str, Any] = {"job": "first", "attempt": 1, "slot": 3, "phase": "running"}
+WORDS: dict[str, Any] = {"job": "first", "attempt": 1, "slot": 3, "phase": "running"}
 WARNING = {"ends_s": 1e9, "stage": 2, "why": "the cluster's deadline"}
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -24,7 +24,7 @@ JSON = st.recursive(
 
 
 def test_a_failure_is_of_the_node_that_tells_it() -> None:
-    (failure,) = checked_words({**SAID, "failures": [{**RANK_END, "slot": 1, "name": "train-1"}]}, names_of(spec()))[
+    (failure,) = checked_words({**WORDS, "failures": [{**RANK_END, "slot": 1, "name": "train-1"}]}, names_of(spec()))[
         "failures"
     ]
     assert failure == {**RANK_END, "slot": 3, "name": "train-3"}
@@ -33,7 +33,7 @@ def test_a_failure_is_of_the_node_that_tells_it() -> None:
 def test_what_a_launcher_s_end_and_marks_say_is_kept() -> None:
     launcher = {**RANK_END, "rank": None, "local_rank": None}
     vanished = {**RANK_END, "is_vanished": True, "is_out_of_memory": "yes"}
-    found = checked_words({**SAID, "failures": [launcher, vanished]}, names_of(spec()))["failures"]
+    found = checked_words({**WORDS, "failures": [launcher, vanished]}, names_of(spec()))["failures"]
     assert [(row["rank"], row.get("is_vanished"), "is_out_of_memory" in row) for row in found] == [
         (None, None, False),
         (4, True, False),
@@ -42,7 +42,7 @@ def test_what_a_launcher_s_end_and_marks_say_is_kept() -> None:
 
 def test_orders_and_a_warning_are_passed_on_as_they_are_said() -> None:
     order = {"id": "1.order", "slot": 1, "command": "orted"}
-    found = checked_words({**SAID, "orders": [order], "warning": WARNING}, names_of(spec()))
+    found = checked_words({**WORDS, "orders": [order], "warning": WARNING}, names_of(spec()))
     assert (found["orders"], found["warning"]) == ([order], WARNING)
 
 
@@ -74,14 +74,14 @@ def test_orders_and_a_warning_are_passed_on_as_they_are_said() -> None:
 )
 def test_odd_words_are_refused(odd: dict[str, Any]) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 which words are wrong is nobody's business
-        checked_words({**SAID, **odd}, names_of(spec()))
+        checked_words({**WORDS, **odd}, names_of(spec()))
 
 
 @given(st.dictionaries(st.sampled_from(["slot", "phase", "failures", "orders", "warning", "is_cancelled"]), JSON))
 def test_whatever_a_member_says_the_coordinator_can_go_on_deciding(odd: dict[str, Any]) -> None:
     coordination = Coordination(spec(), 0.0)
     try:
-        words = checked_words({**SAID, **odd}, names_of(spec()))
+        words = checked_words({**WORDS, **odd}, names_of(spec()))
     except ValueError:
         return
     coordination.receive(words["slot"], words)
@@ -91,8 +91,8 @@ def test_whatever_a_member_says_the_coordinator_can_go_on_deciding(odd: dict[str
 
 def test_many_failures_with_long_last_words_fit_into_a_line_between_supervisors() -> None:
     long = {**RANK_END, "lines": ["é" * 2000] * 20}
-    told = bounded([long] * 64)
-    assert len(json.dumps(told)) < LONGEST_LINE / 2
-    assert [row["code"] for row in told] == [7] * 64
-    assert told[0] == long
-    assert told[-1]["lines"] == ["é" * 100]
+    rows = bounded([long] * 64)
+    assert len(json.dumps(rows)) < LONGEST_LINE / 2
+    assert [row["code"] for row in rows] == [7] * 64
+    assert rows[0] == long
+    assert rows[-1]["lines"] == ["é" * 100]

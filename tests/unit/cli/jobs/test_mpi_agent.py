@@ -54,7 +54,7 @@ def test_each_node_hears_the_orders_for_it_and_no_others() -> None:
     orders = [{"id": "7.order", "slot": 3, "command": "orted"}]
     coordination.receive(1, {"phase": "running", "orders": orders})
     coordination.receive(3, {"phase": "running"})
-    told = coordination.look(1.1, 0.0, None)
-    assert told is coordination.look(1.2, 0.0, None)
-    assert directive_for(3, told) == {**started, "orders": orders}
-    assert directive_for(1, told) == {**started, "orders": []}
+    directive = coordination.look(1.1, 0.0, None)
+    assert directive is coordination.look(1.2, 0.0, None)
+    assert directive_for(3, directive) == {**started, "orders": orders}
+    assert directive_for(1, directive) == {**started, "orders": []}

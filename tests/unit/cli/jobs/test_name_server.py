@@ -42,18 +42,18 @@ def test_a_question_is_read_and_answered_with_all_addresses() -> None:
 
 def test_a_question_for_ipv6_is_answered_with_those_addresses_alone() -> None:
     both = ["10.0.8.1", "fd00::5"]
-    said = answered(read_question(asked("train-1", SIX)), both)
-    assert struct.unpack_from(">4H", said)[3] == 1
-    assert socket.inet_ntop(socket.AF_INET6, said[-16:]) == "fd00::5"
+    answer = answered(read_question(asked("train-1", SIX)), both)
+    assert struct.unpack_from(">4H", answer)[3] == 1
+    assert socket.inet_ntop(socket.AF_INET6, answer[-16:]) == "fd00::5"
     assert addresses(answered(read_question(asked("train-1")), both)) == ["10.0.8.1"]
     assert struct.unpack_from(">4H", answered(read_question(asked("train-1", ANY_KIND)), both))[3] == 2
     assert read_hosts("::1 a\nfd00::5 a\n127.0.0.1 a\n")["a"] == ["fd00::5"]
 
 
 def test_of_another_kind_a_known_name_has_nothing_which_is_no_failure() -> None:
-    said = answered(read_question(asked("train-1", SIX)), ["10.0.8.1"])
-    assert addresses(said) == []
-    assert struct.unpack_from(">2H", said)[1] & 0xF == 0
+    answer = answered(read_question(asked("train-1", SIX)), ["10.0.8.1"])
+    assert addresses(answer) == []
+    assert struct.unpack_from(">2H", answer)[1] & 0xF == 0
     assert struct.unpack_from(">2H", failed(read_question(asked("x"))))[1] & 0xF == dns_message.SERVER_FAILED
 
 
@@ -122,8 +122,8 @@ def test_a_task_knows_the_resolv_conf_of_its_own_and_uses_the_real_nslookup_then
 def test_without_a_server_to_ask_other_names_fail_at_once(tmp_path: Path) -> None:
     (tmp_path / "hosts").write_text(HOSTS)
     server = NameServer(tmp_path / "hosts", Resolvers((), ()))
-    said = asyncio.run(server.answer(asked("example.com"), is_stream=False))
-    assert said == failed(read_question(asked("example.com")))
+    answer = asyncio.run(server.answer(asked("example.com"), is_stream=False))
+    assert answer == failed(read_question(asked("example.com")))
     assert asyncio.run(server.answer(b"?", is_stream=False)) is None
     known = asyncio.run(server.answer(asked("train-1"), is_stream=False))
     assert known is not None

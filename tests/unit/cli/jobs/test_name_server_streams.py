@@ -81,13 +81,13 @@ def test_a_connection_ends_with_what_is_no_question_or_longer_than_one_may_be() 
     assert talked(framed(longest + b"a") + framed(b"one")) == ([], b"")
 
 
-def asked_elsewhere(monkeypatch: pytest.MonkeyPatch, said: bytes) -> tuple[bytes, Writer, Callable[[], bytes]]:
+def asked_elsewhere(monkeypatch: pytest.MonkeyPatch, answer: bytes) -> tuple[bytes, Writer, Callable[[], bytes]]:
     """The packet that is sent, the connection's sending half, and what asking by it gives."""
     packet, writer = b"q" * 300, Writer()
 
     async def opened(host: str, port: int) -> tuple[asyncio.StreamReader, Writer]:
         assert (host, port) == ("10.0.0.2", 53)
-        return reading(said), writer
+        return reading(answer), writer
 
     monkeypatch.setattr(name_server.asyncio, "open_connection", opened)  # type: ignore[attr-defined]  # the module's own
     return packet, writer, lambda: asyncio.run(ask_by_stream("10.0.0.2", 53, packet))
@@ -99,9 +99,9 @@ def test_a_long_answer_comes_whole_and_its_connection_is_closed(monkeypatch: pyt
     assert (writer.sent, writer.is_closed) == (framed(packet), True)
 
 
-@pytest.mark.parametrize("said", [b"", b"\0", framed(b"abc")[:-1]])
-def test_half_an_answer_is_none_and_its_connection_is_closed(monkeypatch: pytest.MonkeyPatch, said: bytes) -> None:
-    _, writer, ask = asked_elsewhere(monkeypatch, said)
+@pytest.mark.parametrize("answer", [b"", b"\0", framed(b"abc")[:-1]])
+def test_half_an_answer_is_none_and_its_connection_is_closed(monkeypatch: pytest.MonkeyPatch, answer: bytes) -> None:
+    _, writer, ask = asked_elsewhere(monkeypatch, answer)
     with pytest.raises(EOFError):
         ask()
     assert writer.is_closed, "the server has few files, and would answer nobody for want of them"

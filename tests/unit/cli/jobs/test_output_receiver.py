@@ -26,9 +26,9 @@ USER, STRANGER = 1000, 1001
 class FakeConnection:
     """A rank's parent that has said something and ended."""
 
-    def __init__(self, uid: int, said: bytes) -> None:
+    def __init__(self, uid: int, output: bytes) -> None:
         self.is_closed = False
-        self._uid, self._said = uid, said
+        self._uid, self._output = uid, output
 
     def __enter__(self) -> FakeConnection:
         return self
@@ -43,7 +43,7 @@ class FakeConnection:
         return struct.pack("3i", 1, self._uid, 1)
 
     def makefile(self, mode: str) -> IO[bytes]:
-        return io.BytesIO(self._said)
+        return io.BytesIO(self._output)
 
 
 class FakeDoor:
@@ -61,10 +61,10 @@ class FakeDoor:
 
 def receiver(door: FakeDoor, followed: list[bytes]) -> OutputReceiver:
     def follow(stream: IO[bytes]) -> None:
-        said = stream.read()
-        if said == b"too much":
+        output = stream.read()
+        if output == b"too much":
             raise RuntimeError("can't start new thread")
-        followed.append(said)
+        followed.append(output)
 
     return OutputReceiver(door, USER, follow)  # type: ignore[arg-type]  # a fake with the only method that is called
 

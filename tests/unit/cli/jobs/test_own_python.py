@@ -74,10 +74,10 @@ def test_the_interpreter_of_a_job_comes_first_also_before_a_path_of_the_persons(
     assert found == f"{layout.folder('train-1')}/bin:/envs/1/bin:{path}"
 
 
-@pytest.mark.parametrize("said", ["", "no", "{", "{}", '{"install": 5}', "[" * 5000 + "{" * 5000, '{"install": {}}'])
-def test_a_report_that_is_none_is_said(said: str) -> None:
+@pytest.mark.parametrize("text", ["", "no", "{", "{}", '{"install": 5}', "[" * 5000 + "{" * 5000, '{"install": {}}'])
+def test_a_report_that_is_none_is_said(text: str) -> None:
     with pytest.raises(ValueError, match="pip gave no report"):
-        own_python.report_of(said)
+        own_python.report_of(text)
 
 
 @pytest.mark.parametrize(

@@ -66,9 +66,9 @@ def test_a_preparation_that_took_long_still_has_its_node(layout: Layout) -> None
 
 def test_what_a_job_is_told_and_its_state_are_written_down_before_it_is_started(layout: Layout) -> None:
     packed = snapshot()
-    told = {**header(len(packed)), "spec": {**header(0)["spec"], "launcher": "mpi"}}
-    receive(layout, JOB, told, io.BytesIO(packed), Path("p.pyz"))
-    assert read_json(layout.spec(JOB)) == told["spec"]
+    sent = {**header(len(packed)), "spec": {**header(0)["spec"], "launcher": "mpi"}}
+    receive(layout, JOB, sent, io.BytesIO(packed), Path("p.pyz"))
+    assert read_json(layout.spec(JOB)) == sent["spec"]
     assert read_json(layout.state(JOB))["state"] == "preparing"
     modes = {path.name: path.stat().st_mode & 0o777 for path in layout.folder(JOB).iterdir() if path.is_file()}
     assert modes[launchers.AGENT_FILE] == 0o755, "mpirun starts it"

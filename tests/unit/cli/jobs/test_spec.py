@@ -29,7 +29,7 @@ from clusterctl_infra.outputs import Inventory, InventoryNode
 from tests.inventories import make_inventory
 from tests.unit.cli.jobs.job_specs import spec
 
-TOLD = {"cluster": "train", "slot": 1, "nodes": 4, "slot_cidr": "10.0.8.0/21", "ranks": [0, 3, 2, 1]}
+SETTINGS = {"cluster": "train", "slot": 1, "nodes": 4, "slot_cidr": "10.0.8.0/21", "ranks": [0, 3, 2, 1]}
 """What every node was told of the cluster."""
 ONE_FOR_EACH = "--nproc auto runs one process for each GPU"
 NODES = tuple(
@@ -55,7 +55,7 @@ def request(**changes: Any) -> JobRequest:
     return JobRequest(**{**fields, **changes})
 
 
-def said(slot: int, **changes: Any) -> dict[str, Any]:
+def facts(slot: int, **changes: Any) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "slot": slot,
         "cluster_id": "0123456789ab",
@@ -72,7 +72,7 @@ def said(slot: int, **changes: Any) -> dict[str, Any]:
 
 
 def test_members_are_in_the_order_of_ranks_with_a_process_for_each_gpu() -> None:
-    made = make_spec(request(), {1: said(1), 3: said(3, gpus=2)}, {})
+    made = make_spec(request(), {1: facts(1), 3: facts(3, gpus=2)}, {})
     assert [(member["slot"], member["nproc"]) for member in made["members"]] == [(3, 2), (1, 8)]
 
 
@@ -80,14 +80,14 @@ def test_members_are_in_the_order_of_ranks_with_a_process_for_each_gpu() -> None
 def test_saturn_s_name_of_the_leader_is_on_every_node_the_address_of_the_job_s_rank_0(slots: tuple[int, ...]) -> None:
     """Ranks that topology has ordered: `train-1` of Saturn's names is slot 3."""
     wanted = request(nodes=tuple(NODES[slot] for slot in slots))
-    made = make_spec(wanted, {slot: said(slot, generation=inventory().generation) for slot in slots}, {})
+    made = make_spec(wanted, {slot: facts(slot, generation=inventory().generation) for slot in slots}, {})
     for node_rank in range(len(slots)):
         found = environment(made, node_rank, {}, "/jobs/first")
-        assert names(TOLD)[found["SATURN_JOB_LEADER"]] == found["MASTER_ADDR"]
+        assert names(SETTINGS)[found["SATURN_JOB_LEADER"]] == found["MASTER_ADDR"]
 
 
 def test_the_leader_is_an_address_where_the_nodes_may_know_other_ranks_than_this_computer() -> None:
-    made = make_spec(request(), {slot: said(slot, generation=inventory().generation - 1) for slot in (1, 3)}, {})
+    made = make_spec(request(), {slot: facts(slot, generation=inventory().generation - 1) for slot in (1, 3)}, {})
     assert environment(made, 0, {}, "/jobs/first")["SATURN_JOB_LEADER"] == "10.0.8.3"
 
 
@@ -106,12 +106,12 @@ def test_the_leader_is_an_address_where_the_nodes_may_know_other_ranks_than_this
 )
 def test_how_many_processes_run_on_a_node(launcher: str, nproc: str, gpus: int, expected: int) -> None:
     wanted = request(launch=Launch(launcher=launcher, command=("x",)), nproc=nproc, nodes=(NODES[0],))
-    made = make_spec(wanted, {0: said(0, gpus=gpus)}, {})
+    made = make_spec(wanted, {0: facts(0, gpus=gpus)}, {})
     assert made["members"][0]["nproc"] == expected
 
 
 @pytest.mark.parametrize(
-    ("launcher", "nproc", "told"),
+    ("launcher", "nproc", "names"),
     [
         ("torchrun", "auto", "Node 3: no GPUs, so one process each (--nproc N)"),
         ("torchrun", "2", ""),
@@ -119,14 +119,14 @@ def test_how_many_processes_run_on_a_node(launcher: str, nproc: str, gpus: int, 
     ],
 )
 def test_nodes_without_gpus_are_named_where_a_process_for_each_gpu_was_meant(
-    launcher: str, nproc: str, told: str
+    launcher: str, nproc: str, names: str
 ) -> None:
     wanted = request(launch=Launch(launcher=launcher, command=("x",)), nproc=nproc)
-    assert without_gpus(wanted, [{"slot": 1, "gpus": 8}, {"slot": 3, "gpus": 0}]) == told
+    assert without_gpus(wanted, [{"slot": 1, "gpus": 8}, {"slot": 3, "gpus": 0}]) == names
 
 
 @pytest.mark.parametrize(
-    ("changes", "nproc", "told"),
+    ("changes", "nproc", "reason"),
     [
         ({}, "auto", None),
         ({"phase": "installing"}, "auto", "Node 3 (train-3): not ready (installing)"),
@@ -139,13 +139,13 @@ def test_nodes_without_gpus_are_named_where_a_process_for_each_gpu_was_meant(
         ({"gpus": 4}, "9", f"Node 3: --nproc 9 is more than the 4 GPUs of each: {ONE_FOR_EACH}"),
     ],
 )
-def test_what_speaks_against_a_start_is_told(changes: dict[str, Any], nproc: str, told: str | None) -> None:
-    found = problems(request(nproc=nproc), {1: said(1), 3: said(3, **changes)})
-    assert (found == []) if told is None else any(told in problem for problem in found)
+def test_what_speaks_against_a_start_is_told(changes: dict[str, Any], nproc: str, reason: str | None) -> None:
+    found = problems(request(nproc=nproc), {1: facts(1), 3: facts(3, **changes)})
+    assert (found == []) if reason is None else any(reason in problem for problem in found)
 
 
 @pytest.mark.parametrize(
-    ("held", "gpus", "told"),
+    ("held", "gpus", "users"),
     [
         ([], None, []),
         ([{"job": "a", "gpus": None}], None, ["Node 3 (train-3): in use by the job a"]),
@@ -159,40 +159,40 @@ def test_what_speaks_against_a_start_is_told(changes: dict[str, Any], nproc: str
     ],
 )
 def test_nodes_are_in_use_where_other_jobs_leave_too_few_gpus(
-    held: list[dict[str, Any]], gpus: int | None, told: list[str]
+    held: list[dict[str, Any]], gpus: int | None, users: list[str]
 ) -> None:
-    assert in_use(request(gpus=gpus), {1: said(1), 3: said(3, holders=held)}) == told
+    assert in_use(request(gpus=gpus), {1: facts(1), 3: facts(3, holders=held)}) == users
 
 
 def test_a_job_of_some_gpus_has_as_many_processes() -> None:
-    made = make_spec(request(gpus=3), {1: said(1), 3: said(3, holders=[{"job": "a", "gpus": [0, 2]}])}, {})
+    made = make_spec(request(gpus=3), {1: facts(1), 3: facts(3, holders=[{"job": "a", "gpus": [0, 2]}])}, {})
     assert [(row["gpus"], row["nproc"], row["gpu_indices"]) for row in made["members"]] == [
         (3, 3, [1, 3, 4]),
         (3, 3, [0, 1, 2]),
     ]
-    told = problems(request(gpus=3, nproc="4"), {1: said(1), 3: said(3)})
+    found = problems(request(gpus=3, nproc="4"), {1: facts(1), 3: facts(3)})
     most = "is more than the 3 GPUs that the job takes of the 8 of each"
-    assert told == [f"Nodes 1,3: --nproc 4 {most}: {ONE_FOR_EACH}, or use --gpus 4"]
-    told = problems(request(gpus=3, nproc="9"), {1: said(1), 3: said(3)})
-    assert told == [f"Nodes 1,3: --nproc 9 {most}: {ONE_FOR_EACH}"]
-    assert problems(request(gpus=8), {1: said(1), 3: said(3)}) == []
-    assert problems(request(gpus=9), {1: said(1), 3: said(3)}) == [
+    assert found == [f"Nodes 1,3: --nproc 4 {most}: {ONE_FOR_EACH}, or use --gpus 4"]
+    found = problems(request(gpus=3, nproc="9"), {1: facts(1), 3: facts(3)})
+    assert found == [f"Nodes 1,3: --nproc 9 {most}: {ONE_FOR_EACH}"]
+    assert problems(request(gpus=8), {1: facts(1), 3: facts(3)}) == []
+    assert problems(request(gpus=9), {1: facts(1), 3: facts(3)}) == [
         "Nodes 1,3: --gpus 9 is more than the 8 GPUs of each: use --gpus 8 or fewer"
     ]
-    assert problems(request(gpus=1), {1: said(1, gpus=0), 3: said(3)}) == [
+    assert problems(request(gpus=1), {1: facts(1, gpus=0), 3: facts(3)}) == [
         "Node 1: --gpus 1 is more than the 0 GPUs of each: leave --gpus out"
     ]
 
 
 def test_which_gpus_a_job_of_some_sees_is_not_its_environment_s_to_say() -> None:
     chosen = {"CUDA_VISIBLE_DEVICES": "0"}
-    assert make_spec(request(environment=chosen), {1: said(1), 3: said(3)}, {})["environment"] == chosen
+    assert make_spec(request(environment=chosen), {1: facts(1), 3: facts(3)}, {})["environment"] == chosen
     with pytest.raises(UsageError, match="CUDA_VISIBLE_DEVICES: the job sets it itself"):
-        make_spec(request(environment=chosen, gpus=3), {1: said(1), 3: said(3)}, {})
+        make_spec(request(environment=chosen, gpus=3), {1: facts(1), 3: facts(3)}, {})
 
 
 def test_a_name_that_any_node_of_the_cluster_knows_is_taken() -> None:
-    found = problems(request(), {1: said(1), 3: said(3)}, named=[2, 0])
+    found = problems(request(), {1: facts(1), 3: facts(3)}, named=[2, 0])
     assert found == ["Nodes 0,2: a job of the name first was there already: choose another --name"]
 
 
@@ -211,7 +211,7 @@ def test_ports_that_are_in_use_somewhere_are_passed_over() -> None:
 
 
 def test_each_process_of_a_node_has_a_port_for_tensorflow() -> None:
-    made = make_spec(request(), {1: said(1), 3: said(3, gpus=2)}, {})
+    made = make_spec(request(), {1: facts(1), 3: facts(3, gpus=2)}, {})
     assert len({made["master_port"], made["channel_port"], made["jax_port"], *made["tf_ports"]}) == 3 + 8
 
 
@@ -219,8 +219,8 @@ def test_each_process_of_a_node_has_a_port_for_tensorflow() -> None:
 def test_launchers_that_want_as_many_processes_everywhere_are_refused_on_other_nodes(launcher: str) -> None:
     uneven = request(launch=Launch(launcher=launcher, command=("x",)))
     with pytest.raises(UsageError, match="these have train-3 2, train-1 8"):
-        make_spec(uneven, {1: said(1), 3: said(3, gpus=2)}, {})
-    assert make_spec(uneven, {1: said(1), 3: said(3)}, {})["launcher"] == launcher
+        make_spec(uneven, {1: facts(1), 3: facts(3, gpus=2)}, {})
+    assert make_spec(uneven, {1: facts(1), 3: facts(3)}, {})["launcher"] == launcher
 
 
 @pytest.mark.parametrize("name", ["", "A", "a_b", "-a", "a/b", "..", "x" * 41])
@@ -243,7 +243,7 @@ def test_the_default_name_is_one_that_a_job_may_have(program: str, expected: str
 
 
 def test_a_node_without_a_container_engine_is_named() -> None:
-    words = {1: said(1, engine="docker"), 3: said(3)}
+    words = {1: facts(1, engine="docker"), 3: facts(3)}
     assert problems(request(image="a:1"), words) == [
         "Node 3 (train-3): has neither docker nor podman, so --image cannot run there"
     ]
@@ -251,7 +251,7 @@ def test_a_node_without_a_container_engine_is_named() -> None:
 
 
 def test_what_does_not_work_in_containers_is_refused() -> None:
-    words = {1: said(1, engine="docker"), 3: said(3, engine="podman")}
+    words = {1: facts(1, engine="docker"), 3: facts(3, engine="podman")}
     assert make_spec(request(image="a:1"), words, {})["image"] == "a:1"
     for python in ("conda:train", "~/py/bin/python", "python3.12"):
         with pytest.raises(UsageError, match=f"--python {python} with --image: write the interpreter's path inside"):
@@ -261,8 +261,8 @@ def test_what_does_not_work_in_containers_is_refused() -> None:
 
 
 def test_a_rehearsed_job_of_many_processes_is_said_to_start_slowly() -> None:
-    told = "rehearsed: 32 processes share this computer's 2 processors, which may take minutes to start them; "
-    assert crowded(32, is_rehearsal=True, processors=2) == f"{told}--nproc 1 starts one on each node"
+    note = "rehearsed: 32 processes share this computer's 2 processors, which may take minutes to start them; "
+    assert crowded(32, is_rehearsal=True, processors=2) == f"{note}--nproc 1 starts one on each node"
     assert crowded(8, is_rehearsal=True, processors=2) == ""
     assert crowded(32, is_rehearsal=False, processors=2) == "", "machines of AWS have processors of their own"
 

@@ -77,10 +77,10 @@ def test_each_job_tells_logind_to_leave_shared_memory_alone_as_an_earlier_one_ma
 
 
 @pytest.mark.parametrize(
-    ("code", "told"), [(1, "Failed to start: no bus"), (SILENT, f"no answer within {SERVICE_S:g} s")]
+    ("code", "reason"), [(1, "Failed to start: no bus"), (SILENT, f"no answer within {SERVICE_S:g} s")]
 )
-def test_a_systemd_that_fails_or_is_silent_is_told_in_a_sentence(tmp_path: Path, code: int | None, told: str) -> None:
-    assert started(tmp_path, systemd_run=code)[0] == f"systemd-run: {told}"
+def test_a_systemd_that_fails_or_is_silent_is_told_in_a_sentence(tmp_path: Path, code: int | None, reason: str) -> None:
+    assert started(tmp_path, systemd_run=code)[0] == f"systemd-run: {reason}"
 
 
 def test_a_node_says_why_a_job_did_not_start_before_the_computer_gives_up(tmp_path: Path) -> None:

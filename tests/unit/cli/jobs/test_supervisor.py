@@ -32,7 +32,7 @@ class Link:
         self._coming = list(directives)
         self._silent_s = silent_s
         self.says: dict[str, Any] = {}
-        self.said: list[dict[str, Any]] = []
+        self.sent: list[dict[str, Any]] = []
         self.directive = self._coming.pop(0)
 
     def start(self) -> None:
@@ -40,7 +40,7 @@ class Link:
 
     def say(self, **words: Any) -> None:
         self.says = {**self.says, **words}
-        self.said.append(words)
+        self.sent.append(words)
         if "knows_end" in words:
             self._course.append("knows end")
 
@@ -144,8 +144,8 @@ def test_a_job_that_ends_well_is_cleared_drained_copied_and_only_then_told(tmp_p
     assert node.course == ["link", "start", *CLEARED, *LAST]
     assert (state["state"], state["outcome"], state["left"]) == (judge.SUCCEEDED, FINISH["outcome"], [4711])
     assert (state["slot"], state["ranks"], state["attempt"]) == (SLOT, [4, 5], 1)
-    assert node.link.said[0] == {"phase": "ready", "failures": []}
-    assert node.link.said[-1] == {"knows_end": True}
+    assert node.link.sent[0] == {"phase": "ready", "failures": []}
+    assert node.link.sent[-1] == {"knows_end": True}
     assert node.events() == ["starting", "running", "rank ended", "rank ended", "succeeded"]
 
 
@@ -153,7 +153,7 @@ def test_no_rank_is_started_before_the_coordinator_says_so(tmp_path: Path) -> No
     node = Node(tmp_path, WAIT, WAIT, FINISH)
     node.run()
     assert "start" not in node.course
-    assert {said["phase"] for said in node.link.said if "phase" in said} == {"ready"}
+    assert {words["phase"] for words in node.link.sent if "phase" in words} == {"ready"}
 
 
 @pytest.mark.parametrize(("ahead_s", "most_s"), [(-5.0, 0.0), (1.0, 1.0), (3600.0, MOST_AHEAD_S)])
@@ -164,7 +164,7 @@ def test_the_start_is_waited_for_but_not_by_a_clock_that_is_wrong(
     node.run()
     (paused_s,) = node.paused
     assert most_s - 0.9 <= paused_s <= most_s
-    assert node.link.said[1]["phase"] == "running"
+    assert node.link.sent[1]["phase"] == "running"
 
 
 @pytest.mark.parametrize(
@@ -184,12 +184,12 @@ def test_a_node_says_that_it_has_ended_when_all_its_ranks_have_and_well(
 ) -> None:
     node = Node(tmp_path, START, FINISH, ends=[ended])
     node.run()
-    said = next(words for words in node.link.said if "orders" in words)
-    assert said["phase"] == phase
-    assert [(row["rank"], row["slot"], row["name"]) for row in said["failures"]] == [
+    report = next(words for words in node.link.sent if "orders" in words)
+    assert report["phase"] == phase
+    assert [(row["rank"], row["slot"], row["name"]) for row in report["failures"]] == [
         (rank, SLOT, "train-3") for rank in failures
     ]
-    assert said["orders"] == node.ranks.orders()
+    assert report["orders"] == node.ranks.orders()
 
 
 def test_a_rank_s_end_is_written_down_once_with_its_code(tmp_path: Path) -> None:

@@ -73,9 +73,9 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("uv", "told"), REFUSED.values(), ids=REFUSED)
-def test_a_lock_that_pip_cannot_install_on_a_node_is_refused(project: Path, uv: FakeUv, told: str) -> None:
-    with pytest.raises(UsageError, match=told):
+@pytest.mark.parametrize(("uv", "message"), REFUSED.values(), ids=REFUSED)
+def test_a_lock_that_pip_cannot_install_on_a_node_is_refused(project: Path, uv: FakeUv, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         read_uv_lock(project, uv)
 
 

@@ -25,14 +25,14 @@ from clusterctl.on_node.job.warned import (
 from tests.unit.cli.jobs.job_specs import spec
 
 WALL_S = 2_000_000_000.0
-TOLD = {"at": 1100.0, "by": "AWS", "stage": 2, "hook": False, "signalled": []}
+WARNED = {"at": 1100.0, "by": "AWS", "stage": 2, "hook": False, "signalled": []}
 BY_AWS = {"ends_s": WALL_S + 100, "stage": 2, "why": "AWS takes this spot machine back"}
 BY_GUARD = {**BY_AWS, "why": "the cluster's deadline"}
 
 
 def node(root: Path, **changes: Any) -> Path:
     """The root of a node that is up for 1000 s and whose watch has told this."""
-    for name, text in (("run/clusterctl/warned", json.dumps({**TOLD, **changes})), ("proc/uptime", "1000.0 1.0\n")):
+    for name, text in (("run/clusterctl/warned", json.dumps({**WARNED, **changes})), ("proc/uptime", "1000.0 1.0\n")):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     return root
@@ -126,11 +126,11 @@ def test_a_node_that_is_lost_after_its_warning_is_lost_for_that_reason() -> None
 def test_the_file_says_what_the_job_was_told_and_goes_with_the_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    layout, said, uptimes_s = Layout(tmp_path), list[str](), [100.0]
+    layout, lines, uptimes_s = Layout(tmp_path), list[str](), [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: uptimes_s[-1])
     layout.folder("first").mkdir(parents=True)
     heard = {**BY_AWS, "slot": 3, "name": "train-3"}
-    warnings = Warnings(layout, "first", said.append)
+    warnings = Warnings(layout, "first", lines.append)
     assert warnings.look(heard) is None
     assert json.loads(layout.warning("first").read_text()) == heard
     node(tmp_path)
@@ -142,17 +142,17 @@ def test_the_file_says_what_the_job_was_told_and_goes_with_the_warning(
     assert own is not None
     assert own["why"] == BY_AWS["why"]
     assert not layout.warning("first").exists()
-    told, taken_back = said
-    assert told.startswith("clusterctl: Node 3 (train-3) ends in ")
+    warned, taken_back = lines
+    assert warned.startswith("clusterctl: Node 3 (train-3) ends in ")
     assert taken_back == "clusterctl: no node of the job is about to end any more"
 
 
 def test_a_warning_that_the_disk_does_not_take_is_told_in_the_output_all_the_same(tmp_path: Path) -> None:
     """A full disk is no reason to lose the job."""
-    said: list[str] = []
-    warnings = Warnings(Layout(tmp_path), "first", said.append)  # its folder is not there
+    lines: list[str] = []
+    warnings = Warnings(Layout(tmp_path), "first", lines.append)  # its folder is not there
     assert warnings.look({**BY_AWS, "slot": 3, "name": "train-3"}) is None
-    assert len(said) == 1
+    assert len(lines) == 1
 
 
 @pytest.mark.parametrize(("left_s", "expected"), [(900.0, "15 minutes"), (119.0, "119 seconds"), (-3.0, "0 seconds")])
@@ -177,7 +177,7 @@ def asked(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("processes", "told", "expected"),
+    ("processes", "signalled", "expected"),
     [
         ([41, 42, 44], [], [41, 42]),
         ([41, 42, 44], [41], [42]),
@@ -187,10 +187,10 @@ def asked(tmp_path: Path) -> Path:
     ],
 )
 def test_processes_of_the_job_that_asked_are_signalled_once(
-    asked: Path, processes: list[int], told: list[int], expected: list[int]
+    asked: Path, processes: list[int], signalled: list[int], expected: list[int]
 ) -> None:
     sent = list[tuple[int, int]]()
-    asking = signal_asking(asked, processes, signalled=told, send=lambda pid, number: sent.append((pid, number)))
+    asking = signal_asking(asked, processes, signalled=signalled, send=lambda pid, number: sent.append((pid, number)))
     assert sent == [(pid, signal.SIGUSR1) for pid in expected]
     assert asking == {41, 42, 43} & set(processes)
 
