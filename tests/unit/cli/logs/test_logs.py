@@ -148,10 +148,10 @@ def test_half_a_row_of_a_lost_connection_is_read_again_and_not_doubled(make_inve
 
 def test_a_line_of_a_file_that_several_nodes_have_is_told_once(make_inventory: MakeInventory) -> None:
     nodes, shared = make_inventory(size=2).nodes, SharedFiles()
-    told: list[LogLine] = []
+    lines: list[LogLine] = []
     troubles: list[str] = []
     streams = [
-        NodeStream(node, on_line=told.append, on_trouble=troubles.append, now=lambda: NOON_S, shared=shared)
+        NodeStream(node, on_line=lines.append, on_trouble=troubles.append, now=lambda: NOON_S, shared=shared)
         for node in nodes
     ]
 
@@ -162,11 +162,11 @@ def test_a_line_of_a_file_that_several_nodes_have_is_told_once(make_inventory: M
     streams[1].feed(row(4, "one") + row(8, "two") + row(14, "three"))
     streams[0].feed(row(14, "three") + row(3, "anew, after it was emptied") + row(5, "rotated", inode=8))
     streams[1].feed(row(9, "node 1's own", is_shared=False))
-    assert [line.text for line in told] == [
+    assert [line.text for line in lines] == [
         *("one", "two", "three", "anew, after it was emptied", "rotated", "node 1's own")
     ]
-    assert [log_head(line, has_sources=False)[:8] for line in told] == [*["[shared]"] * 5, "[Node 1]"]
-    assert "[/shared/a.log]" in log_head(told[0], has_sources=False), "the file that the pattern stood for"
+    assert [log_head(line, has_sources=False)[:8] for line in lines] == [*["[shared]"] * 5, "[Node 1]"]
+    assert "[/shared/a.log]" in log_head(lines[0], has_sources=False), "the file that the pattern stood for"
     assert troubles == ["/shared/a.log is on shared storage: each of its lines is shown once, as [shared]"] * 2
     assert json.loads(streams[1].places["/shared/*.log"]) == {"/shared/a.log": "7:9"}
 
@@ -187,12 +187,12 @@ def test_words_are_expanded_on_the_node(tmp_path: Path) -> None:
         (run / name).touch()
     (run / "folder.log").mkdir()
     variables = {"NODE_RANK": "2", "RUN": str(run)}
-    told = {
+    found = {
         word: ([Path(path).name for path in paths], trouble)
         for word in ("$RUN/rank-${NODE_RANK}.log", "$RUN/*.log", "$RUN/*.txt", "/x/$FOO/y", "/plain.log")
         for paths, trouble in [expanded(word, variables)]
     }
-    assert told == {
+    assert found == {
         "$RUN/rank-${NODE_RANK}.log": (["rank-2.log"], ""),
         "$RUN/*.log": (["rank-1.log", "rank-2.log"], ""),
         "$RUN/*.txt": ([], f"{run}/*.txt: no file matches"),
@@ -265,8 +265,8 @@ def test_lines_wait_for_older_ones_of_other_nodes() -> None:
         clock[0] += HOLD_S if item is None else 0.0
         return item
 
-    told = merged(take, since_s=1, now=lambda: clock[0])
-    assert [next(told) for _ in range(3)] == [
+    lines = merged(take, since_s=1, now=lambda: clock[0])
+    assert [next(lines) for _ in range(3)] == [
         Notice(name="train-2", text="lost"),
         line(1, "earlier"),
         line(2, "later", slot=1),
@@ -288,8 +288,8 @@ def test_following_ends_with_the_last_lines_once_nobody_can_send_another() -> No
 def test_lines_that_wait_for_older_ones_are_not_more_than_so_many() -> None:
     """Where one node's history goes on and on, each line of it older than all that the others have sent."""
     arrivals = iter([line(-number, str(number)) for number in range(MOST_HELD + 2)])
-    told = merged(lambda timeout_s: next(arrivals), now=lambda: 0.0)
-    assert next(told).text == str(MOST_HELD)
+    lines = merged(lambda timeout_s: next(arrivals), now=lambda: 0.0)
+    assert next(lines).text == str(MOST_HELD)
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,7 @@ def test_a_source_is_named_by_its_word_a_path_a_script_or_a_unit(
 
 
 @pytest.mark.parametrize(
-    ("word", "said"),
+    ("word", "message"),
     [
         ("kernal", "did you mean kernel"),
         ("sshd", "unit:NAME"),
@@ -318,13 +318,13 @@ def test_a_source_is_named_by_its_word_a_path_a_script_or_a_unit(
         ("2", "a node is named with --node"),
     ],
 )
-def test_a_word_that_is_no_source_is_refused(word: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_a_word_that_is_no_source_is_refused(word: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         chosen_sources((word,))
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "note"),
     [
         ({}, "nothing in setup.sh of train-[0-3]"),
         ({"grep": "Xid"}, "nothing in setup.sh of train-[0-3] that matches --grep Xid"),
@@ -332,7 +332,7 @@ def test_a_word_that_is_no_source_is_refused(word: str, said: str) -> None:
     ],
 )
 def test_a_log_without_a_line_is_said_to_be_empty(
-    make_inventory: MakeInventory, changed: dict[str, Any], told: str
+    make_inventory: MakeInventory, changed: dict[str, Any], note: str
 ) -> None:
     request = LogRequest(
         **{
@@ -348,7 +348,7 @@ def test_a_log_without_a_line_is_said_to_be_empty(
             **changed,
         }
     )
-    assert nothing_line(request) == told
+    assert nothing_line(request) == note
 
 
 def test_a_line_is_shown_to_people_and_written_as_json() -> None:

@@ -37,7 +37,7 @@ def test_a_node_like_the_others_has_no_finding() -> None:
 
 
 @pytest.mark.parametrize(
-    ("odd", "told"),
+    ("odd", "finding"),
     [
         (replace(WELL, ports=WELL.ports[:1]), ("fault", "only 1 InfiniBand port", "other nodes have 2")),
         (
@@ -54,8 +54,8 @@ def test_a_node_like_the_others_has_no_finding() -> None:
         ),
     ],
 )
-def test_what_differs_from_most_nodes_is_a_fault(odd: InfinibandReading, told: tuple[str, str, str]) -> None:
-    assert found(odd) == [told]
+def test_what_differs_from_most_nodes_is_a_fault(odd: InfinibandReading, finding: tuple[str, str, str]) -> None:
+    assert found(odd) == [finding]
 
 
 UNCABLED = replace(PORT, name="mlx5_1:1", state="DOWN", physical="Polling")

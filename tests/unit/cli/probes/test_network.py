@@ -10,7 +10,7 @@ from clusterctl.probes.finding import sentences_of
 from clusterctl.probes.network import PORTS, network_findings, parse_network
 from clusterctl.probes.probe import ProbeUnreadable
 
-SAID: dict[str, Any] = {
+ANSWER: dict[str, Any] = {
     "slot": 0,
     "trouble": "",
     "busy": [],
@@ -21,8 +21,8 @@ SAID: dict[str, Any] = {
 NAMES = {0: "train-0", 1: "train-1", 2: "train-2"}
 
 
-def findings(*, unheard: tuple[int, ...] = (), **said: Any) -> list[str]:
-    return sentences_of(network_findings(parse_network(json.dumps({**SAID, **said})), NAMES, unheard=unheard))
+def findings(*, unheard: tuple[int, ...] = (), **changes: Any) -> list[str]:
+    return sentences_of(network_findings(parse_network(json.dumps({**ANSWER, **changes})), NAMES, unheard=unheard))
 
 
 def row(slot: int, port: int) -> dict[str, Any]:
@@ -48,11 +48,11 @@ def test_names_addresses_and_other_programs_are_told() -> None:
     ]
     assert findings(are_names_known=False) == ["looking up the nodes' names got no answer"]
     assert findings(trouble="10.0.8.0: no") == ["no port can be opened (10.0.8.0: no)"]
-    busy = parse_network(json.dumps({**SAID, "busy": [{"port": 29500}]}))
+    busy = parse_network(json.dumps({**ANSWER, "busy": [{"port": 29500}]}))
     assert [each.level for each in network_findings(busy, NAMES, unheard=())] == ["remark"]
 
 
-@pytest.mark.parametrize("text", ["", "no python3", "[]", json.dumps({**SAID, "slot": "x"}), '{"slot": 0}'])
+@pytest.mark.parametrize("text", ["", "no python3", "[]", json.dumps({**ANSWER, "slot": "x"}), '{"slot": 0}'])
 def test_what_is_no_answer_is_refused(text: str) -> None:
     with pytest.raises(ProbeUnreadable, match="network"):
         parse_network(text)

@@ -203,9 +203,9 @@ def test_what_a_node_prints_is_read_with_a_reason_for_each_link_without_a_figure
 def test_a_round_tells_each_pair_its_address_and_links(make_inventory: Callable[..., Inventory]) -> None:
     nodes = {node.slot: node for node in make_inventory(size=2).nodes}
     pair = Pair(sender=1, receiver=0)
-    told: dict[str, Any] = json.loads(round_request([pair], {pair: (NDR,)}, nodes, limit_s=10.0))
+    request: dict[str, Any] = json.loads(round_request([pair], {pair: (NDR,)}, nodes, limit_s=10.0))
     row = {"from": 1, "to": 0, "address": nodes[0].private_ip, "links": [["mlx5_0:1", "mlx5_0:1"]]}
-    assert told == {"pairs": [row], "port": 18514, "limit_s": 10.0}
+    assert request == {"pairs": [row], "port": 18514, "limit_s": 10.0}
 
 
 def test_the_table_has_every_link_and_of_many_only_the_bad_ones(make_inventory: Callable[..., Inventory]) -> None:
@@ -222,6 +222,6 @@ def test_the_table_has_every_link_and_of_many_only_the_bad_ones(make_inventory: 
     ]
     simulated = bandwidth_lines(replace(inventory, rehearsal=True), (), {}, rounds=0)
     assert "ib_write_bw, simulated: nothing" in simulated[0]
-    told: dict[str, Any] = bandwidth_json(inventory, rows, {"train-3": "not reached"})
-    assert told["links"][2]["verdict"] == "failed: no result in time"
-    assert told["not_measured"] == [{"node": "train-3", "why": "not reached"}]
+    data: dict[str, Any] = bandwidth_json(inventory, rows, {"train-3": "not reached"})
+    assert data["links"][2]["verdict"] == "failed: no result in time"
+    assert data["not_measured"] == [{"node": "train-3", "why": "not reached"}]

@@ -23,7 +23,7 @@ CASES = sorted((Path(__file__).parent / "cases").glob("*/*.yaml"))
 def test_a_captured_output_is_read(path: Path) -> None:
     case = yaml.safe_load(path.read_text())
     reading = plain(PROBES[path.parent.name].parse(case["output"]))
-    assert told(reading, case["expect"]) == case["expect"]
+    assert expected_part(reading, case["expect"]) == case["expect"]
 
 
 def test_every_probe_has_cases() -> None:
@@ -39,10 +39,10 @@ def plain(value: Any) -> Any:
     return [plain(each) for each in value] if isinstance(value, tuple | list) else value
 
 
-def told(value: Any, expected: Any) -> Any:
+def expected_part(value: Any, expected: Any) -> Any:
     """The part of `value` that `expected` speaks of; lists must be of one length."""
     if isinstance(value, dict) and isinstance(expected, dict):
-        return {key: told(value[key], expected[key]) for key in expected if key in value} or value
+        return {key: expected_part(value[key], expected[key]) for key in expected if key in value} or value
     if isinstance(value, list) and isinstance(expected, list) and len(value) == len(expected):
-        return [told(item, other) for item, other in zip(value, expected, strict=True)]
+        return [expected_part(item, other) for item, other in zip(value, expected, strict=True)]
     return value

@@ -254,8 +254,8 @@ def test_clocks_are_judged_against_the_cluster(
     report = judged(inventory, answers)
     assert [verdict(node, report.inventory) for node in report.nodes] == words
     assert report.own_offset_s == own_s
-    said = sweep_text(report, probes=["clock"], is_chosen=True)
-    assert ("this computer's clock is 30.0 s behind the nodes' clocks" in said) is bool(own_s)
+    text = sweep_text(report, probes=["clock"], is_chosen=True)
+    assert ("this computer's clock is 30.0 s behind the nodes' clocks" in text) is bool(own_s)
 
 
 def test_a_node_that_was_not_reached_is_wrong_and_says_why(make_inventory: MakeInventory) -> None:
@@ -287,13 +287,13 @@ def test_a_cluster_without_gpus_has_columns_of_its_own(make_inventory: MakeInven
 
 
 def test_json_has_every_reading_and_finding(make_inventory: MakeInventory) -> None:
-    told: Any = sweep_json(swept(make_inventory(size=4), with_gpu(2, is_ecc_on=False)))
-    assert told["wrong"] == []
-    assert told["nodes"][3]["readings"]["gpu"]["gpus"][2]["is_ecc_on"] is False
-    assert told["nodes"][3]["findings"] == [
+    data: Any = sweep_json(swept(make_inventory(size=4), with_gpu(2, is_ecc_on=False)))
+    assert data["wrong"] == []
+    assert data["nodes"][3]["readings"]["gpu"]["gpus"][2]["is_ecc_on"] is False
+    assert data["nodes"][3]["findings"] == [
         {"level": "remark", "kind": "ECC is off", "detail": None, "gpu": 2, "next": None}
     ]
-    assert told["medians"]["temperature_c"] == 61
+    assert data["medians"]["temperature_c"] == 61
 
 
 def idle(reading: GpuReading | None) -> GpuReading | None:

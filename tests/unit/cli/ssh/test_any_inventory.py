@@ -65,7 +65,7 @@ def test_a_machine_is_chosen_by_its_own_name_whatever_number_is_in_it(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "problem"),
     [
         ({"nodes": [{**NODE, "name": ""}]}, "  nodes[0].name: missing"),
         ({"nodes": [NODE, {"name": "b", "address": "x"}]}, "  nodes[1].host_key: missing"),
@@ -75,10 +75,10 @@ def test_a_machine_is_chosen_by_its_own_name_whatever_number_is_in_it(tmp_path: 
         ({"nodes": [NODE, OTHER, {**NODE, "address": "x"}]}, "  nodes[2].name: 'lab-a' is the name of nodes[0], too"),
     ],
 )
-def test_what_is_missing_or_wrong_is_named_with_its_place(tmp_path: Path, data: object, said: str) -> None:
+def test_what_is_missing_or_wrong_is_named_with_its_place(tmp_path: Path, data: object, problem: str) -> None:
     with pytest.raises(ConfigError) as caught:
         read(written(tmp_path, data))
-    assert caught.value.problems == (said,)
+    assert caught.value.problems == (problem,)
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"nodes": 3}', '{"nodes": []}'])

@@ -6,8 +6,8 @@ import pytest
 from clusterctl.ssh.spooled_run import SameOutput, render_gathered
 
 
-def group(said: bytes, *names: str, is_truncated: bool = False) -> SameOutput:
-    return SameOutput(names=names, read=lambda: said, is_empty=not said, is_truncated=is_truncated)
+def group(output: bytes, *names: str, is_truncated: bool = False) -> SameOutput:
+    return SameOutput(names=names, read=lambda: output, is_empty=not output, is_truncated=is_truncated)
 
 
 def shown(*groups: SameOutput) -> list[str]:

@@ -54,11 +54,11 @@ def test_one_word_is_a_line_and_several_are_quoted(
 
 
 @pytest.mark.parametrize(
-    ("argv", "line", "told"),
+    ("argv", "line", "message"),
     [(("a", "b c"), "d", "two commands: --command d, and a 'b c'"), ((), " ", "--command is empty")],
 )
-def test_two_commands_or_an_empty_one_are_refused(argv: tuple[str, ...], line: str, told: str) -> None:
-    with pytest.raises(UsageError, match=f"^{told}$"):
+def test_two_commands_or_an_empty_one_are_refused(argv: tuple[str, ...], line: str, message: str) -> None:
+    with pytest.raises(UsageError, match=f"^{message}$"):
         command_line(argv, line)
 
 
@@ -118,10 +118,10 @@ def test_the_pause_doubles_while_the_same_machines_fail() -> None:
 
 def test_a_missing_program_that_the_way_in_needs_is_named_with_its_source() -> None:
     assert missing_programs(("aws", "ssm"), which=lambda program: f"/bin/{program}") is None
-    told = missing_programs(("aws", "ssm"), which=lambda program: None)
-    assert told is not None
-    assert "aws: install the AWS CLI (apt-get install awscli)" in told
-    assert "session-manager-plugin: install AWS's Session Manager plugin (https://docs.aws.amazon.com/" in told
+    message = missing_programs(("aws", "ssm"), which=lambda program: None)
+    assert message is not None
+    assert "aws: install the AWS CLI (apt-get install awscli)" in message
+    assert "session-manager-plugin: install AWS's Session Manager plugin (https://docs.aws.amazon.com/" in message
     assert missing_programs(("nc", "{host}"), which=lambda program: None) is None
 
 

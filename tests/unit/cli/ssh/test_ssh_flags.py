@@ -36,7 +36,7 @@ DEADLINE = datetime(2026, 11, 21, 17, 22, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("before", "told"),
+    ("before", "line"),
     [
         (timedelta(hours=4, minutes=31), "train ends 17:22 UTC, in 4 h 31 m"),
         (timedelta(minutes=12), "train ends 17:22 UTC, in 12 m; clusterctl extend 1h --cluster train moves that"),
@@ -45,10 +45,10 @@ DEADLINE = datetime(2026, 11, 21, 17, 22, tzinfo=UTC)
     ids=["long before", "soon", "over"],
 )
 def test_a_login_is_told_when_the_cluster_ends(
-    make_inventory: MakeInventory, before: timedelta, told: str | None
+    make_inventory: MakeInventory, before: timedelta, line: str | None
 ) -> None:
     inventory = make_inventory(deadline=DEADLINE.isoformat())
-    assert end_line(inventory, DEADLINE - before) == told
+    assert end_line(inventory, DEADLINE - before) == line
 
 
 def test_machines_of_a_persons_own_have_no_end(make_inventory: MakeInventory) -> None:

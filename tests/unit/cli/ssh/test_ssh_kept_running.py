@@ -12,7 +12,7 @@ from clusterctl.ssh.results import NodeResult
 
 
 @pytest.mark.parametrize(
-    ("result", "complaint", "said"),
+    ("result", "complaint", "message"),
     [
         ({"failure": NodeFailure("lost", "the connection broke")}, b"", "the connection broke"),
         ({"exit_code": 127}, b"sh: python3: not found\n", "it ended: sh: python3: not found"),
@@ -20,8 +20,8 @@ from clusterctl.ssh.results import NodeResult
     ],
 )
 def test_the_reason_is_the_failure_else_the_commands_last_words(
-    result: Mapping[str, Any], complaint: bytes, said: str
+    result: Mapping[str, Any], complaint: bytes, message: str
 ) -> None:
     facts: dict[str, Any] = {"exit_code": None, "failure": None, **result}
     whole = NodeResult(slot=0, name="train-0", signal=None, stdout=b"", stderr=b"", duration_s=1, **facts)
-    assert reason(whole, complaint).message == said
+    assert reason(whole, complaint).message == message

@@ -118,6 +118,6 @@ def test_an_agent_that_the_configuration_names_is_asked_instead_of_the_usual_one
     monkeypatch.setenv("HOME", "/home/me")
     monkeypatch.setenv("MINE", "/run/mine")
     (tmp_path / "config").write_text(f'Host train-0\n  IdentityAgent "{agent}"\n')
-    said = identities(make_inventory().nodes, tmp_path / "config")
-    assert said.agent_socket("/run/usual") == socket
+    found = identities(make_inventory().nodes, tmp_path / "config")
+    assert found.agent_socket("/run/usual") == socket
     assert identities(make_inventory().nodes[1:], tmp_path / "config").agent_socket("/run/usual") == "/run/usual"

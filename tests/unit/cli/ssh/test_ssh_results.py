@@ -92,7 +92,7 @@ def test_nodes_that_fail_fast_ended_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "told"),
+    ("message", "shown"),
     [
         ("train-0: the command still ran after 5 s", "the command still ran after 5 s"),
         ("train-0 has no machine yet", "has no machine yet"),
@@ -100,8 +100,8 @@ def test_nodes_that_fail_fast_ended_are_told_apart() -> None:
         ("train-01 is another", "train-01 is another"),
     ],
 )
-def test_a_line_that_begins_with_a_nodes_name_does_not_say_it_again(message: str, told: str) -> None:
-    assert NodeFailure("lost", message).message_under("train-0") == told
+def test_a_line_that_begins_with_a_nodes_name_does_not_say_it_again(message: str, shown: str) -> None:
+    assert NodeFailure("lost", message).told_under("train-0") == shown
 
 
 def test_the_way_to_a_place_is_not_named_twice_where_the_proxy_names_it() -> None:
@@ -129,8 +129,8 @@ def test_where_to_look_is_told_once_below_nodes_that_were_not_reached(make_inven
     refused, silent = NodeFailure("refused", "refuses"), NodeFailure("timeout", "silent", phase="greeting")
     broke, late = (NodeFailure(kind, "", phase="command") for kind in ("lost", "timeout"))
     before = datetime(2026, 11, 21, 21, 0, tzinfo=UTC)
-    told = look_at([None, refused, silent], make_inventory(), now=before)
-    assert told == "  next: clusterctl status --cluster train"
+    line = look_at([None, refused, silent], make_inventory(), now=before)
+    assert line == "  next: clusterctl status --cluster train"
     assert look_at([None, broke, late, NodeFailure("stopped", "")], make_inventory()) is None
     assert look_at([refused], make_inventory(cluster_id="")) is None
 
@@ -138,10 +138,10 @@ def test_where_to_look_is_told_once_below_nodes_that_were_not_reached(make_inven
 def test_after_the_deadline_a_node_that_is_not_reached_has_ended_and_says_when(make_inventory: MakeInventory) -> None:
     inventory, after = make_inventory(), datetime(2026, 11, 21, 22, 5, tzinfo=UTC)
     gone = NodeFailure("unreachable", "10.0.8.2:22 cannot be reached: No route to host")
-    told = "train ended 22:00 UTC, at its deadline"
+    end = "train ended 22:00 UTC, at its deadline"
     error = not_reached(gone, inventory, inventory.nodes[2], now=after)
-    assert error.message == f"{told} (train-2: {gone.message})"
-    assert look_at([gone], inventory, now=after) == f"  {told}; next: clusterctl status --cluster train"
+    assert error.message == f"{end} (train-2: {gone.message})"
+    assert look_at([gone], inventory, now=after) == f"  {end}; next: clusterctl status --cluster train"
     other_key = NodeFailure("host-key", "another key")
     assert not_reached(other_key, inventory, inventory.nodes[2], now=after).message == "train-2: another key"
 

@@ -12,7 +12,7 @@ from clusterctl.ssh.broker.frames import EXIT, MOST_BYTES, STDERR, STDOUT, Frame
 from clusterctl.ssh.broker.relayed_output import MOST_BYTES as MOST_HELD_BYTES
 from clusterctl.ssh.broker.relayed_output import RelayedOutput
 
-SAID = [(STDOUT, b"one\n"), (STDERR, b""), (STDOUT, bytes(range(256)) * 5), (EXIT, b"4")]
+FRAMES = [(STDOUT, b"one\n"), (STDERR, b""), (STDOUT, bytes(range(256)) * 5), (EXIT, b"4")]
 
 
 class Wire:
@@ -38,9 +38,9 @@ def frames_of(*pieces: bytes | BaseException) -> Frames:
 
 @pytest.mark.parametrize("size", [1, 2, 5, 7, 4096])
 def test_frames_come_out_as_they_went_in_however_they_are_cut(size: int) -> None:
-    data = b"".join(frame(kind, content) for kind, content in SAID)
+    data = b"".join(frame(kind, content) for kind, content in FRAMES)
     coming = frames_of(*(data[start : start + size] for start in range(0, len(data), size)))
-    assert [coming.next() for _ in SAID] == SAID
+    assert [coming.next() for _ in FRAMES] == FRAMES
     assert coming.next() is None
 
 

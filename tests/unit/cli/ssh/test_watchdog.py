@@ -20,7 +20,7 @@ from clusterctl.ssh.watchdog import (
 
 MOST_BYTES = 3000
 TextOf = Callable[..., bytes]
-TOLD = ReportedIds(group=4711, holder=4712)
+REPORTED = ReportedIds(group=4711, holder=4712)
 
 
 def test_ps_shows_the_words_of_a_command_and_under_sudo_not_its_environment() -> None:
@@ -52,7 +52,7 @@ def test_a_search_through_argvs_finds_no_word_of_the_command_or_of_what_is_ours(
     for text in (
         guarded(line, environment={}, is_sudo=is_sudo, silence_s=45),
         with_input(line, environment={}, is_sudo=is_sudo, silence_s=45),
-        watcher(TOLD, is_sudo=is_sudo, silence_s=45),
+        watcher(REPORTED, is_sudo=is_sudo, silence_s=45),
     ):
         for word in (b"sleep", b"555", b"pkill", b"read", b"trap"):
             assert word not in text
@@ -88,7 +88,7 @@ def test_under_sudo_the_watcher_is_roots_too_and_the_group_is_the_login_shells()
     assert ours.endswith("set -a; . /etc/clusterctl/env; set +a; fi; ")
     assert "kill -s TERM" in ours
     assert line == "id -u"
-    (beside,) = shlex.split(shlex.split(watcher(TOLD, is_sudo=True, silence_s=45).decode())[-1])[1:]
+    (beside,) = shlex.split(shlex.split(watcher(REPORTED, is_sudo=True, silence_s=45).decode())[-1])[1:]
     assert beside.startswith("clusterctl_group=4711; kill -s KILL 4712 2>/dev/null; ")
 
 
@@ -103,7 +103,7 @@ def test_under_sudo_a_variables_value_is_no_word_of_any_command(text_of: TextOf)
 
 
 def test_the_group_is_found_among_what_a_login_shell_says() -> None:
-    assert group_in(b"welcome\nclusterctl-group 4711 4712\nerr") == (TOLD, b"welcome\nerr")
+    assert group_in(b"welcome\nclusterctl-group 4711 4712\nerr") == (REPORTED, b"welcome\nerr")
     assert group_in(b"welcome\nclusterctl-group 4711 47") is None
 
 

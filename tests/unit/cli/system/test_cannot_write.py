@@ -20,33 +20,35 @@ ENVIRON = {"CLUSTERCTL_HOME": "/home/a person/state"}
 def test_a_full_disk_is_named_with_what_is_free_and_where_to_look(number: int, tmp_path: Path) -> None:
     file = tmp_path / "a stack" / "Pulumi.dev.yaml"
     file.parent.mkdir()
-    told = cannot_write(OSError(number, os.strerror(number), str(file)), environ=ENVIRON)
-    assert told is not None
-    assert told.exit_code == 1
-    assert re.fullmatch(rf"{file} cannot be written: {os.strerror(number).lower()} \(\S+ [KMG]iB are free\)", str(told))
-    assert told.hint == f"df -h '{file.parent}'"
+    error = cannot_write(OSError(number, os.strerror(number), str(file)), environ=ENVIRON)
+    assert error is not None
+    assert error.exit_code == 1
+    assert re.fullmatch(
+        rf"{file} cannot be written: {os.strerror(number).lower()} \(\S+ [KMG]iB are free\)", str(error)
+    )
+    assert error.hint == f"df -h '{file.parent}'"
 
 
 def test_a_disk_that_is_read_only_is_named_with_another_home() -> None:
     file = "/home/a person/state/runs/x.json"
-    told = cannot_write(OSError(errno.EROFS, os.strerror(errno.EROFS), file), environ=ENVIRON)
-    assert told is not None
-    assert str(told).startswith(f"{file} cannot be written: {os.strerror(errno.EROFS).lower()}. ")
-    assert told.hint == "unset CLUSTERCTL_HOME"
+    error = cannot_write(OSError(errno.EROFS, os.strerror(errno.EROFS), file), environ=ENVIRON)
+    assert error is not None
+    assert str(error).startswith(f"{file} cannot be written: {os.strerror(errno.EROFS).lower()}. ")
+    assert error.hint == "unset CLUSTERCTL_HOME"
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.ENOENT, errno.ENOTDIR, errno.EEXIST])
 @pytest.mark.parametrize("place", ["/home/a person/state", "/home/a person/state/runs", "/home"])
 def test_a_folder_that_cannot_be_the_home_is_named(number: int, place: str) -> None:
-    told = cannot_write(OSError(number, os.strerror(number), place), environ=ENVIRON)
-    assert str(told).startswith(f"{place} cannot be written: {os.strerror(number).lower()}. ")
+    error = cannot_write(OSError(number, os.strerror(number), place), environ=ENVIRON)
+    assert str(error).startswith(f"{place} cannot be written: {os.strerror(number).lower()}. ")
 
 
 @pytest.mark.parametrize("number", [errno.ESTALE, errno.EIO, errno.ETIMEDOUT])
 def test_a_home_whose_server_is_away_is_named_and_nothing_else_is_taken_for_one(number: int) -> None:
     file = "/home/a person/state/inventory/train.json"
-    told = cannot_write(OSError(number, os.strerror(number), file), environ=ENVIRON)
-    assert str(told).startswith(f"{file} cannot be read or written: {os.strerror(number).lower()}. ")
+    error = cannot_write(OSError(number, os.strerror(number), file), environ=ENVIRON)
+    assert str(error).startswith(f"{file} cannot be read or written: {os.strerror(number).lower()}. ")
     assert cannot_write(OSError(number, os.strerror(number), "/dev/pts/3"), environ=ENVIRON) is None
     assert cannot_write(OSError(number, os.strerror(number)), environ=ENVIRON) is None
 
@@ -61,9 +63,9 @@ def test_a_home_that_is_a_file_is_refused_before_anything_is_looked_for_in_it(tm
 
 
 def test_where_nobody_chose_the_home_another_one_is_offered() -> None:
-    told = cannot_write(PermissionError(errno.EACCES, "no", "/nonexistent"), environ={"HOME": "/nonexistent"})
-    assert told is not None
-    assert told.hint == "export CLUSTERCTL_HOME=/var/tmp/clusterctl-$(id -un)"
+    error = cannot_write(PermissionError(errno.EACCES, "no", "/nonexistent"), environ={"HOME": "/nonexistent"})
+    assert error is not None
+    assert error.hint == "export CLUSTERCTL_HOME=/var/tmp/clusterctl-$(id -un)"
 
 
 def test_the_usual_home_that_is_a_file_is_not_called_one_that_somebody_named(tmp_path: Path) -> None:
@@ -87,9 +89,9 @@ def test_a_home_that_is_a_file_is_refused_by_the_rehearsals_verbs_too(
 
 
 def test_without_a_file_s_name_the_folder_is_named() -> None:
-    told = cannot_write(OSError(errno.ENOSPC, "No space left on device"), environ=ENVIRON)
-    assert told is not None
-    assert str(told).startswith("/home/a person/state cannot be written: no space left on device")
+    error = cannot_write(OSError(errno.ENOSPC, "No space left on device"), environ=ENVIRON)
+    assert error is not None
+    assert str(error).startswith("/home/a person/state cannot be written: no space left on device")
 
 
 @pytest.mark.parametrize(

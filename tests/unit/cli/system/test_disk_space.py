@@ -26,7 +26,7 @@ def test_a_file_system_that_does_not_tell_its_size_is_not_taken_for_a_full_one()
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     [
         "pulumi up failed: save: write {}/dev.json.18ea.tmp: no space left on device",
         "saving stack config: write {}/Pulumi.dev.yaml: no space left on device\nmore",
@@ -35,13 +35,13 @@ def test_a_file_system_that_does_not_tell_its_size_is_not_taken_for_a_full_one()
         "write {}/a.json: disk quota exceeded",
     ],
 )
-def test_the_folder_is_the_one_that_the_engine_names(tmp_path: Path, said: str) -> None:
-    assert full_folder(said.format(tmp_path), log=Path("/x.jsonl"), is_silent=False) == tmp_path
+def test_the_folder_is_the_one_that_the_engine_names(tmp_path: Path, message: str) -> None:
+    assert full_folder(message.format(tmp_path), log=Path("/x.jsonl"), is_silent=False) == tmp_path
 
 
 def test_words_without_a_file_mean_the_log_s_disk(tmp_path: Path) -> None:
-    said = "[Errno 28] No space left on device"
-    assert full_folder(said, log=tmp_path / "x.jsonl", is_silent=False) == tmp_path
+    message = "[Errno 28] No space left on device"
+    assert full_folder(message, log=tmp_path / "x.jsonl", is_silent=False) == tmp_path
 
 
 def test_another_failure_is_none_of_a_full_disk(tmp_path: Path) -> None:

@@ -94,8 +94,8 @@ def test_two_runs_of_one_cluster_never_meet(tmp_path: Path) -> None:
     home = Home(path=tmp_path)
     with only_run(home, "train", verb="down"):
         write_record(home.run_file("train"), new_record("down", tokens=("a",), stack="/stacks/train"))
-        told = rf"clusterctl down is changing train: started by .* \(pid {os.getpid()}\)"
-        with pytest.raises(EngineError, match=told), only_run(home, "train", verb="down"):
+        message = rf"clusterctl down is changing train: started by .* \(pid {os.getpid()}\)"
+        with pytest.raises(EngineError, match=message), only_run(home, "train", verb="down"):
             pass
         with only_run(home, "other", verb="down"):
             pass
@@ -116,8 +116,8 @@ def test_without_locks_a_run_of_this_computer_is_known_by_what_it_wrote(tmp_path
         assert parent is not None
         other = replace(new_record("up", tokens=(), stack=""), cli_pid=parent.pid, cli_ticks=parent.start_ticks)
         write_record(home.run_file("train"), other)
-        told = rf"clusterctl up is changing train: started by .* \(pid {parent.pid}\)"
-        with pytest.raises(EngineError, match=told), only_run(home, "train", verb="down", flock=no_locks):
+        message = rf"clusterctl up is changing train: started by .* \(pid {parent.pid}\)"
+        with pytest.raises(EngineError, match=message), only_run(home, "train", verb="down", flock=no_locks):
             pass
     write_record(home.run_file("train"), replace(other, cli_ticks=0))
     with only_run(home, "train", verb="down", flock=no_locks):
@@ -132,8 +132,8 @@ def test_who_has_just_begun_is_named_beside_the_record_of_one_that_was_killed(tm
     killed = replace(new_record("up", tokens=("a",), stack="/stacks/train"), cli_ticks=0)
     with only_run(home, "train", verb="down"):
         write_record(home.run_file("train"), killed)
-        told = rf"^clusterctl down is changing train: started by .* \(pid {os.getpid()}\)"
-        with pytest.raises(EngineError, match=told), only_run(home, "train", verb="up"):
+        message = rf"^clusterctl down is changing train: started by .* \(pid {os.getpid()}\)"
+        with pytest.raises(EngineError, match=message), only_run(home, "train", verb="up"):
             pass
 
 

@@ -12,7 +12,7 @@ from clusterctl.system.whole_write import WholeWriter
 def test_a_pipe_that_does_not_wait_gets_all_of_it() -> None:
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    said = bytes(range(256)) * 4000
+    sent = bytes(range(256)) * 4000
     came = bytearray()
 
     def read() -> None:
@@ -22,9 +22,9 @@ def test_a_pipe_that_does_not_wait_gets_all_of_it() -> None:
     thread = threading.Thread(target=read)
     stream = io.BufferedWriter(WholeWriter(writer))
     thread.start()
-    stream.write(said)  # many times what a pipe holds
+    stream.write(sent)  # many times what a pipe holds
     stream.flush()
     os.close(writer)
     thread.join()
     os.close(reader)
-    assert bytes(came) == said
+    assert bytes(came) == sent
