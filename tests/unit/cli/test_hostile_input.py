@@ -65,7 +65,7 @@ def test_the_campaign_finds_an_error_that_is_not_one_of_ours() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("text", "why"),
     [
         ('{"phase": "ready", "generation": Infinity}', "Infinity is no number of JSON"),
         ('{"phase": "ready", "generation": true}', "generation is True: not a whole number from 0"),
@@ -78,8 +78,8 @@ def test_the_campaign_finds_an_error_that_is_not_one_of_ours() -> None:
         ('{"phase": "' + "x" * 300_000 + '"}', "bytes of JSON, at most 262144 are read"),
     ],
 )
-def test_a_status_that_cannot_be_read_is_that_nodes_failure(said: str, why: str) -> None:
-    answer = answer_of(answered(said))
+def test_a_status_that_cannot_be_read_is_that_nodes_failure(text: str, why: str) -> None:
+    answer = answer_of(answered(text))
     assert isinstance(answer, NodeFailure)
     assert answer.message.startswith("train-0: its agent's status cannot be read: ")
     assert why in answer.message
@@ -87,8 +87,8 @@ def test_a_status_that_cannot_be_read_is_that_nodes_failure(said: str, why: str)
 
 @pytest.mark.parametrize("size", ["²", "9" * 300, "9" * 5000])
 def test_a_size_that_no_disk_has_costs_a_node_that_probe(size: str) -> None:
-    said = f"@@probe disk\n/dev/root {size} 20 30 40% /\n@@end 0\n"
-    assert isinstance(read_script(said, (DISK,))["disk"], ProbeTrouble)
+    output = f"@@probe disk\n/dev/root {size} 20 30 40% /\n@@end 0\n"
+    assert isinstance(read_script(output, (DISK,))["disk"], ProbeTrouble)
 
 
 @pytest.mark.parametrize("change", [{"load": 1e400}, {"cpus": "4"}, {"gpus": [["²"] * 9]}, {"memory_kib": [1]}])
@@ -134,9 +134,9 @@ def test_a_persons_inventory_is_refused_by_file_place_and_value(
     path.write_text(json.dumps(file))
     with pytest.raises(ConfigError) as refused:
         read_any_inventory(path, ssh_config=tmp_path / "none")
-    told = "\n".join([refused.value.message, *refused.value.problems])
-    assert str(path) in told
-    assert problem in told
+    message = "\n".join([refused.value.message, *refused.value.problems])
+    assert str(path) in message
+    assert problem in message
 
 
 def test_a_key_file_below_a_home_that_nobody_has_is_left_as_it_stands(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ class Terminal:
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("text", "shown"),
     [
         ("plain", "plain"),
         ("名前 × é ✓ …", "名前 × é ✓ …"),
@@ -52,8 +52,8 @@ class Terminal:
         ("\u061c\u200e\u200f\u202a\u2066\u2069\u2028", r"\u061c\u200e\u200f\u202a\u2066\u2069\u2028"),
     ],
 )
-def test_control_characters_are_shown_as_escapes_and_all_else_as_it_is(said: str, shown: str) -> None:
-    assert visible(said) == shown
+def test_control_characters_are_shown_as_escapes_and_all_else_as_it_is(text: str, shown: str) -> None:
+    assert visible(text) == shown
 
 
 def test_in_a_cell_a_line_break_is_an_escape_too() -> None:

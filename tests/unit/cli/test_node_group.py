@@ -109,7 +109,7 @@ def test_a_node_without_an_address_says_so_when_it_is_opened(make_inventory: Mak
 
 
 @pytest.mark.parametrize(
-    ("verb", "options", "told"),
+    ("verb", "options", "message"),
     [
         ("run", {"pty": True}, "run(pty=True) on a group of nodes: several nodes cannot share a terminal"),
         ("run", {"watchers": [object]}, "nobody answers prompts on several nodes"),
@@ -127,12 +127,12 @@ def test_a_node_without_an_address_says_so_when_it_is_opened(make_inventory: Mak
     ],
 )
 def test_what_a_group_cannot_do_is_refused_by_name_before_anything_is_sent(
-    verb: str, options: dict[str, Any], told: str, make_inventory: MakeInventory, own_home: Path
+    verb: str, options: dict[str, Any], message: str, make_inventory: MakeInventory, own_home: Path
 ) -> None:
     kept(make_inventory(), own_home)
     with pytest.raises(UsageError) as caught:
         getattr(clusterctl.nodes("train"), verb)("true", **options)
-    assert told in caught.value.message
+    assert message in caught.value.message
 
 
 def test_the_password_that_is_refused_is_not_repeated(make_inventory: MakeInventory, own_home: Path) -> None:

@@ -48,16 +48,16 @@ def with_raiser(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("with_raiser")
 @pytest.mark.parametrize(
-    ("kind", "code", "said"),
+    ("kind", "code", "stderr"),
     [
         ("expected", 3, "clusterctl: no node 7\n  next: clusterctl nodes\n"),
         ("config", 2, "clusterctl: 2 problems\n  line 1  a\n  line 2  b\n"),
         ("pipe", 0, ""),
     ],
 )
-def test_a_failure_becomes_a_sentence_and_an_exit_code(screen: Screen, kind: str, code: int, said: str) -> None:
+def test_a_failure_becomes_a_sentence_and_an_exit_code(screen: Screen, kind: str, code: int, stderr: str) -> None:
     assert program.run(["raiser", kind], screen.output) == code
-    assert screen.err == said
+    assert screen.err == stderr
     assert screen.out == ""
 
 
@@ -78,7 +78,7 @@ def test_a_bug_is_one_line_and_a_log(screen: Screen, own_home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
+    ("argv", "message"),
     [
         (["noeds"], "no verb 'noeds' (did you mean nodes?)"),
         (["zzz"], "no verb 'zzz'\n"),
@@ -92,9 +92,9 @@ def test_a_bug_is_one_line_and_a_log(screen: Screen, own_home: Path) -> None:
         (["up", "--nodes", "0"], "'0': write how many, a whole number from 1\n"),
     ],
 )
-def test_wrong_words_are_usage_with_a_hint_that_is_a_command(screen: Screen, argv: list[str], said: str) -> None:
+def test_wrong_words_are_usage_with_a_hint_that_is_a_command(screen: Screen, argv: list[str], message: str) -> None:
     assert program.run(argv, screen.output) == 2
-    assert said in screen.err
+    assert message in screen.err
     assert "next: clusterctl" in screen.err
 
 
@@ -197,7 +197,7 @@ def test_regions_and_machines_of_a_new_stack_are_completed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "told", "hint"),
+    ("typed", "message", "hint"),
     [
         ("status train", "train is a cluster: write it after --cluster", "clusterctl status --cluster train"),
         (
@@ -220,13 +220,13 @@ def test_a_cluster_that_is_named_without_its_flag_is_understood(
     make_inventory: MakeInventory,
     screen: Screen,
     typed: str,
-    told: str,
+    message: str,
     hint: str,
 ) -> None:
     known(tmp_path, monkeypatch, make_inventory)
     monkeypatch.chdir(tmp_path)
     assert program.run(typed.split(), screen.output) == 2
-    assert screen.err == f"clusterctl: {told}\n  next: {hint}\n"
+    assert screen.err == f"clusterctl: {message}\n  next: {hint}\n"
 
 
 def test_a_new_folder_need_not_be_there(

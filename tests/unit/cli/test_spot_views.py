@@ -39,8 +39,8 @@ def test_a_plan_shows_the_maximum_and_the_dated_spot_price(tmp_path: Path) -> No
     text = plan_text(planned(tmp_path / "stack", caps="{price_usd_per_hour: 20}"), now=NOW)
     assert text.startswith("train · us-west-2 · 4 × spot p5.48xlarge · 32 × H100 80GB\n")
     assert "  per hour     at most 4 × $20.00 + disks $0.09 + addresses $0.02 = $80.11   cap 4 × $20.00" in text
-    told = "at most $20.00 a node (caps.price_usd_per_hour); about $12.69 on 2026-01, in the cheapest zone"
-    assert f"  spot         {told}; nothing is reserved" in text
+    prices = "at most $20.00 a node (caps.price_usd_per_hour); about $12.69 on 2026-01, in the cheapest zone"
+    assert f"  spot         {prices}; nothing is reserved" in text
     assert "  in all       at most about $1922.58 when it ends" in text
     assert "at worst" not in text
 

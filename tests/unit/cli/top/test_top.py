@@ -126,7 +126,7 @@ def test_a_lost_node_says_why_and_its_old_numbers_are_gone(make_inventory: MakeI
 
 
 @pytest.mark.parametrize(
-    ("changed", "now_s", "said"),
+    ("changed", "now_s", "message"),
     [
         ({"heard_at_s": 1000.0}, 1001.0, None),
         ({"heard_at_s": 1000.0}, 1000.0 + STALE_S + 2, "silent for 7 s"),
@@ -134,10 +134,10 @@ def test_a_lost_node_says_why_and_its_old_numbers_are_gone(make_inventory: MakeI
         ({"failure": NodeFailure("refused", "nobody there")}, 1001.0, "nobody there"),
     ],
 )
-def test_a_node_that_says_nothing_is_told_by_why(changed: Mapping[str, Any], now_s: float, said: str | None) -> None:
+def test_a_node_that_says_nothing_is_told_by_why(changed: Mapping[str, Any], now_s: float, message: str | None) -> None:
     facts: dict[str, Any] = {"name": "train-0", "slot": 0, "sample": sample(), **changed}
     silent = silence(NodeState(**facts), now_s)
-    assert (None if silent is None else silent.message) == said
+    assert (None if silent is None else silent.message) == message
 
 
 def test_a_frames_line_is_under_its_header() -> None:

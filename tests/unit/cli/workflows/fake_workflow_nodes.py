@@ -128,7 +128,7 @@ def submission(nodes: FakeNodes, *words: str, has_containers: bool = False) -> S
         has_containers=has_containers,
         by="ada",
     )
-    told: list[str] = []
+    notes: list[str] = []
     return Submission(
         logins={},
         run=run,
@@ -136,7 +136,7 @@ def submission(nodes: FakeNodes, *words: str, has_containers: bool = False) -> S
         nodes=nodes,  # type: ignore[arg-type]  # a fake with the only method that is called
         capacities=capacities_of(nodes.inventory, None),
         secrets_of={"a": {}, "b": {}, "c": {}},
-        tell=told.append,
+        tell=notes.append,
         now_s=lambda: nodes.now_s,
         sleep=nodes.sleep,
     )

@@ -68,11 +68,11 @@ def test_numbers_that_were_given_stay_when_another_nodes_clock_is_behind(tmp_pat
     assert complete_versions(data) == ["ahead-0", "now-0"]
 
 
-@pytest.mark.parametrize(("version", "told"), [("3", "no version 3; there are 1 to 1"), ("w-9", "no version w-9")])
-def test_a_version_that_is_not_there_is_named(tmp_path: Path, version: str, told: str) -> None:
+@pytest.mark.parametrize(("version", "message"), [("3", "no version 3; there are 1 to 1"), ("w-9", "no version w-9")])
+def test_a_version_that_is_not_there_is_named(tmp_path: Path, version: str, message: str) -> None:
     keep_version(made(tmp_path / "out", model="m"), tmp_path / "data", "w-1", {}, EVERY)
     row = {"link": str(tmp_path / "in" / "0"), "bucket": str(tmp_path / "data"), "version": version}
-    with pytest.raises(NoInput, match=told):
+    with pytest.raises(NoInput, match=message):
         link_inputs([row])
 
 
@@ -99,7 +99,7 @@ def test_an_output_of_a_task_that_begins_anew_is_a_version_too(
     assert keep_output(tmp_path / "gone", {**row, "version": "w-2-0"}, words)
 
 
-class Said:
+class Notes:
     """What a checkpoint says; `wait` returns once it has said so much."""
 
     def __init__(self) -> None:
@@ -122,15 +122,15 @@ def words(tmp_path: Path, **more: Any) -> dict[str, Any]:
 
 
 def test_a_checkpoint_is_copied_now_and_then_and_what_has_not_changed_is_not(tmp_path: Path) -> None:
-    said = Said()
+    notes = Notes()
     made(tmp_path / "ck", step="1", log="x")
-    checkpoint = Checkpoint(words(tmp_path, frequency_s=0.001, regex="step"), said)
+    checkpoint = Checkpoint(words(tmp_path, frequency_s=0.001, regex="step"), notes)
     checkpoint.start()
-    said.wait(1)
+    notes.wait(1)
     made(tmp_path / "ck", step="22")
-    said.wait(2)
+    notes.wait(2)
     assert not checkpoint.finish()
-    assert said.lines[0] == f"checkpoint: {tmp_path}/ck is in s3://b/ck as w-1-0-0: 1 file"
+    assert notes.lines[0] == f"checkpoint: {tmp_path}/ck is in s3://b/ck as w-1-0-0: 1 file"
     assert complete_versions(tmp_path / "bucket") == ["w-1-0-0", "w-1-0-1"]
     link_inputs([{"link": str(tmp_path / "0"), "path": str(tmp_path / "bucket"), "url": "s3://b/ck", "regex": ""}])
     assert [path.name for path in (tmp_path / "0").iterdir()] == ["step"]
@@ -138,32 +138,32 @@ def test_a_checkpoint_is_copied_now_and_then_and_what_has_not_changed_is_not(tmp
 
 
 def test_a_checkpoint_is_copied_without_a_link_that_leads_to_itself(tmp_path: Path) -> None:
-    said = Said()
+    notes = Notes()
     (made(tmp_path / "ck", step="1") / "loop").symlink_to("loop")
-    checkpoint = Checkpoint(words(tmp_path), said)
+    checkpoint = Checkpoint(words(tmp_path), notes)
     checkpoint.start()
-    assert not checkpoint.finish(), said.lines
+    assert not checkpoint.finish(), notes.lines
     assert complete_versions(tmp_path / "bucket") == ["w-1-0-0"]
 
 
 def test_the_last_checkpoint_is_copied_at_the_end_and_one_that_is_not_there_fails(tmp_path: Path) -> None:
-    said = Said()
-    checkpoint = Checkpoint(words(tmp_path), said)
+    notes = Notes()
+    checkpoint = Checkpoint(words(tmp_path), notes)
     checkpoint.start()
     made(tmp_path / "ck", step="1")
     assert not checkpoint.finish()
     assert complete_versions(tmp_path / "bucket") == ["w-1-0-0"]
-    missing = Checkpoint(words(tmp_path, path=str(tmp_path / "no")), said)
+    missing = Checkpoint(words(tmp_path, path=str(tmp_path / "no")), notes)
     missing.start()
     assert missing.finish()
-    assert said.lines[-1] == f"checkpoint: {tmp_path}/no is not there"
+    assert notes.lines[-1] == f"checkpoint: {tmp_path}/no is not there"
 
 
 def test_a_checkpoint_that_cannot_be_copied_is_told_and_fails_the_task_at_its_end(tmp_path: Path) -> None:
-    said = Said()
+    notes = Notes()
     made(tmp_path / "ck", step="1")
     (tmp_path / "bucket").write_text("a file where the folder should be")
-    checkpoint = Checkpoint(words(tmp_path), said)
+    checkpoint = Checkpoint(words(tmp_path), notes)
     checkpoint.start()
     assert checkpoint.finish()
-    assert said.lines[0].startswith("a checkpoint was not copied: s3://b/ck: ")
+    assert notes.lines[0].startswith("a checkpoint was not copied: s3://b/ck: ")

@@ -38,7 +38,7 @@ workflow:
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "problem"),
     [
         ("s3://words", None),
         ("s3://words/in/a.txt", None),
@@ -53,9 +53,9 @@ workflow:
         ("s3://words/a\x1b[2J", "a path without"),
     ],
 )
-def test_what_cannot_be_a_mounted_bucket_is_refused_by_name(url: str, told: str | None) -> None:
+def test_what_cannot_be_a_mounted_bucket_is_refused_by_name(url: str, problem: str | None) -> None:
     found = url_problem(url)
-    assert found is None if told is None else told in str(found)
+    assert found is None if problem is None else problem in str(found)
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_a_url_is_a_path_below_the_mount_that_is_nearest_to_it(url: str, is_writ
 def test_a_url_that_no_mount_has_or_none_that_may_be_written_is_named() -> None:
     workflow = read(WORKFLOW).workflow
     assert list(unmounted(workflow, MOUNTS)) == []
-    told = ["task only: s3://models/{{workflow_id}}/ is not mounted", "task only: s3://models/ck is not mounted"]
-    assert list(unmounted(workflow, MOUNTS[:1])) == told
+    problems = ["task only: s3://models/{{workflow_id}}/ is not mounted", "task only: s3://models/ck is not mounted"]
+    assert list(unmounted(workflow, MOUNTS[:1])) == problems
     read_only = read(WORKFLOW.replace("s3://models/{{", "s3://words/{{")).workflow
     assert list(unmounted(read_only, MOUNTS)) == ["task only: s3://words/{{workflow_id}}/ is mounted read-only"]
 

@@ -32,10 +32,10 @@ def joining(guest: barrier._Guest, *, rank: Any = 1, of: Any = 3, key: str = KEY
     return json.dumps({"rank": rank, "of": of, "nonce": "its", "proof": proof, **changes}).encode() + b"\n"
 
 
-def heard(guest: barrier._Guest, there: socket.socket, said: bytes) -> tuple[bool, dict[int, Any], bytes]:
+def heard(guest: barrier._Guest, there: socket.socket, sent: bytes) -> tuple[bool, dict[int, Any], bytes]:
     """Whether the connection is kept, who is present, and what is answered."""
     present: dict[int, Any] = {}
-    there.sendall(said)
+    there.sendall(sent)
     is_kept = barrier._hear(guest, True, 3, KEY, present)
     guest.connection.shutdown(socket.SHUT_WR)
     return is_kept, present, there.recv(LINE_BYTES)
@@ -69,10 +69,10 @@ def test_a_stranger_is_turned_away_and_hears_nothing_signed(
     assert heard(guest, there, joining(guest, **changes)) == (False, {}, b"")
 
 
-@pytest.mark.parametrize("said", [b"\n", b"[]\n", b"[" * 4000 + b"\n", b"x" * (LINE_BYTES + 1), b"{}\n"])
-def test_what_is_no_message_is_turned_away(pair: tuple[barrier._Guest, socket.socket], said: bytes) -> None:
+@pytest.mark.parametrize("sent", [b"\n", b"[]\n", b"[" * 4000 + b"\n", b"x" * (LINE_BYTES + 1), b"{}\n"])
+def test_what_is_no_message_is_turned_away(pair: tuple[barrier._Guest, socket.socket], sent: bytes) -> None:
     guest, there = pair
-    there.sendall(said)
+    there.sendall(sent)
     is_kept = barrier._hear(guest, True, 3, KEY, {}) and barrier._hear(guest, True, 3, KEY, {})
     assert not is_kept
 
@@ -83,9 +83,9 @@ def test_a_task_of_another_size_of_group_is_told_so_with_a_proof(
 ) -> None:
     guest, there = pair
     is_kept, present, answer = heard(guest, there, joining(guest, rank=rank, of=of))
-    told = f"rank {rank} of {of}, and rank 0 waits for ranks 1 to 2"
-    proof = barrier._proof(KEY, "failed " + told, "its", guest.nonce)
-    assert (is_kept, present, json.loads(answer)) == (False, {}, {"failed": told, "proof": proof})
+    reason = f"rank {rank} of {of}, and rank 0 waits for ranks 1 to 2"
+    proof = barrier._proof(KEY, "failed " + reason, "its", guest.nonce)
+    assert (is_kept, present, json.loads(answer)) == (False, {}, {"failed": reason, "proof": proof})
 
 
 def test_a_connection_that_says_nothing_is_kept_for_a_while_and_one_that_ended_is_not(
@@ -137,7 +137,7 @@ def test_a_task_that_rank_0_lets_go_goes(pair: tuple[barrier._Guest, socket.sock
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind", "told"),
+    ("answer", "kind", "message"),
     [
         ({"failed": "rank 2 is missing", "proof": "right"}, Failed, "rank 2 is missing"),
         ({"failed": "rank 2 is missing", "proof": "wrong"}, ValueError, "does not prove"),
@@ -148,8 +148,8 @@ def test_a_task_that_rank_0_lets_go_goes(pair: tuple[barrier._Guest, socket.sock
     ],
 )
 def test_only_a_proof_lets_a_task_go_or_ends_its_wait(
-    pair: tuple[barrier._Guest, socket.socket], answer: dict[str, str] | None, kind: type[Exception], told: str
+    pair: tuple[barrier._Guest, socket.socket], answer: dict[str, str] | None, kind: type[Exception], message: str
 ) -> None:
     raised = asked(*pair, answer)
     assert type(raised) is kind
-    assert told in str(raised)
+    assert message in str(raised)

@@ -97,14 +97,14 @@ def test_what_no_node_can_take_is_told_for_each_task_by_the_catalogs_type() -> N
 
 def test_a_group_that_does_not_fit_at_once_is_told() -> None:
     loaded = read(workflow(8, 8, 8))
-    (told,) = unfit(loaded.workflow, capacities_of(inventory(2), P5), "p5.48xlarge")
-    assert told.startswith("group g: no node is left for t2, which needs 8 GPUs: the group has 3 tasks at the same ")
-    assert told.endswith("and of 2 nodes 2 are free")
+    (problem,) = unfit(loaded.workflow, capacities_of(inventory(2), P5), "p5.48xlarge")
+    assert problem.startswith("group g: no node is left for t2, which needs 8 GPUs: the group has 3 tasks at the same ")
+    assert problem.endswith("and of 2 nodes 2 are free")
 
 
 def test_processors_are_summed_over_tasks_that_share_a_node() -> None:
-    (told,) = unfit(read(workflow(4, 4, cpu=100)).workflow, capacities_of(inventory(1), P5), "p5.48xlarge")
-    assert told.startswith("group g: no node is left for t1, which needs ")
+    (problem,) = unfit(read(workflow(4, 4, cpu=100)).workflow, capacities_of(inventory(1), P5), "p5.48xlarge")
+    assert problem.startswith("group g: no node is left for t1, which needs ")
     assert unfit(read(workflow(4, 4, cpu=96)).workflow, capacities_of(inventory(1), P5), "p5.48xlarge") == []
 
 

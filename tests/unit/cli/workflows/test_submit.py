@@ -80,7 +80,7 @@ def test_a_registrys_password_is_for_all_images_of_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         (("NGC",), "--registry-secret NGC: the images come from docker.io, nvcr.io: say which one it is for"),
         (("nvcr.i=NGC",), "no image comes from 'nvcr.i' (did you mean nvcr.io?)"),
@@ -90,11 +90,11 @@ def test_a_registrys_password_is_for_all_images_of_it() -> None:
     ],
 )
 def test_a_registrys_password_that_cannot_be_meant_is_refused_without_its_value(
-    given: tuple[str, ...], told: str
+    given: tuple[str, ...], message: str
 ) -> None:
     with pytest.raises(UsageError) as refused:
         registry_logins(read(IMAGES, "image=python:3.12"), given, ENVIRON)
-    assert told in refused.value.message
+    assert message in refused.value.message
     assert "secret-without" not in str(refused.value)
 
 

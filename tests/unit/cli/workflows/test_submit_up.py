@@ -49,7 +49,7 @@ def test_a_cluster_that_could_run_the_workflow_is_known_by_the_name_it_will_have
 
 
 @pytest.mark.parametrize(
-    ("words", "text", "told"),
+    ("words", "text", "message"),
     [
         (["n_gpus=9"], SHARED, "task master: gpu: 9 is more than the 8 of a node (p5.48xlarge)"),
         (["n_nodes=3"], SHARED, "no node is left for worker_2"),
@@ -58,11 +58,11 @@ def test_a_cluster_that_could_run_the_workflow_is_known_by_the_name_it_will_have
     ],
 )
 def test_a_workflow_that_the_planned_nodes_could_not_run_costs_nothing(
-    tmp_path: Path, words: list[str], text: str, told: str
+    tmp_path: Path, words: list[str], text: str, message: str
 ) -> None:
     with pytest.raises(ConfigError, match="nothing was started") as raised:
         cluster_of(tmp_path, SCALED, text, *words)
-    assert told in "\n".join(raised.value.problems)
+    assert message in "\n".join(raised.value.problems)
     assert raised.value.hint == f"clusterctl plan {tmp_path} --rehearse"
 
 
@@ -74,8 +74,8 @@ def test_a_bucket_that_the_planned_nodes_will_not_mount_is_named_with_the_key_th
 
 
 def test_what_stays_is_told_with_its_price_its_end_and_what_ends_it() -> None:
-    told = goes_on(make_inventory(size=4), now=NOW)
-    assert told.splitlines() == [
+    text = goes_on(make_inventory(size=4), now=NOW)
+    assert text.splitlines() == [
         "train: 4 nodes still running, $220.16/h until 22:00 UTC, in 12 h at the latest",
         "  next: clusterctl down --cluster train",
     ]

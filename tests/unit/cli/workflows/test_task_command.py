@@ -31,10 +31,10 @@ class Child:
         self.during: Callable[[float], None] = lambda now_s: None
         self._looks, self._status, self._ends_by = looks, status, ends_by
         self.command = Command(self._say, 30.0, send=self._send, clock=lambda: self.clock_s)
-        self.said: list[str] = []
+        self.notes: list[str] = []
 
     def _say(self, text: str) -> None:
-        self.said.append(text)
+        self.notes.append(text)
 
     def _send(self, group: int, number: int) -> None:
         self.had.append((self.clock_s - 1000.0, group, number))
@@ -89,7 +89,7 @@ def test_a_command_that_has_just_ended_is_no_reason_to_fail() -> None:
         raise ProcessLookupError
 
     child = Child(looks=2)
-    child.command = Command(child.said.append, send=gone, clock=lambda: child.clock_s)
+    child.command = Command(child.notes.append, send=gone, clock=lambda: child.clock_s)
     child.during = lambda now_s: child.command.stop()
     assert child.ended() == Ended(0, "")
 
@@ -120,7 +120,7 @@ def test_a_command_whose_node_ends_is_stopped_and_never_taken_for_one_that_ended
     ended = child.ended(warning)
     assert [number for _, _, number in child.had] == ([TERM] if is_stopped else [])
     assert ended == (Ended(code, why) if is_stopped else Ended(status, ""))
-    assert len(child.said) == is_stopped
+    assert len(child.notes) == is_stopped
 
 
 def test_a_command_is_stopped_for_its_nodes_end_but_not_for_the_deadline(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def written(folder: Path, **changes: object) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"mounts": ["/no/such"]}, "volumeMounts: /no/such is not on this node"),
         ({"inputs": [{"regex": "("}]}, "'('"),
@@ -198,13 +198,13 @@ def written(folder: Path, **changes: object) -> Path:
     ],
 )
 def test_what_is_wrong_around_a_command_is_told_before_it_begins(
-    tmp_path: Path, changes: dict[str, object], told: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, changes: dict[str, object], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Not after hours of work."""
     assert task.main(written(tmp_path, **changes)) == task.OWN_FAILURE
-    said = capsys.readouterr().out
-    assert said.startswith("clusterctl: ")
-    assert told in said
+    output = capsys.readouterr().out
+    assert output.startswith("clusterctl: ")
+    assert message in output
 
 
 def test_a_file_whose_name_is_no_text_can_be_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -175,7 +175,7 @@ def test_who_is_missing_at_a_barrier_is_named_where_the_names_are_known() -> Non
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ("--num_nodes 2 --rank 2", "--rank is 0 to 1"),
         ("--num_nodes 2 --rank 1", "--connect says where rank 0 is"),
@@ -183,9 +183,9 @@ def test_who_is_missing_at_a_barrier_is_named_where_the_names_are_known() -> Non
     ],
 )
 def test_a_barrier_that_cannot_be_meant_so_is_a_usage_error(
-    words: str, told: str, capsys: pytest.CaptureFixture[str]
+    words: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as raised:
         barrier.main(words.split())
     assert raised.value.code == 2
-    assert capsys.readouterr().err.endswith(f"error: {told}\n")
+    assert capsys.readouterr().err.endswith(f"error: {message}\n")

@@ -91,7 +91,7 @@ def test_a_setting_that_is_no_pair_is_refused(pair: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "problem"),
     [
         ("{{ n }}", "line 2 template: n has no value: --set n=…, or default-values"),
         ("{{ a }}{{ b }}", "line 2 template: a has no value: --set a=…, or default-values"),
@@ -109,8 +109,8 @@ def test_a_setting_that_is_no_pair_is_refused(pair: str) -> None:
         ("\ue010", "line 2 the character U+E010 is not allowed"),
     ],
 )
-def test_what_is_wrong_with_a_template_is_told_with_its_line(name: str, told: str) -> None:
-    assert problems(f"workflow:\n  name: {name}\n")[0] == told
+def test_what_is_wrong_with_a_template_is_told_with_its_line(name: str, problem: str) -> None:
+    assert problems(f"workflow:\n  name: {name}\n")[0] == problem
 
 
 def test_all_names_without_a_value_are_told_at_once_each_with_its_line() -> None:
@@ -126,7 +126,7 @@ def test_a_setting_that_changes_nothing_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "problem"),
     [
         ("default-values: 4\n", "line 1 default-values: write names with their values, such as n_nodes: 2"),
         (
@@ -140,8 +140,8 @@ def test_a_setting_that_changes_nothing_is_refused() -> None:
         ("default-values: {}\ndefault-values: {}\n", "line 2 default-values: written twice (first in line 1)"),
     ],
 )
-def test_default_values_that_are_none_are_told_with_their_line(text: str, told: str) -> None:
-    assert problems(text) == [told]
+def test_default_values_that_are_none_are_told_with_their_line(text: str, problem: str) -> None:
+    assert problems(text) == [problem]
 
 
 def test_default_values_may_stand_before_the_workflow() -> None:

@@ -57,7 +57,7 @@ def test_all_problems_are_told_at_once_with_their_lines_and_what_a_loop_repeats_
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "problem"),
     [
         ("workflow:", "workflows:", "line 1 workflows: unknown key (did you mean workflow?)"),
         (
@@ -227,15 +227,15 @@ def test_all_problems_are_told_at_once_with_their_lines_and_what_a_loop_repeats_
         ("workflow:", "workflow: [", "line 3 not YAML: while parsing a flow sequence, expected ',' or ']'"),
     ],
 )
-def test_each_mistake_has_a_sentence_with_its_line(old: str, new: str, told: str) -> None:
+def test_each_mistake_has_a_sentence_with_its_line(old: str, new: str, problem: str) -> None:
     (found, *_) = problems(SMALL.replace(old, new))
-    assert found.startswith(told)
+    assert found.startswith(problem)
 
 
 def test_a_local_files_tokens_are_checked_too() -> None:
     text = SMALL + "    files: [{path: /tmp/t.py, localpath: train.py}]\n"
-    told = "train.py: {{host:master}}: no task 'master' in the group only"
-    assert problems(text) == [f"line 7 workflow.tasks[0].files[0].localpath: {told}"]
+    problem = "train.py: {{host:master}}: no task 'master' in the group only"
+    assert problems(text) == [f"line 7 workflow.tasks[0].files[0].localpath: {problem}"]
 
 
 @pytest.mark.parametrize("name", ["../key", "link", "{outside}"])
@@ -258,18 +258,18 @@ def test_a_workflow_sends_no_file_from_outside_its_folder(tmp_path: Path, name: 
 
 
 @pytest.mark.parametrize(
-    ("leads", "told"),
+    ("leads", "problem"),
     [
         (("", ""), "group g: no task leads; one of its 2 has lead: true"),
         ((", lead: true", ", lead: true"), "group g: a and b both lead; one task of a group has lead: true"),
     ],
 )
-def test_a_group_has_one_lead(leads: tuple[str, str], told: str) -> None:
+def test_a_group_has_one_lead(leads: tuple[str, str], problem: str) -> None:
     tasks = "".join(
         f"    - {{name: {name}, image: i, command: [echo]{lead}}}\n" for name, lead in zip("ab", leads, strict=True)
     )
     assert problems(f"workflow:\n  name: w\n  groups:\n  - name: g\n    tasks:\n{tasks}") == [
-        f"line 4 workflow.groups[0]: {told}"
+        f"line 4 workflow.groups[0]: {problem}"
     ]
 
 
@@ -287,7 +287,7 @@ NO_WORKFLOW = "no workflow: write the key workflow, and below it name and groups
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "problem"),
     [
         ("", NO_WORKFLOW),
         ("4\n", NO_WORKFLOW),
@@ -300,12 +300,12 @@ NO_WORKFLOW = "no workflow: write the key workflow, and below it name and groups
         ("workflow: b: c\n", "line 1 not YAML: mapping values are not allowed here"),
     ],
 )
-def test_what_is_no_workflow_at_all_is_told_in_one_sentence(text: str, told: str) -> None:
-    assert problems(text) == [told]
+def test_what_is_no_workflow_at_all_is_told_in_one_sentence(text: str, problem: str) -> None:
+    assert problems(text) == [problem]
 
 
 @pytest.mark.parametrize(
-    ("mount", "told"),
+    ("mount", "problem"),
     [
         ("/data", ""),
         ("/data:/in/the/container", ""),
@@ -326,6 +326,6 @@ def test_what_is_no_workflow_at_all_is_told_in_one_sentence(text: str, told: str
         ("/opt:/usr", "/usr: the image, or the task, has its own"),
     ],
 )
-def test_a_task_mounts_folders_of_its_node_but_not_those_with_keys(mount: str, told: str) -> None:
+def test_a_task_mounts_folders_of_its_node_but_not_those_with_keys(mount: str, problem: str) -> None:
     found = problems(SMALL.replace("[echo]", f"[echo]\n    volumeMounts: ['{mount}']"))
-    assert [told in each for each in found] == ([True] if told else []), found
+    assert [problem in each for each in found] == ([True] if problem else []), found

@@ -30,7 +30,7 @@ def test_exec_wants_a_workflow_and_a_task_before_any_cluster_is_asked(words: lis
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ("submit w.yaml --up . --cluster train", "--up . and --cluster train: give only one of them"),
         ("submit w.yaml --up . --dry-run", "--dry-run starts nothing, and --up a cluster: give only one of them"),
@@ -39,7 +39,7 @@ def test_exec_wants_a_workflow_and_a_task_before_any_cluster_is_asked(words: lis
         ("submit w.yaml --yes", "--yes belongs to --up STACK"),
     ],
 )
-def test_flags_that_do_not_go_together_are_refused_before_any_file_is_read(words: str, told: str) -> None:
+def test_flags_that_do_not_go_together_are_refused_before_any_file_is_read(words: str, message: str) -> None:
     done = CliRunner().invoke(command, words.split(), obj=None)
     assert isinstance(done.exception, UsageError)
-    assert done.exception.message == told
+    assert done.exception.message == message
