@@ -13,7 +13,7 @@ RANK_END: dict[str, Any] = {
     "lines": ["a", "b"],
     "error": None,
 }
-"""How a rank ended, as its parent writes it and a node tells it."""
+"""How a rank ended, as its parent writes it and a node reports it."""
 ODD = ("two words", 'a "quote"', "a\nnewline", "$HOME", "")
 
 

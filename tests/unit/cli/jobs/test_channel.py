@@ -1,4 +1,4 @@
-"""What a job's supervisors believe of each other, and how much those cost them that prove nothing."""
+"""Which messages a job's supervisors believe, and how long connections without a proof are kept."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
 
 
 def coordinator_of(connection: socket.socket, key: bytes, heard: list[object]) -> threading.Thread:
-    """Hears one line of the other side, in a thread."""
+    """Notes in `heard` one line of the other side, or the type of the error, in a thread."""
 
     def hear() -> None:
         try:

@@ -134,7 +134,7 @@ def test_in_a_container_a_jobs_gpus_are_counted_from_0() -> None:
 
 
 def process(proc: Path, pid: int, inside: int, start: int) -> None:
-    """A process of this number, of that number in its own namespace."""
+    """Adds to `proc` the process `pid`, whose number in its own PID namespace is `inside`."""
     (proc / str(pid)).mkdir(parents=True)
     (proc / str(pid) / "status").write_text(f"Name:\tpython3\nNSpid:\t{pid}\t{inside}\nThreads:\t1\n")
     (proc / str(pid) / "stat").write_text(f"{pid} (a) b) S 1 {'0 ' * 17}{start} 0 0\n")
@@ -171,7 +171,7 @@ def test_home_in_a_container_is_the_folder_for_what_is_to_last(tmp_path: Path, s
 
 
 def contained(layout: Layout, **changes: Any) -> JobContainers:
-    """Of a job whose first attempt has its folder."""
+    """The containers of a job whose first attempt has its folder."""
     layout.attempt("first", 1).mkdir(parents=True)
     user = pwd.getpwuid(os.getuid()).pw_name
     return JobContainers(

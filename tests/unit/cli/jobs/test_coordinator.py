@@ -1,4 +1,4 @@
-"""When a job's coordinator takes its node to end."""
+"""The time at which a job's coordinator expects its node to end."""
 
 from __future__ import annotations
 

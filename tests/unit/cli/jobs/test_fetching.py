@@ -1,4 +1,4 @@
-"""Archives that nodes made, unpacked here: nothing leads out of the folder, and what broke off is said."""
+"""Archives that nodes made, unpacked here: nothing leads out of the folder, and one that broke off is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is made of the lines that nodes print of a job, also of odd ones."""
+"""How the lines that nodes print of a job are read, odd ones included."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_a_lost_terminal_leaves_the_job_and_an_end_without_one_is_ctrl_c(
 
 
 class NodesBehindALostTerminal:
-    """Nodes of which the first question is the last: the terminal is gone by then."""
+    """Nodes whose first use sends SIGHUP: the terminal is gone."""
 
     @property
     def inventory(self) -> Inventory:
@@ -159,7 +159,7 @@ class NodesBehindALostTerminal:
 
 
 def test_a_script_whose_terminal_is_gone_does_not_take_the_job_for_a_success(screen: Screen) -> None:
-    """128 and the signal's number, as of a command in a shell."""
+    """It exits with 128 plus the signal's number, as a command in a shell does."""
     nodes: Any = NodesBehindALostTerminal()
     attached = Attached(nodes, (), spec(), keep=lambda state: pytest.fail("nobody knows how it ended"))
     assert attached.watch(screen.output, as_json=False) == 129

@@ -1,4 +1,4 @@
-"""Logins of package indexes: out of what pip shows to everybody."""
+"""Logins of package indexes, moved out of what pip shows to everybody."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_a_command_gets_into_no_job_that_does_not_run(tmp_path: Path, state: str
 
 @pytest.mark.parametrize("state", ["running", "stopping"])
 def test_a_command_is_on_its_way_into_a_job_that_runs(tmp_path: Path, state: str) -> None:
-    """It gets as far as its keeper, which here is this process: that was started without the word `keep`."""
+    """It fails only at the keeper: here that is this process, whose argv has no `keep`."""
     layout = job_here(tmp_path, state)
     with pytest.raises(ValueError, match="not in list"):
         run_inside(layout, "first", "-", ["ls"])
@@ -85,7 +85,7 @@ def job_here(root: Path, state: str) -> Layout:
 
 
 def process(proc: Path, pid: int, parent: int, start: int, **variables: str) -> None:
-    """A process that began at this tick, with these variables."""
+    """Adds to `proc` a process that began at the tick `start`, with these variables."""
     (proc / str(pid)).mkdir(parents=True)
     (proc / str(pid) / "stat").write_text(f"{pid} (a) b) S {parent} {'0 ' * 17}{start} 0 0\n")
     (proc / str(pid) / "environ").write_bytes(

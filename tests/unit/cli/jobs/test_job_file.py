@@ -1,4 +1,4 @@
-"""job.yaml and files of variables: read strictly, with all that is wrong told at once."""
+"""job.yaml and files of variables: read strictly, with all mistakes reported at once."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from tests.unit.cli.jobs.leases import in_the_way
 
 @pytest.fixture
 def layout(tmp_path: Path) -> Layout:
-    """Of a node that the job `first` holds, with a /tmp of its own."""
+    """The layout of a node that the job `first` holds, which has a /tmp of its own."""
     (tmp_path / "run/clusterctl").mkdir(parents=True)
     layout = Layout(tmp_path)
     layout.tmp("first").mkdir(parents=True)
@@ -68,7 +68,7 @@ def test_what_the_supervisor_told_of_the_end_is_not_told_anew(layout: Layout) ->
 @pytest.mark.parametrize("fails", ["nothing", "supervised", "end"])
 def test_the_node_is_free_afterwards_also_where_the_keeper_failed(layout: Layout, fails: str) -> None:
     def step(name: str) -> int:
-        assert lease.is_kept(layout, "first"), "nobody else may come while something of the job is there"
+        assert lease.is_kept(layout, "first"), "no other job may start while processes of this one are left"
         if name == fails:
             raise OSError(f"{name} failed")
         return 0

@@ -1,4 +1,4 @@
-"""What is kept here of jobs, read when their nodes are gone; and what nodes pack of it."""
+"""Output of jobs that is kept here, read when their nodes are gone; and what nodes pack of it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from clusterctl_infra.errors import NothingMatched, UsageError
 from tests.unit.cli.jobs.job_specs import spec
 
 ODD_LINES = "nan 0 x\n1e99 0 x\n4.0 ² x\n-1 0 x\n"
-"""No time, and no rank: a node that is hostile wrote them."""
+"""Lines without a valid time or rank, as a hostile node may write them."""
 
 
 def state(name: str, **more: Any) -> dict[str, Any]:

@@ -25,7 +25,7 @@ FOUR_NODES = {
 CLUSTER = {row.name: row.value for row in variables(FOUR_NODES)} | {"PET_NNODES": "4", "SLURM_NTASKS": "4"}
 OF_THE_CLUSTER = {"CLUSTERCTL_CLUSTER", "CLUSTERCTL_ID", "CLUSTERCTL_GENERATION", "CLUSTERCTL_SLOT", "SATURN_JOB_RUN"}
 OF_THE_CLUSTER |= {"SATURN_INTERNAL_SUBDOMAIN", "SATURN_NAMESPACE", "MINE"}
-"""What is the same in a job as outside of it."""
+"""Variables that are the same in a job as outside of it."""
 
 
 def test_ranks_and_addresses_are_the_job_s() -> None:
@@ -56,7 +56,7 @@ def test_nothing_of_the_whole_cluster_is_left_in_a_job_s_environment() -> None:
     found = launch.environment(spec(), 1, CLUSTER, "/jobs/first")
     changed = {name for name in CLUSTER if found.get(name) != CLUSTER[name]}
     kept = set(CLUSTER) - changed - OF_THE_CLUSTER
-    # Same words for another reason: eight GPUs.
+    # The job sets these too, to the value that the cluster's have: eight GPUs.
     assert kept == {"SKYPILOT_NUM_GPUS_PER_NODE", "DSTACK_GPUS_PER_NODE"}
     assert not any(re.search(r"10\.0\.8\.[02]\b", value) for value in found.values())
     assert not any(name.startswith(("PET_", "SLURM_")) for name in found)

@@ -1,4 +1,4 @@
-"""Entries of archives: what of them may be written below a folder, whichever filter Python itself has."""
+"""Which entries of archives may be written below a folder, whether or not Python has a filter itself."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_what_is_written_lies_in_the_folder_and_so_does_whatever_a_link_leads_to
 
 
 def filters(member: tarfile.TarInfo, folder: Path) -> tuple[tarfile.TarInfo | None, tarfile.TarInfo | None]:
-    """What our own filter makes of the entry, and what is made of it together with Python's, where there is one."""
+    """The entry as our own filter leaves it, and as ours with Python's, where there is one; None: left out."""
     return without_data_filter(member, folder), written_as(member, folder)
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 HOSTS = "127.0.0.1 localhost train-0\n10.0.8.0 train-0 # own\n10.0.8.1\ttrain-1 Alias\n::1 train-6\nodd train-7\n"
 SIX = 28
-"""AAAA."""
+"""The type AAAA: addresses of IPv6."""
 
 
 def asked(name: str, kind: int = ADDRESS, *, number: int = 7, flags: int = 0x0100) -> bytes:
@@ -27,7 +27,7 @@ def asked(name: str, kind: int = ADDRESS, *, number: int = 7, flags: int = 0x010
 
 
 def addresses(packet: bytes) -> list[str]:
-    """Of an answer whose rows point to its question."""
+    """The IPv4 addresses in an answer whose rows point to its question."""
     number, flags, questions, rows, _, _ = struct.unpack_from(">6H", packet)
     assert (number, flags & 0x8000, questions) == (7, 0x8000, 1)
     return [socket.inet_ntoa(packet[len(packet) - 16 * (rows - row) :][12:16]) for row in range(rows)]

@@ -22,14 +22,14 @@ class Writer:
         self.sent += data
 
     async def drain(self) -> None:
-        """All has gone."""
+        """Nothing waits: `write` has sent everything."""
 
     def close(self) -> None:
         self.is_closed = True
 
 
 class Server:
-    """Says of each question how it came; nothing to one that is empty."""
+    """Notes each question and how it came; answers `<question>`, and nothing to an empty one."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[bytes, bool]] = []
@@ -40,7 +40,7 @@ class Server:
 
 
 def reading(content: bytes) -> asyncio.StreamReader:
-    """What has come, and nothing after it."""
+    """A stream that ends after this content."""
     reader = asyncio.StreamReader()
     reader.feed_data(content)
     reader.feed_eof()
@@ -52,7 +52,7 @@ def framed(packet: bytes) -> bytes:
 
 
 def talked(content: bytes) -> tuple[list[tuple[bytes, bool]], bytes]:
-    """What is asked in a connection with this, and what is sent back."""
+    """The questions that the server is asked when a connection brings this, and what is sent back."""
     server, writer = Server(), Writer()
 
     async def talk() -> None:
@@ -82,7 +82,7 @@ def test_a_connection_ends_with_what_is_no_question_or_longer_than_one_may_be() 
 
 
 def asked_elsewhere(monkeypatch: pytest.MonkeyPatch, answer: bytes) -> tuple[bytes, Writer, Callable[[], bytes]]:
-    """The packet that is sent, the connection's sending half, and what asking by it gives."""
+    """The packet to send, the connection's sending half, and a function that asks over the connection."""
     packet, writer = b"q" * 300, Writer()
 
     async def opened(host: str, port: int) -> tuple[asyncio.StreamReader, Writer]:
@@ -104,7 +104,7 @@ def test_half_an_answer_is_none_and_its_connection_is_closed(monkeypatch: pytest
     _, writer, ask = asked_elsewhere(monkeypatch, answer)
     with pytest.raises(EOFError):
         ask()
-    assert writer.is_closed, "the server has few files, and would answer nobody for want of them"
+    assert writer.is_closed, "otherwise the server would run out of files and answer nobody"
 
 
 class Transport:

@@ -17,7 +17,7 @@ from tests.unit.cli.jobs.job_specs import RANK_END, spec
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """In which the parents of the first attempt's ranks write."""
+    """The folder in which the parents of the first attempt's ranks write."""
     found = Layout(tmp_path).ranks("first", 1)
     found.mkdir(parents=True)
     return found

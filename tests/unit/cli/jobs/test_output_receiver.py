@@ -24,7 +24,7 @@ USER, STRANGER = 1000, 1001
 
 
 class FakeConnection:
-    """A rank's parent that has said something and ended."""
+    """The connection of a rank's parent that has written something and ended."""
 
     def __init__(self, uid: int, output: bytes) -> None:
         self.is_closed = False
@@ -47,7 +47,7 @@ class FakeConnection:
 
 
 class FakeDoor:
-    """What each call of `accept` gives or raises; then nobody waits."""
+    """A socket whose calls of `accept` give or raise these in turn; after them nobody waits."""
 
     def __init__(self, *outcomes: FakeConnection | OSError) -> None:
         self._outcomes = list(outcomes)
@@ -81,7 +81,7 @@ def test_after_a_time_without_free_files_the_next_connections_are_taken() -> Non
     followed: list[bytes] = []
     door = FakeDoor(FakeConnection(USER, b"a"), OSError(errno.EMFILE, "files"), FakeConnection(USER, b"b"))
     own = receiver(door, followed)
-    assert not own.take_waiting(), "somebody waits still"
+    assert not own.take_waiting(), "somebody still waits"
     assert own.take_waiting()
     assert followed == [b"a", b"b"]
 
@@ -110,13 +110,13 @@ def test_the_end_of_the_output_is_waited_for_though_no_thread_began_for_a_stream
 
 @pytest.fixture
 def ranks(tmp_path: Path) -> Iterator[NodeRanks]:
-    """Of mpirun's second node, which starts nothing by itself, in a folder whose name is too long for a socket's."""
+    """The ranks of mpirun's second node, which starts nothing itself; its folder's name is too long for a socket."""
     layout = Layout(tmp_path / ("x" * 108))
     layout.ranks("first", 1).mkdir(parents=True)
     me = pwd.getpwuid(os.getuid()).pw_name
     found = NodeRanks(layout, spec(user=me, launcher="mpi"), 1, tmp_path / "program")
     yield found
-    found._log.close()  # a supervisor's is open to its end
+    found._log.close()  # a supervisor keeps it open to its own end
 
 
 def test_a_job_runs_where_no_socket_can_be_opened_and_its_output_says_so(ranks: NodeRanks, tmp_path: Path) -> None:

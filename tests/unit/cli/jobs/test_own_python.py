@@ -21,7 +21,7 @@ DENIED = "head: cannot open it: Permission denied"
 
 
 class FakeRun:
-    """Runs as the login user, who may not read what only root may: of links to that, head says no more than so."""
+    """Runs as the login user, who can read `readable` only: of any other file head says just that it is denied."""
 
     def __init__(self, readable: Sequence[Path]) -> None:
         self._readable = readable
@@ -131,7 +131,7 @@ def test_what_was_resolved_is_the_lock_of_the_next_job_with_these_requirements(l
 
 
 def test_what_the_image_s_python_made_to_resolve_with_goes_again(layout: Layout) -> None:
-    """In root's folder, where the job's user can remove nothing."""
+    """It lies in root's folder, where the job's user can remove nothing."""
 
     class MakingRun(RecordedRun):
         def __call__(self, argv: Sequence[str], *, is_contained: bool = False, **more: object) -> tuple[int, str]:

@@ -17,7 +17,7 @@ def test_output_goes_to_stdout_where_no_socket_is_named() -> None:
 
 
 def test_a_ranks_log_is_bounded_and_its_last_part_is_kept_whole(tmp_path: Path) -> None:
-    """An older part is let go of: a training that prints for days fills no disk."""
+    """An older part is deleted: a training that prints for days fills no disk."""
     log = tmp_path / "rank-0.log"
     output = RankOutput(0, log, io.BytesIO())
     for number in range(3):
@@ -50,7 +50,7 @@ device-side assert triggered
 
 Exception raised from run at /pytorch/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:2125 (most recent call first):
 """
-"""Of torch 2.11 on an H100, 2026-11-26; shortened."""
+"""The output of torch 2.11 on an H100, 2026-11-26, shortened."""
 
 
 def test_a_program_s_own_frames_are_last_lines(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_a_program_s_own_frames_are_last_lines(tmp_path: Path) -> None:
 
 
 def test_the_last_lines_of_a_rank_are_not_its_stack_trace(tmp_path: Path) -> None:
-    """What was wrong stands before 20 lines of it; the log and the stream have all."""
+    """The error stands before 20 frames; the log and the stream have them all."""
     stream = io.BytesIO()
     output = RankOutput(1, tmp_path / "rank-1.log", stream)
     frame = b"frame #%d: <unknown function> + 0x9cb84 (0x7fec in libc.so.6)\n"

@@ -1,4 +1,4 @@
-"""Which jobs run on a node, by its marks and their supervisors' processes."""
+"""Which jobs run on a node, read from what the shell command there printed."""
 
 from __future__ import annotations
 

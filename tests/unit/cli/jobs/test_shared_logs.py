@@ -22,5 +22,5 @@ def test_output_and_how_it_went_lie_under_the_node_s_name_and_no_link_is_followe
     (attempt / "secret.log").symlink_to("/etc/passwd")
     share_logs(layout, "first")
     there = {str(path.relative_to(shared / "logs")) for path in shared.rglob("*") if path.is_file()}
-    assert there == {"train-3/spec.json", "train-3/attempt-1/output.000001"}, "its state is not final here"
+    assert there == {"train-3/spec.json", "train-3/attempt-1/output.000001"}, "the state is not final yet"
     assert (shared / "logs/train-3/attempt-1/output.000001").read_text() == "loss 0.1\n"

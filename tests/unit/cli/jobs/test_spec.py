@@ -30,7 +30,7 @@ from tests.inventories import make_inventory
 from tests.unit.cli.jobs.job_specs import spec
 
 SETTINGS = {"cluster": "train", "slot": 1, "nodes": 4, "slot_cidr": "10.0.8.0/21", "ranks": [0, 3, 2, 1]}
-"""What every node was told of the cluster."""
+"""What every node knows about the cluster."""
 ONE_FOR_EACH = "--nproc auto runs one process for each GPU"
 NODES = tuple(
     InventoryNode(slot=slot, rank=rank, name=f"train-{slot}", private_ip=f"10.0.8.{slot}", host_public_key="")
@@ -145,7 +145,7 @@ def test_what_speaks_against_a_start_is_told(changes: dict[str, Any], nproc: str
 
 
 @pytest.mark.parametrize(
-    ("held", "gpus", "users"),
+    ("held", "gpus", "messages"),
     [
         ([], None, []),
         ([{"job": "a", "gpus": None}], None, ["Node 3 (train-3): in use by the job a"]),
@@ -159,9 +159,9 @@ def test_what_speaks_against_a_start_is_told(changes: dict[str, Any], nproc: str
     ],
 )
 def test_nodes_are_in_use_where_other_jobs_leave_too_few_gpus(
-    held: list[dict[str, Any]], gpus: int | None, users: list[str]
+    held: list[dict[str, Any]], gpus: int | None, messages: list[str]
 ) -> None:
-    assert in_use(request(gpus=gpus), {1: facts(1), 3: facts(3, holders=held)}) == users
+    assert in_use(request(gpus=gpus), {1: facts(1), 3: facts(3, holders=held)}) == messages
 
 
 def test_a_job_of_some_gpus_has_as_many_processes() -> None:

@@ -1,4 +1,4 @@
-"""How a job's keeper is started as a service, and what is told where systemd does not answer."""
+"""How a job's keeper is started as a service, and the reason given where systemd does not answer."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Systemd:
         self, argv: Sequence[str], *, stdin: int, stdout: int, stderr: int, timeout: float
     ) -> subprocess.CompletedProcess[bytes]:
         self.asked.append(argv)
-        assert (self._root / LOGIND_FILE).exists(), "logind reads it once it is told to"
+        assert (self._root / LOGIND_FILE).exists(), "it must be there before logind is asked to read it"
         code = self._codes.get(argv[0], 0)
         if code is SILENT:
             self.waited_s += timeout

@@ -1,4 +1,4 @@
-"""What a node does of what the coordinator says: nothing ends too early or too late, nothing is left, all is told."""
+"""How a node follows the coordinator's directives: ranks end neither early nor late, none is left, all is reported."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ START = {"do": "start", "at_s": 0.0}
 FINISH = {"do": "finish", "outcome": judge.outcome(judge.SUCCEEDED, "", ())}
 WELL = {**RANK_END, "code": 0}
 SLOT = 3
-"""Whose two ranks are 4 and 5."""
+"""The slot of the node; its two ranks are 4 and 5."""
 
 
 class Link:
-    """Hears one directive after the other; the last one is the finish, or the coordinator is silent for long."""
+    """Hears one directive after the other; the last one is the finish, unless the coordinator is silent for long."""
 
     def __init__(self, course: list[str], *directives: dict[str, Any], silent_s: float = 0.0) -> None:
         self._course = course
@@ -48,7 +48,7 @@ class Link:
         return self._silent_s
 
     def wait(self, timeout_s: float) -> None:
-        """Fails the test of a supervisor that does not end where it should."""
+        """Takes the next directive; fails the test if the supervisor waits after the last one."""
         self.directive = self._coming.pop(0)
 
 
@@ -126,7 +126,7 @@ class Node:
         return [4711]
 
     def run(self) -> dict[str, Any]:
-        """The state that is left."""
+        """Runs the supervisor, and gives the state that it leaves."""
         self.supervisor.run()
         return read_state(self.layout, "first")
 

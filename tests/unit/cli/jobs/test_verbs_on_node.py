@@ -1,4 +1,4 @@
-"""Every verb of the program on nodes has its function, and the table of modules loaded on use has that function's."""
+"""Every verb of the program on nodes has its function, whose module is in the table of modules loaded on use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a node warns of, told to all nodes of a job."""
+"""A node's warning of its end, passed on to all nodes of a job."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BY_GUARD = {**BY_AWS, "why": "the cluster's deadline"}
 
 
 def node(root: Path, **changes: Any) -> Path:
-    """The root of a node that is up for 1000 s and whose watch has told this."""
+    """Writes the files of a node that is up for 1000 s and whose watch has warned; returns `root`."""
     for name, text in (("run/clusterctl/warned", json.dumps({**WARNED, **changes})), ("proc/uptime", "1000.0 1.0\n")):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
