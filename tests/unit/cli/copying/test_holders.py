@@ -1,4 +1,4 @@
-"""Who gives a file to whom: the tree that a copy grows by."""
+"""Which node passes a file on to which: the tree along which a copy spreads."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_the_holder_writes_by_position_and_quotes_twice() -> None:
     assert rest.startswith("ssh -x -o BatchMode=yes ")
     assert " ubuntu@train-1 " in line
     assert "seek=5000000 oflag=seek_bytes conv=notrunc" in line
-    assert " 'umask 077; dd of=" in line, "a secret is nobody else's to read on its way"
+    assert " 'umask 077; dd of=" in line, "nobody else may read a secret while it arrives"
     first = giving_line("/a", "ubuntu@train-1", "/b", 0, 9)
     assert "seek=0 oflag=seek_bytes conv=notrunc" in first, "a late try would cut off what another has brought"
     assert "ssh" not in giving_line("/a", None, "/b", 0, 9)

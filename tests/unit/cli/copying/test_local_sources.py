@@ -1,4 +1,4 @@
-"""What is said of a source here that cannot be copied, before any node is asked."""
+"""The error for a source on this computer that cannot be copied, raised before any node is asked."""
 
 from __future__ import annotations
 

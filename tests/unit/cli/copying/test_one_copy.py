@@ -23,7 +23,7 @@ CONTENT = Content(size_bytes=len(TEXT), sha256=hashlib.sha256(TEXT).hexdigest(),
 
 
 class Giver:
-    """Writes what is asked for, and remembers from where on; `instead`, once, comes first."""
+    """Writes the rest of the file, and notes each offset; `instead` replaces the first write."""
 
     def __init__(self, instead: Callable[[Path], object] | None = None) -> None:
         self.offsets: list[int] = []
@@ -41,7 +41,7 @@ class Giver:
 
 @pytest.fixture
 def target(tmp_path: Path) -> Path:
-    """A file that is another one yet."""
+    """The target, which still has other content."""
     path = tmp_path / "w.bin"
     path.write_bytes(b"old")
     path.chmod(0o600)

@@ -29,7 +29,7 @@ VOLUME: dict[str, Any] = {"name": "data", "size_gb": 500}
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
-    """A home of the test's own."""
+    """A home for this test alone."""
     monkeypatch.setenv("CLUSTERCTL_HOME", str(tmp_path))
     return Home(path=tmp_path)
 
@@ -47,7 +47,7 @@ def write_inventory(home: Home, inventory: Inventory) -> None:
 
 @pytest.fixture
 def kept(home: Home, make_inventory: MakeInventory) -> Inventory:
-    """A cluster of the app's, up for another hour."""
+    """The app's own cluster, up for another hour."""
     later = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
     inventory = make_inventory(name="exp", cluster="exp", deadline=later, stack_dir=str(home.apps_dir / "exp"))
     write_inventory(home, inventory)

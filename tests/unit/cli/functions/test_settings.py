@@ -86,7 +86,7 @@ def test_ranks_are_started_by_torchrun_where_there_is_torch_and_once_per_node_wh
     none = {"train-1": {"python": own, "has_torch": False}}
     launch, nproc = chosen_start(torch, "f", settings(), gpus=8)
     assert (launch.launcher, nproc) == (TORCHRUN, "auto")
-    # Of its own environment nobody knows beforehand whether torch is in it.
+    # With requirements a function has an environment of its own; whether torch will be in it is not known yet.
     for found, wanted in ((none, settings()), (torch, settings(requirements=["einops"]))):
         launch, nproc = chosen_start(found, "f", wanted, gpus=8)
         assert (launch.launcher, nproc) == (PLAIN, "8")

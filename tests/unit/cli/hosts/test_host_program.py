@@ -1,4 +1,4 @@
-"""Parts of what runs on a host: what sshd is told, that the receipt goes last, that names go from /etc/hosts."""
+"""Parts of the program on hosts: sshd's settings, the receipt, removed last, and names removed from /etc/hosts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OWN = "127.0.0.1 localhost\n10.9.9.9 storage  # ours\n"
 
 
 def test_the_block_of_names_begins_and_ends_as_the_agent_writes_it() -> None:
-    """The program runs alone on a host, so it has the two lines for itself."""
+    """The program runs on a host without the agent's modules, so it has its own copy of the two lines."""
     assert (HOSTS_BEGIN, HOSTS_END) == (writing.HOSTS_BEGIN, writing.HOSTS_END)
 
 

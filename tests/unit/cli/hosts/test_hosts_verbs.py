@@ -1,4 +1,4 @@
-"""`plan`, `up`, `down`, `forget` of hosts before anybody is asked anything, and the verbs that hosts have not."""
+"""`plan`, `up`, `down`, `forget` of hosts before any question, and the verbs that do not apply to hosts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
 
 @pytest.fixture
 def known(home: Home) -> Home:
-    """The example's hosts are nodes, by what this computer knows."""
+    """This computer knows the example's hosts as nodes."""
     write_record(record(), home)
     keep_inventory(hosts_inventory(config(), record(), folder=FOLDER), home)
     return home

@@ -53,7 +53,7 @@ def request(slot: int, of: HostsConfig | None = None) -> dict[str, Any]:
 
 
 def listed() -> str:
-    """Each file of the example's second host, with its mode; the content of those that are not the agent's."""
+    """Each file of the example's second host with its mode, those below a folder `ssh` with their content too."""
     lines = []
     for file in request(1)["files"]:
         lines.append(f"{file['path']} {file.get('permissions', '0644')}")
@@ -179,7 +179,7 @@ def test_a_host_is_told_what_to_mount_install_and_run() -> None:
 
 
 def elsewhere() -> HostsConfig:
-    """The second host's SSH server is at another port, for this computer and for the other host."""
+    """The second host's SSH server is at port 2222 for this computer, and at 2200 for the other host."""
     first, second = config().hosts
     moved = second.model_copy(update={"port": 2222, "private_port": 2200})
     return config().model_copy(update={"hosts": (first, moved)})
