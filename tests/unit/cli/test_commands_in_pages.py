@@ -16,7 +16,7 @@ COMMAND = re.compile(r"(?:^    |^ {7}|`)clusterctl ([^`\n]+)", re.MULTILINE)
 
 
 def commands_in(text: str) -> list[str]:
-    """What stands behind `clusterctl` in code blocks and between backticks, without comments and pipes to jq."""
+    """What follows `clusterctl` in code blocks and between backticks, without comments and pipes to jq."""
     return [found.split(" # ")[0].split(" | jq ")[0].strip() for found in COMMAND.findall(text)]
 
 

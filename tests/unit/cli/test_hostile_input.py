@@ -1,4 +1,4 @@
-"""What nodes, AWS and files say is read with limits: a command fails in words of its own, if at all."""
+"""What nodes, AWS and files say is read with limits: a command that fails on it still names the cause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups and connections for Python programs, as far as nothing is connected."""
+"""Groups and connections for Python programs, without connecting to a node."""
 
 from __future__ import annotations
 

@@ -41,8 +41,8 @@ def raiser(kind: str) -> int:
 
 @pytest.fixture
 def with_raiser(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The group also knows a verb that fails as it is told."""
-    monkeypatch.setitem(VERBS, "raiser", "Fails as it is told.")
+    """Adds the verb `raiser KIND`, which raises an error of that kind."""
+    monkeypatch.setitem(VERBS, "raiser", "Raises an error of the kind asked for.")
     monkeypatch.setitem(sys.modules, module_of("raiser"), cast(ModuleType, SimpleNamespace(command=raiser)))
 
 
@@ -235,11 +235,11 @@ def test_a_new_folder_need_not_be_there(
     known(tmp_path, monkeypatch, make_inventory)
     monkeypatch.chdir(tmp_path)
     assert program.run(["init", "train", "--region", "us-west-2", "--type", "p5.48xlarge"], screen.output) == 2
-    assert "there is no folder" not in screen.err, "it is refused for the cluster's sake alone"
+    assert "there is no folder" not in screen.err, "only the cluster's name is a reason to refuse"
 
 
 def known(home: Path, monkeypatch: pytest.MonkeyPatch, make_inventory: MakeInventory) -> None:
-    """Has this computer know a cluster of two nodes."""
+    """Makes a cluster of two nodes known on this computer."""
     monkeypatch.setenv("CLUSTERCTL_HOME", str(home))
     (home / "inventory").mkdir()
     text = json.dumps(inventory_to_json(make_inventory(size=2)))

@@ -1,4 +1,4 @@
-"""What a plan and the question of money say of spot machines: every sum is the most that it can be."""
+"""What a plan and the question about the price say of spot machines: every sum is the maximum."""
 
 from __future__ import annotations
 

@@ -15,12 +15,12 @@ from clusterctl_infra.outputs import Inventory, InventoryNode
 
 TIMEOUT_S = 30.0
 BEGINS_S = 0.2
-"""By then a thread that was started waits for room, and one that found room goes on."""
+"""Long enough for a started thread to wait for room, and for one that found room to go on."""
 GONE = NodeFailure("lost", "train-0 is gone", phase="command")
 
 
 class Clock:
-    """Tells the time, and has something else happen at that moment."""
+    """Gives the time; calls `meanwhile` first, once."""
 
     def __init__(self) -> None:
         self.now_s = 100.0
@@ -48,7 +48,7 @@ def request_of(inventory: Inventory) -> LogRequest:
 
 
 def filled(request: LogRequest, clock: Clock) -> tuple[Following, InventoryNode, InventoryNode, threading.Thread]:
-    """Has no room left; a node that it reads, one that is lost, and a thread that waits for room once started."""
+    """A full queue, a node that is read, one that is lost, and a thread that waits for room once it is started."""
     following = Following(request, now=clock)
     node, other = request.nodes
     following.begin(node)
@@ -60,7 +60,7 @@ def filled(request: LogRequest, clock: Clock) -> tuple[Following, InventoryNode,
 def test_a_node_that_is_lost_while_nobody_listens_is_not_waited_for(make_inventory: Callable[..., Inventory]) -> None:
     clock = Clock()
     following, node, _, full = filled(request_of(make_inventory()), clock)
-    clock.meanwhile = lambda: following.lost(node, GONE, 9)  # told before
+    clock.meanwhile = lambda: following.lost(node, GONE, 9)  # the ninth try: no new notice
     full.start()
     full.join(BEGINS_S)
     while full.is_alive():
@@ -88,4 +88,4 @@ def test_the_time_in_which_nobody_listened_is_no_silence_of_the_nodes(make_inven
     item = following.next(0.0)
     assert isinstance(item, Notice)
     assert "has said nothing for 30 s" in item.text
-    assert following.next(0.0) is None, "a silent node is told of once"
+    assert following.next(0.0) is None, "a silent node is reported once"

@@ -15,7 +15,7 @@ OpenLog = Callable[[Path, str, int], LogFile]
 
 @pytest.fixture
 def open_log() -> Iterator[OpenLog]:
-    """Opens a log at a place, with so many last lines; closed with the test."""
+    """A function that opens a log at a place, with so many last lines; the log is closed after the test."""
     with contextlib.ExitStack() as opened:
 
         def open_one(path: Path, place: str, tail: int) -> LogFile:
@@ -152,7 +152,7 @@ def test_a_progress_bar_that_is_longer_than_the_longest_line_is_one_line(tmp_pat
 def test_a_line_longer_than_the_longest_comes_in_parts_and_whole(
     tmp_path: Path, open_log: OpenLog, ending: str
 ) -> None:
-    """Also where its carriage return ends what was read."""
+    """Also where one read ends with its carriage return."""
     path = tmp_path / "a.log"
     for length in (*range(65_530, 65_540), *range(131_066, 131_076)):
         path.write_bytes(b"x" * length + ending.encode())

@@ -1,4 +1,4 @@
-"""How the result of `check` is told: which nodes are wrong, and which pairs of nodes fail."""
+"""How the result of `check` is shown: which nodes are wrong, and which pairs of nodes fail."""
 
 from __future__ import annotations
 

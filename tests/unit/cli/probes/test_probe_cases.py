@@ -1,8 +1,8 @@
 """Every probe's parser against outputs in cases/<probe>/*.yaml: a new case needs no code.
 
-A GPU output with a `source` holds what a capture in that public repository tells (NVIDIA's own are marked there as of
-physical nodes, or as of a stand-in for the driver's library). The others are written from NVIDIA's document types and
-public reports. All are cut to the elements that tell how a GPU is.
+A GPU output with a `source` is from a capture in that public repository (NVIDIA's own say there whether they come from
+physical nodes or from a stand-in for the driver's library). The others are written from NVIDIA's document types and
+public reports. All are cut to the elements about a GPU's condition.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`forward`: which port is meant, what ssh is told, and what happens when the connection goes."""
+"""`forward`: which port is meant, the arguments of ssh, and what happens when the connection goes."""
 
 from __future__ import annotations
 

@@ -101,7 +101,9 @@ def test_the_node_that_leads_gets_nothing_of_this_computer(make_inventory: MakeI
     argv = master_argv(target_of(inventory, first), inventory, first, Home(path=tmp_path), "control-1")
     assert {"ForwardAgent=no", "StrictHostKeyChecking=yes", "HostKeyAlias=train-0", "BatchMode=yes"} <= set(argv)
     assert not set(argv) & {"-A", "-R", "-L", "-D", "-X", "-Y"}
-    assert {"ServerAliveInterval=15", "ServerAliveCountMax=3"} <= set(argv), "as long as a login to any node"
+    assert {"ServerAliveInterval=15", "ServerAliveCountMax=3"} <= set(argv), (
+        "it waits as long as a login to any node does"
+    )
     assert "-f" not in argv, "without its socket it must not go into the background"
 
 

@@ -1,4 +1,4 @@
-"""Flags of `clusterctl ssh` that do not go together, and what a login is told of the cluster's end."""
+"""Flags of `clusterctl ssh` that do not go together, and the line about the cluster's end at a login."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of nodes whose command failed or that were not reached, as sentences, exit codes and JSON."""
+"""How nodes whose command failed or that were not reached are reported: sentences, exit codes and JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A full or read-only disk, and a home that is no folder, are told in a sentence."""
+"""A full or read-only disk, and a home that is no folder, are reported in a sentence."""
 
 from __future__ import annotations
 

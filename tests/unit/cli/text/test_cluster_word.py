@@ -1,4 +1,4 @@
-"""A cluster or a node that stands where a verb takes no word: the command that was meant."""
+"""A cluster or a node typed where a verb takes no word: the hint is the command that was meant."""
 
 from __future__ import annotations
 

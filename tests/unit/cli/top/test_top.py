@@ -1,4 +1,4 @@
-"""The live view: samples read, lost nodes said, frames drawn, keys heard."""
+"""The live view: reading samples, showing lost nodes, drawing frames, obeying keys."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ class FakeNodes:
         return workflow
 
     def shown(self) -> str:
-        """The workflow's state there."""
+        """The workflow's state as another terminal shows it."""
         return self.known().state
 
     def started(self) -> list[str]:

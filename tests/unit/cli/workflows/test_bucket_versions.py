@@ -100,7 +100,7 @@ def test_an_output_of_a_task_that_begins_anew_is_a_version_too(
 
 
 class Notes:
-    """What a checkpoint says; `wait` returns once it has said so much."""
+    """The lines that a checkpoint reports; `wait` returns once there are `count`."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []

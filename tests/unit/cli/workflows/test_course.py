@@ -44,7 +44,7 @@ BROKEN = course(judge.FAILED, 3)
 STOPPED = course(judge.CANCELLED, 130)
 TO_RESTART = course(judge.CANCELLED, 130, is_to_restart=True)
 FAILED_MEANWHILE = course(judge.FAILED, 3, is_to_restart=True)
-"""It had ended by itself before it was told to stop."""
+"""It had failed by itself before it was asked to stop."""
 
 
 @pytest.mark.parametrize(

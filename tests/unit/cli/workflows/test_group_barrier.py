@@ -27,7 +27,7 @@ def pair() -> Iterator[tuple[barrier._Guest, socket.socket]]:
 
 
 def joining(guest: barrier._Guest, *, rank: Any = 1, of: Any = 3, key: str = KEY, **changes: Any) -> bytes:
-    """What a task says that has heard the nonce of rank 0."""
+    """What a task sends once it has heard the nonce of rank 0."""
     proof = barrier._proof(key, f"join {rank}", guest.nonce, "its")
     return json.dumps({"rank": rank, "of": of, "nonce": "its", "proof": proof, **changes}).encode() + b"\n"
 
@@ -46,7 +46,7 @@ def test_a_task_that_proves_itself_is_present_and_waits(pair: tuple[barrier._Gue
     guest, there = pair
     assert heard(guest, there, joining(guest, rank=rank)) == (True, {rank: guest}, b"")
     guest.since_s -= 10 * SAY_WITHIN_S
-    assert barrier._hear(guest, False, 3, KEY, {}), "it has said all, and waits as long as the others take"
+    assert barrier._hear(guest, False, 3, KEY, {}), "it has proved itself, and waits as long as the others take"
 
 
 @pytest.mark.parametrize(
@@ -104,9 +104,9 @@ def test_a_connection_that_says_nothing_is_kept_for_a_while_and_one_that_ended_i
 
 
 def asked(guest: barrier._Guest, there: socket.socket, answer: dict[str, str] | None) -> BaseException | None:
-    """What asking to be let go raises, where rank 0 hears the task and answers this, or closes the connection.
+    """The error of a task that asks to be let go and gets this answer of rank 0; None: there was no error.
 
-    A proof of `right` stands for the one that belongs there.
+    Without an answer rank 0 closes the connection. A proof of `right` stands for the one that belongs there.
     """
     raised: list[BaseException | None] = []
 

@@ -1,4 +1,4 @@
-"""The workflows that jobs tell of: the newest job of each task, and how `workflow show` and `--json` tell it."""
+"""Workflows read from their jobs: the newest job of each task, as `workflow show` and `--json` show it."""
 
 from __future__ import annotations
 

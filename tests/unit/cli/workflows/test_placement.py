@@ -1,4 +1,4 @@
-"""Which task goes to which node of a cluster, and what is told where there is no room for it."""
+"""Which task goes to which node of a cluster, and the message where there is no room for it."""
 
 from __future__ import annotations
 

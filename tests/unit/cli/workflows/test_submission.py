@@ -176,7 +176,7 @@ def test_a_group_whose_stopped_tasks_find_no_room_yet_is_not_taken_for_a_failed_
 
 
 def moving(seen: set[str], after_s: float, do: Callable[[Submission], None]) -> tuple[FakeNodes, Submission]:
-    """A group that is to move, and finds no room; `do` is done some seconds later. `seen`: what `show` said."""
+    """A group that is to move and finds no room; `do` is called `after_s` later. `seen` gets each state shown."""
     nodes = FakeNodes(2, lambda job, age_s: 76 if job == "w-1" and age_s >= 2 else None)
     own = submission(nodes, "ignores=false", "queue={queue_timeout: 30s}")
     stopped_s: list[float] = []

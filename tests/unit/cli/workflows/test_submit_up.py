@@ -1,4 +1,4 @@
-"""`workflow submit --up STACK`: the planned cluster is checked before it is made, and what goes on running is told."""
+"""`workflow submit --up STACK`: the planned cluster is checked before it is made, and what goes on running is shown."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ def test_a_task_begins_once_its_group_is_there_and_one_without_a_barrier_at_once
 
 
 def written(folder: Path, **changes: object) -> Path:
-    """A task's folder, whose command cannot be started: no unit test starts one."""
+    """A task's folder, whose command is never started: the task fails before."""
     words = {
         "mounts": [],
         "inputs": [],
@@ -200,7 +200,7 @@ def written(folder: Path, **changes: object) -> Path:
 def test_what_is_wrong_around_a_command_is_told_before_it_begins(
     tmp_path: Path, changes: dict[str, object], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Not after hours of work."""
+    """A mistake must not show only after hours of work."""
     assert task.main(written(tmp_path, **changes)) == task.OWN_FAILURE
     output = capsys.readouterr().out
     assert output.startswith("clusterctl: ")
