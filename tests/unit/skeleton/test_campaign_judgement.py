@@ -128,7 +128,7 @@ def test_an_account_may_lack_a_minute_and_no_more(changed: dict[str, Any], is_wr
     ],
 )
 def test_a_command_may_fail_but_not_hang_and_not_by_a_bug(exit_code: int | None, output: str, is_wrong: bool) -> None:
-    assert (Outcome(is_met=True, exit_code=exit_code, said=output).wrong is not None) is is_wrong
+    assert (Outcome(is_met=True, exit_code=exit_code, output=output).wrong is not None) is is_wrong
 
 
 def test_what_a_life_came_to_is_kept_and_read_again(tmp_path: Path) -> None:

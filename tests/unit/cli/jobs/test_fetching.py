@@ -201,7 +201,7 @@ def test_what_is_of_another_kind_here_is_named_and_the_rest_comes(tmp_path: Path
     for path in (source / "file", source / "log/x", source / "ck-1/x", target / "deep/latest/old", target / "log"):
         path.write_text(path.name)
     (source / "deep/latest").symlink_to("../ck-1")
-    result = placed(Fetched(node=NODE, files=4), tmp_path, target).told
+    result = placed(Fetched(node=NODE, files=4), tmp_path, target).summary
     assert result.partition("not all was put in place: ")[2].split("; ") == [
         "file is a folder here, and a file on the node",
         "log is a file here, and a folder on the node",

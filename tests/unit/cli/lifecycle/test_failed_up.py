@@ -11,7 +11,7 @@ from clusterctl.engine.boundary import RunResult
 from clusterctl.engine.state import INSTANCE_TYPE, StackState, StateResource
 from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.failed_up import raise_failed
-from clusterctl.lifecycle.stopped import telling_if_stopped
+from clusterctl.lifecycle.stopped import noting_what_exists
 from clusterctl_infra.errors import ClusterctlError, EngineError, NoCapacity
 from clusterctl_infra.names import ID_TAG, IDENTITY_TYPE, SLOT_TAG
 
@@ -94,7 +94,7 @@ def test_ctrl_c_between_the_two_runs_names_what_the_first_one_made(runner: Calla
 
 def test_ctrl_c_after_the_last_run_names_what_exists(runner: Callable[..., Change]) -> None:
     change = runner()
-    with pytest.raises(KeyboardInterrupt), telling_if_stopped(change, shown="s"):
+    with pytest.raises(KeyboardInterrupt), noting_what_exists(change, shown="s"):
         raise KeyboardInterrupt
     assert "33 reserved places are empty and bill" in told(change)
 

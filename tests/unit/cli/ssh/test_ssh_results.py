@@ -101,7 +101,7 @@ def test_nodes_that_fail_fast_ended_are_told_apart() -> None:
     ],
 )
 def test_a_line_that_begins_with_a_nodes_name_does_not_say_it_again(message: str, shown: str) -> None:
-    assert NodeFailure("lost", message).told_under("train-0") == shown
+    assert NodeFailure("lost", message).message_under("train-0") == shown
 
 
 def test_the_way_to_a_place_is_not_named_twice_where_the_proxy_names_it() -> None:
