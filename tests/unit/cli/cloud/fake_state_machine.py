@@ -15,13 +15,13 @@ WOULD = "Request would have succeeded, but DryRun flag is set. (Service: Ec2, St
 DENIED = "You are not authorized to perform this operation. (Service: Ec2, Status Code: 403, Request ID: x)"
 
 
-def said(**causes: str) -> str:
+def output_of(**causes: str) -> str:
     rows = [{"Id": id, "Answer": {"Error": "Ec2.Ec2Exception", "Cause": cause}} for id, cause in causes.items()]
     return json.dumps(rows)
 
 
 def succeeded(**causes: str) -> dict[str, str]:
-    return {"status": "SUCCEEDED", "output": said(**causes)}
+    return {"status": "SUCCEEDED", "output": output_of(**causes)}
 
 
 @dataclass

@@ -62,7 +62,7 @@ def test_a_reservation_that_is_active_and_free_is_used_with_its_placement_group(
 
 
 @pytest.mark.parametrize(
-    ("row", "as_block", "machines", "told"),
+    ("row", "as_block", "machines", "reason"),
     [
         (ROW, False, 4, "has 3 of its 4 places free, and 4 are needed"),
         (ROW, True, 1, f"is not a capacity block: write reservation: {ID}"),
@@ -78,14 +78,14 @@ def test_a_reservation_that_is_active_and_free_is_used_with_its_placement_group(
         ({**ROW, "InstancePlatform": "Windows"}, False, 1, "is for Windows, and nodes run Linux/UNIX"),
     ],
 )
-def test_why_a_reservation_is_not_used(row: dict[str, Any], as_block: bool, machines: int, told: str) -> None:
+def test_why_a_reservation_is_not_used(row: dict[str, Any], as_block: bool, machines: int, reason: str) -> None:
     problem = capacity_problem(found_capacity(row), as_block=as_block, machines=machines, now=NOW)
     assert problem is not None
-    assert told in problem
+    assert reason in problem
 
 
 @pytest.mark.parametrize(
-    ("changes", "is_public", "told"),
+    ("changes", "is_public", "reason"),
     [
         ({}, True, "leads out by nat-0a1b2c3d, so public addresses do not work in it"),
         ({"way_out": "igw-0a1b2c3d"}, False, "machines without a public address cannot use that"),
@@ -94,11 +94,11 @@ def test_why_a_reservation_is_not_used(row: dict[str, Any], as_block: bool, mach
         ({"free": 1}, False, "has 1 of its 64 addresses free, and 2 are needed"),
     ],
 )
-def test_why_a_network_is_not_used(changes: dict[str, Any], is_public: bool, told: str) -> None:
+def test_why_a_network_is_not_used(changes: dict[str, Any], is_public: bool, reason: str) -> None:
     assert network_problem(NETWORK, is_public=False, machines=2) is None
     problem = network_problem(replace(NETWORK, **changes), is_public=is_public, machines=2)
     assert problem is not None
-    assert told in problem
+    assert reason in problem
 
 
 def test_a_subnets_own_route_table_comes_before_the_main_one() -> None:
@@ -181,7 +181,7 @@ def odd_clients(**given: Any) -> Clients:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"Subnets": []}, f"AWS has no subnet {SUBNET} any more"),
         ({"Subnets": [{**SUBNET_ROW, "SubnetId": "subnet-other"}]}, f"AWS has no subnet {SUBNET} any more"),
@@ -197,10 +197,10 @@ def odd_clients(**given: Any) -> Clients:
         ({"Held": [{"Cidr": "10.0.0.1/24"}]}, "Cidr '10.0.0.1/24', no IPv4"),
     ],
 )
-def test_an_odd_answer_about_a_network_is_a_sentence(given: dict[str, Any], told: str) -> None:
+def test_an_odd_answer_about_a_network_is_a_sentence(given: dict[str, Any], message: str) -> None:
     with pytest.raises(CloudError) as caught:
         find_network(odd_clients(**given), vpc_id=VPC, subnet_id=SUBNET, own_id=None)
-    assert told in caught.value.message
+    assert message in caught.value.message
 
 
 def test_a_network_is_found_with_the_addresses_of_others() -> None:
@@ -210,7 +210,7 @@ def test_a_network_is_found_with_the_addresses_of_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "told"),
+    ("rows", "message"),
     [
         ([], f"the reservation {ID} is not in us-west-2, or not shared with this account"),
         ([{**ROW, "CapacityReservationId": BLOCK_ID}], f"AWS answered with {BLOCK_ID}, asked for {ID}"),
@@ -219,10 +219,10 @@ def test_a_network_is_found_with_the_addresses_of_others() -> None:
         ([{}], "no CapacityReservationId for a reservation"),
     ],
 )
-def test_an_odd_answer_about_a_reservation_is_a_sentence(rows: list[dict[str, Any]], told: str) -> None:
+def test_an_odd_answer_about_a_reservation_is_a_sentence(rows: list[dict[str, Any]], message: str) -> None:
     with pytest.raises(CloudError) as caught:
         find_capacity(odd_clients(CapacityReservations=rows), ID)
-    assert told in caught.value.message
+    assert message in caught.value.message
 
 
 @pytest.mark.parametrize("body", [b"<r><vCpus>many</vCpus></r>", b"<r><at>yesterday</at></r>"])

@@ -13,18 +13,18 @@ from clusterctl_infra.names import ID_TAG, SLOT_TAG, guard_name
 from clusterctl_infra.plan.ending_machine import DRY_RUN_INPUT
 
 from tests.unit.cli.cloud.fake_session import clients_of
-from tests.unit.cli.cloud.fake_state_machine import DENIED, ID, WOULD, StateMachine, said, succeeded
+from tests.unit.cli.cloud.fake_state_machine import DENIED, ID, WOULD, StateMachine, output_of, succeeded
 
 OVER = -60.0
 """A time to wait that is over before anything was asked."""
 
 
 def test_nothing_is_left_when_every_machine_would_end() -> None:
-    assert refusals(answers(said(a=WOULD, b=WOULD)), ["a", "b"]) == {}
+    assert refusals(answers(output_of(a=WOULD, b=WOULD)), ["a", "b"]) == {}
 
 
 def test_a_refusal_a_silence_and_a_machine_that_was_not_found_are_named() -> None:
-    output = json.dumps([*json.loads(said(a=WOULD, b=DENIED)), {"Id": "c"}])
+    output = json.dumps([*json.loads(output_of(a=WOULD, b=DENIED)), {"Id": "c"}])
     left = refusals(answers(output), ["a", "b", "c", "d"])
     assert left == {"b": DENIED, "c": "it said nothing", "d": NOT_FOUND}
 
@@ -33,8 +33,8 @@ GONE = "NatGateway nat-0 was not found (Service: Ec2, Status Code: 400, Request 
 
 
 def test_of_what_is_no_machine_only_a_missing_right_is_told() -> None:
-    said_of = {"a": WOULD, "nat-0": GONE, "eipalloc-0": WOULD, "cr-0": DENIED}
-    assert refusals(said_of, ["a"]) == {"cr-0": DENIED}
+    causes = {"a": WOULD, "nat-0": GONE, "eipalloc-0": WOULD, "cr-0": DENIED}
+    assert refusals(causes, ["a"]) == {"cr-0": DENIED}
 
 
 def test_an_execution_that_found_no_machine_leaves_all() -> None:
@@ -84,7 +84,7 @@ def test_what_aws_refuses_is_told_at_once_unless_it_is_gone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "looks", "told", "code"),
+    ("name", "looks", "message", "code"),
     [
         (guard_name("ba9876543210"), [], f"no state machine {guard_name(ID)}", "StateMachineDoesNotExist"),
         (guard_name(ID), [{"status": "FAILED", "error": "States.Runtime", "cause": "no"}], ": no", "States.Runtime"),
@@ -93,9 +93,9 @@ def test_what_aws_refuses_is_told_at_once_unless_it_is_gone() -> None:
     ids=["another cluster's alone", "it failed", "it takes too long"],
 )
 def test_where_nobody_can_say_that_is_a_failure_and_no_proof(
-    name: str, looks: list[dict[str, str]], told: str, code: str
+    name: str, looks: list[dict[str, str]], message: str, code: str
 ) -> None:
     machine = StateMachine([*looks], name=name)
-    with pytest.raises(CloudError, match=told) as refused:
+    with pytest.raises(CloudError, match=message) as refused:
         not_ended(asking(machine), ID, ["a"], pause=lambda: None, timeout_s=OVER)
     assert refused.value.code == code

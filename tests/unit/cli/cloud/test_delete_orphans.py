@@ -78,7 +78,7 @@ def test_what_holds_another_is_tried_again_until_both_are_gone() -> None:
 
 def test_each_thing_is_told_of_once_and_noted_when_aws_agrees_to_its_end() -> None:
     region = FakeRegion(things={"s-1": thing("s-1", "subnet"), "i-1": thing("i-1")}, holds={"s-1": "i-1"})
-    told, noted = list[str](), list[str]()
+    messages, noted = list[str](), list[str]()
     delete_orphans(
         NoClients(),
         "0123456789ab",
@@ -86,11 +86,11 @@ def test_each_thing_is_told_of_once_and_noted_when_aws_agrees_to_its_end() -> No
         data_since=None,
         pause=lambda: None,
         timeout_s=5.0,
-        tell=told.append,
+        tell=messages.append,
         agreed=lambda resource: noted.append(resource.id),
         kinds=[region.kind("subnet"), region.kind("instance")],
     )
-    assert told == ["subnet s-1", "instance i-1"], "the subnet was tried twice"
+    assert messages == ["subnet s-1", "instance i-1"], "the subnet was tried twice"
     assert noted == ["i-1", "s-1"]
 
 

@@ -63,15 +63,15 @@ def levels(findings: tuple[Finding, ...]) -> dict[str, str]:
 
 def test_what_aws_does_not_tell_hides_nothing_of_the_rest() -> None:
     found = ask_all(clients_of(WELL, refused={("ec2", "describe_images"): "UnauthorizedOperation"}), NEEDS, now=NOW)
-    told = levels(found)
-    assert told["image"] == "unknown"
-    assert (told["region"], told["type"], told["elastic IPs"]) == ("ok", "ok", "ok")
+    level_of = levels(found)
+    assert level_of["image"] == "unknown"
+    assert (level_of["region"], level_of["type"], level_of["elastic IPs"]) == ("ok", "ok", "ok")
     image = next(row for row in found if row.about == "image")
     assert image.value.startswith("UnauthorizedOperation: asking about image")
 
 
 @pytest.mark.parametrize(
-    ("call", "needs", "about", "told"),
+    ("call", "needs", "about", "value"),
     [
         (("describe_addresses", "Addresses", [{}, {}]), NEEDS, "elastic IPs", "4, and others have 2"),
         (("describe_instance_type_offerings", "InstanceTypeOfferings", []), NEEDS, "type", "p5.48xlarge in no zone"),
@@ -81,12 +81,12 @@ def test_what_aws_does_not_tell_hides_nothing_of_the_rest() -> None:
     ],
 )
 def test_what_aws_would_refuse_is_an_error_with_its_value(
-    call: tuple[str, str, list[dict[str, Any]]] | None, needs: Needs, about: str, told: str
+    call: tuple[str, str, list[dict[str, Any]]] | None, needs: Needs, about: str, value: str
 ) -> None:
     answers = WELL if call is None else {**WELL, (REGION, call[0], call[1]): call[2]}
     errors = [row for row in ask_all(clients_of(answers), needs, now=NOW) if row.level == "error"]
     assert [row.about for row in errors] == [about]
-    assert told in errors[0].value
+    assert value in errors[0].value
 
 
 def test_credentials_that_aws_does_not_take_are_an_error() -> None:

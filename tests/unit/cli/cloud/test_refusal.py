@@ -50,32 +50,32 @@ def test_what_kept_the_question_from_aws_has_the_command_that_shows_or_mends_it(
     error: BotoCoreError | ClientError, hint: str | None
 ) -> None:
     with (
-        pytest.raises(CloudError, match=r"asking AWS for the time(: |\): )") as said,
+        pytest.raises(CloudError, match=r"asking AWS for the time(: |\): )") as caught,
         aws_errors("asking AWS for the time"),
     ):
         raise error
-    assert said.value.hint == hint
+    assert caught.value.hint == hint
 
 
 @pytest.mark.parametrize(("url", "is_asked"), [(STS, True), ("http://127.0.0.1:41487/", False)])
 def test_where_aws_is_not_reached_the_network_and_the_proxy_are_thought_of(url: str, is_asked: bool) -> None:
-    with pytest.raises(CloudError) as said, aws_errors("asking AWS for the time"):
+    with pytest.raises(CloudError) as caught, aws_errors("asking AWS for the time"):
         raise EndpointConnectionError(endpoint_url=url)
-    assert said.value.message.endswith("Behind a proxy, set HTTPS_PROXY") is is_asked
+    assert caught.value.message.endswith("Behind a proxy, set HTTPS_PROXY") is is_asked
 
 
 def test_a_page_of_a_proxy_is_told_in_a_sentence_and_not_shown() -> None:
-    told = "asking: the answer is not from AWS; a proxy may have sent a page of its own"
-    with pytest.raises(CloudError) as said, aws_errors("asking"):
+    message = "asking: the answer is not from AWS; a proxy may have sent a page of its own"
+    with pytest.raises(CloudError) as caught, aws_errors("asking"):
         raise ResponseParserError("Unable to parse response, invalid XML received: b'<!doctype html>\n<html lang=en>'")
-    assert (said.value.message, said.value.code) == (told, "ResponseParserError")
+    assert (caught.value.message, caught.value.code) == (message, "ResponseParserError")
 
 
 def test_an_answer_without_a_field_names_the_field_and_what_was_asked() -> None:
     answer = answered({"Reservations": [{"Instances": [{"State": {}}]}]})
-    with pytest.raises(CloudError, match="the answer has no 'InstanceId'") as said, aws_errors("asking for machines"):
+    with pytest.raises(CloudError, match="the answer has no 'InstanceId'") as caught, aws_errors("asking for machines"):
         answer["Reservations"][0]["Instances"][0]["InstanceId"]
-    assert (said.value.code, said.value.message.partition(": ")[0]) == ("OddAnswer", "asking for machines")
+    assert (caught.value.code, caught.value.message.partition(": ")[0]) == ("OddAnswer", "asking for machines")
 
 
 def test_a_mistake_of_our_own_is_not_told_as_an_odd_answer_of_aws() -> None:
@@ -113,14 +113,14 @@ def test_fresh_tokens_without_an_end_end_the_question() -> None:
     asked: list[str] = []
     headers: Any = {}
 
-    def next_page(**said: Any) -> Any:
-        asked.append(said["model"].name)
+    def next_page(**event: Any) -> Any:
+        asked.append(event["model"].name)
         return AWSResponse("http://127.0.0.1:9", 200, headers, None), {"Reservations": [], "NextToken": str(len(asked))}
 
     clients.ec2.meta.events.register("before-call.ec2", next_page)
-    with pytest.raises(CloudError, match="goes on after 1000 pages") as said, aws_errors("asking"):
+    with pytest.raises(CloudError, match="goes on after 1000 pages") as caught, aws_errors("asking"):
         instances_of(clients, "0123456789ab")
-    assert (len(asked), said.value.code) == (MOST_PAGES + 1, "EndlessPages")
+    assert (len(asked), caught.value.code) == (MOST_PAGES + 1, "EndlessPages")
 
 
 def test_a_token_that_comes_twice_ends_the_question() -> None:
@@ -128,11 +128,11 @@ def test_a_token_that_comes_twice_ends_the_question() -> None:
     asked: list[str] = []
     headers: Any = {}
 
-    def same_page(**said: Any) -> Any:
-        asked.append(said["model"].name)
+    def same_page(**event: Any) -> Any:
+        asked.append(event["model"].name)
         return AWSResponse("http://127.0.0.1:9", 200, headers, None), {"Reservations": [], "NextToken": "again"}
 
     clients.ec2.meta.events.register("before-call.ec2", same_page)
-    with pytest.raises(CloudError, match="token was received twice") as said, aws_errors("asking"):
+    with pytest.raises(CloudError, match="token was received twice") as caught, aws_errors("asking"):
         list(clients.ec2.get_paginator("describe_instances").paginate())
-    assert (len(asked), said.value.code) == (2, "PaginationError")
+    assert (len(asked), caught.value.code) == (2, "PaginationError")
