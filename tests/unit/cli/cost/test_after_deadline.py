@@ -18,7 +18,7 @@ DOWN, DOWN_ALL = (
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "sentence"),
     [
         ({}, None),
         ({"access": {"mode": "private"}}, None),
@@ -29,13 +29,13 @@ DOWN, DOWN_ALL = (
     ids=["elastic IPs", "gateway", "data that is kept", "data that is not", "addresses of the machines"],
 )
 def test_what_no_deadline_ends_is_named_with_its_price_and_what_ends_it(
-    changes: dict[str, Any], told: str | None
+    changes: dict[str, Any], sentence: str | None
 ) -> None:
-    assert bills_on_after(a_plan(**changes)) == told
+    assert bills_on_after(a_plan(**changes)) == sentence
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "sentence"),
     [
         ({"storage": [SCRATCH]}, f"$168.00 a month: storage; {DOWN}"),
         ({"access": {"mode": "private"}}, None),
@@ -43,5 +43,5 @@ def test_what_no_deadline_ends_is_named_with_its_price_and_what_ends_it(
     ],
     ids=["storage", "gateway", "addresses of the machines"],
 )
-def test_the_question_has_it_by_the_month(changes: dict[str, Any], told: str | None) -> None:
-    assert bills_a_month_after(a_plan(**changes)) == told
+def test_the_question_has_it_by_the_month(changes: dict[str, Any], sentence: str | None) -> None:
+    assert bills_a_month_after(a_plan(**changes)) == sentence

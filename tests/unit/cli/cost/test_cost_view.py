@@ -37,8 +37,8 @@ def test_where_aws_does_not_tell_of_reservations_the_sum_says_so() -> None:
 
 
 def test_the_screen_has_sums_rows_kinds_and_what_is_an_estimate() -> None:
-    told = cost_text(a_view())
-    first, *rest = told.splitlines()
+    text = cost_text(a_view())
+    first, *rest = text.splitlines()
     assert first.startswith("train · about $334.41 so far of $1000.00 · $111.47/h now · about $1337.64 when it ends")
     assert "2026-03-02 00:00 UTC" in first
     assert sum("train-1" in line for line in rest) == 2
@@ -48,15 +48,15 @@ def test_the_screen_has_sums_rows_kinds_and_what_is_an_estimate() -> None:
 
 
 def test_a_rehearsal_says_that_its_money_is_simulated() -> None:
-    told = cost_text(a_view(inventory=an_inventory(rehearsal=True, cluster="train@rehearsal")))
-    assert "simulated money)" in told.splitlines()[0]
-    assert "simulated money, at AWS's list prices" in told
+    text = cost_text(a_view(inventory=an_inventory(rehearsal=True, cluster="train@rehearsal")))
+    assert "simulated money)" in text.splitlines()[0]
+    assert "simulated money, at AWS's list prices" in text
     assert cost_json(a_view(inventory=an_inventory(rehearsal=True)))["simulated"] is True
 
 
 def test_a_rehearsal_without_gpus_simulates_its_money_alone() -> None:
-    told = cost_text(a_view(inventory=an_inventory(rehearsal=True, gpus_per_node=0)))
-    assert told.splitlines()[0].endswith(" (rehearsed: simulated money)")
+    text = cost_text(a_view(inventory=an_inventory(rehearsal=True, gpus_per_node=0)))
+    assert text.splitlines()[0].endswith(" (rehearsed: simulated money)")
 
 
 @pytest.mark.parametrize(

@@ -51,8 +51,8 @@ def test_a_row_says_which_of_its_times_aws_said() -> None:
     paid = reconcile(
         REPLACED.spans, Observed(machines=machines), alive=frozenset({"i-a"}), deadline=DEADLINE, now=at(3)
     )
-    said = {row.instance_id: (row.is_start_seen, row.is_end_seen) for row in paid if row.instance_id is not None}
-    assert said == {"i-a": (False, False), "i-b": (True, True), "i-c": (True, False)}
+    seen_times = {row.instance_id: (row.is_start_seen, row.is_end_seen) for row in paid if row.instance_id is not None}
+    assert seen_times == {"i-a": (False, False), "i-b": (True, True), "i-c": (True, False)}
 
 
 def test_the_end_of_a_place_that_the_ledger_alone_tells_of_is_not_called_seen() -> None:

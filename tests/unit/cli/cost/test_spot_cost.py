@@ -77,7 +77,7 @@ def test_every_sum_is_said_to_be_the_most() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "words", "told"),
+    ("code", "words", "text"),
     [
         (
             "Server.SpotInstanceTermination",
@@ -96,10 +96,10 @@ def test_every_sum_is_said_to_be_the_most() -> None:
         ),
     ],
 )
-def test_a_machine_that_aws_took_back_says_so(code: str, words: str, told: str) -> None:
+def test_a_machine_that_aws_took_back_says_so(code: str, words: str, text: str) -> None:
     reason = {"Code": code, "Message": f"{code}: {words}"}
     row = {"InstanceId": "i-1", "State": {"Name": "terminated"}, "StateReason": reason, "LaunchTime": BORN}
-    assert instance_state(row).state_and_reason == told
+    assert instance_state(row).told == text
 
 
 def test_by_the_prices_of_its_time_a_machine_costs_what_each_was_while_it_held() -> None:
@@ -190,8 +190,8 @@ def test_the_history_is_told_oldest_first() -> None:
 @pytest.mark.parametrize(("lifecycle", "is_spot"), [({"InstanceLifecycle": "spot"}, True), ({}, False)])
 def test_a_look_keeps_which_machines_were_of_the_spot_market(lifecycle: dict[str, str], is_spot: bool) -> None:
     row = {"InstanceId": "i-1", "State": {"Name": "running"}, "LaunchTime": BORN, **lifecycle}
-    (told,) = news({}, [instance_state(row)], at=at(1))
-    kept = sighting_from_json(json.loads(json.dumps(sighting_to_json(told))))
+    (sighting,) = news({}, [instance_state(row)], at=at(1))
+    kept = sighting_from_json(json.loads(json.dumps(sighting_to_json(sighting))))
     assert seen_machines([kept])["i-1"].is_spot is is_spot
 
 

@@ -97,7 +97,7 @@ def test_lengths_that_aws_sells_are_asked_for(hours: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "nodes", "hours", "said"),
+    ("wanted", "nodes", "hours", "message"),
     [
         ("h100:8", 65, 24, "--nodes 65: AWS sells blocks of at most 64 machines"),
         (
@@ -113,10 +113,10 @@ def test_lengths_that_aws_sells_are_asked_for(hours: int) -> None:
         ("h100:9", 4, 24, "h100:9: no instance type, and no GPUs of one"),
     ],
 )
-def test_what_aws_would_refuse_is_refused_before_it_is_asked(wanted: str, nodes: int, hours: int, said: str) -> None:
+def test_what_aws_would_refuse_is_refused_before_it_is_asked(wanted: str, nodes: int, hours: int, message: str) -> None:
     with pytest.raises(ClusterctlError) as caught:
         block_request(CATALOG, wanted, nodes=nodes, hours=hours, starts_from=None)
-    assert said in caught.value.message
+    assert message in caught.value.message
 
 
 def test_a_start_that_is_no_moment_is_named_with_its_flag() -> None:

@@ -102,14 +102,14 @@ def test_the_table_says_how_old_its_oldest_price_is() -> None:
     assert "a cluster is counted at its maximum price" in notes
 
 
-@pytest.mark.parametrize(("days", "told"), [(0, "0 days"), (1, "1 day"), (59, "59 days"), (60, "2 months")])
-def test_an_age_is_told_in_days_and_from_two_months_on_in_months(days: int, told: str) -> None:
-    assert age(days) == told
+@pytest.mark.parametrize(("days", "text"), [(0, "0 days"), (1, "1 day"), (59, "59 days"), (60, "2 months")])
+def test_an_age_is_told_in_days_and_from_two_months_on_in_months(days: int, text: str) -> None:
+    assert age(days) == text
 
 
 def test_what_aws_named_no_price_for_is_said() -> None:
-    said = refresh_summary(["a", "b"], ["a"], region="us-west-2", file=Path("/home/prices.json"))
-    assert said == (
+    message = told(["a", "b"], ["a"], region="us-west-2", file=Path("/home/prices.json"))
+    assert message == (
         "1 of 2 prices of us-west-2 are today's, kept in /home/prices.json; "
         "AWS names none for b: what was known of them stays"
     )
