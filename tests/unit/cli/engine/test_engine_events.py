@@ -62,20 +62,20 @@ def test_the_summary_says_how_it_went() -> None:
 
 
 def test_awss_code_is_said_once_however_often_the_engine_says_it() -> None:
-    said = refusals([error(AWS_TEXT), error(f"1 error occurred:\n\t* {AWS_TEXT}"), error("update failed", urn="")])
-    assert [(problem.code, problem.text) for problem in said] == [
+    problems = refusals([error(AWS_TEXT), error(f"1 error occurred:\n\t* {AWS_TEXT}"), error("update failed", urn="")])
+    assert [(problem.code, problem.text) for problem in problems] == [
         ("InsufficientInstanceCapacity", "We currently do not have sufficient p5.48xlarge capacity.")
     ]
 
 
 def test_awss_refusals_come_before_what_follows_from_them() -> None:
-    said = refusals([error("the program ended with an error"), error(AWS_TEXT)])
-    assert [problem.code for problem in said] == ["InsufficientInstanceCapacity", None]
+    problems = refusals([error("the program ended with an error"), error(AWS_TEXT)])
+    assert [problem.code for problem in problems] == ["InsufficientInstanceCapacity", None]
 
 
 def test_codes_with_a_dot_are_codes() -> None:
-    said = refusals([error("api error InvalidIPAddress.InUse: Address 10.0.8.1 is in use.")])
-    assert said[0].code == "InvalidIPAddress.InUse"
+    problems = refusals([error("api error InvalidIPAddress.InUse: Address 10.0.8.1 is in use.")])
+    assert problems[0].code == "InvalidIPAddress.InUse"
 
 
 def test_a_warning_is_no_refusal() -> None:

@@ -18,15 +18,15 @@ SERVER = ("python3", "-P", "-m", "clusterctl_rehearsal.server.process")
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("stderr", "expected"),
     [
         ("clusterctl rehearse: no room left\n  next: df -h\n", ("no room left", "df -h")),
         ("building\nclusterctl rehearse: no network", ("no network", None)),
         ("", ("", None)),
     ],
 )
-def test_the_last_sentence_and_the_command_are_taken(said: str, expected: tuple[str, str | None]) -> None:
-    assert sentence_and_hint(said) == expected
+def test_the_last_sentence_and_the_command_are_taken(stderr: str, expected: tuple[str, str | None]) -> None:
+    assert sentence_and_hint(stderr) == expected
 
 
 def announced(folder: Path, row: object, words: tuple[str, ...] = SERVER) -> str | None:

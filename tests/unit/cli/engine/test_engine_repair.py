@@ -79,14 +79,14 @@ def nobody() -> Clients:
 
 
 def mended(engine: Engine, state: StackState = PENDING, *, clients: Callable[[], Clients] = nobody) -> None:
-    repair_state(engine, state, was_cut_off=False, data_since=None, clients=clients, tell=untold, sleep=unslept)
+    repair_state(engine, state, was_cut_off=False, data_since=None, clients=clients, tell=tell_nobody, sleep=no_sleep)
 
 
-def untold(text: str) -> None:
+def tell_nobody(text: str) -> None:
     """Nobody listens."""
 
 
-def unslept(seconds: float) -> None:
+def no_sleep(seconds: float) -> None:
     """Nobody waits."""
 
 
@@ -137,16 +137,16 @@ def killed_here() -> tuple[RunRecord, Lock]:
 @pytest.mark.parametrize("url", ["s3://states", "gs://states"])
 def test_the_lock_of_a_run_that_was_killed_here_is_removed_where_locks_are_no_files(url: str) -> None:
     record, lock = killed_here()
-    engine, told = backend(url), list[str]()
+    engine, messages = backend(url), list[str]()
     engine.left.append(lock)
-    assert end_what_runs(engine, record, told.append)
+    assert end_what_runs(engine, record, messages.append)
     assert engine.asked == ["lock", "cancel"]
-    assert told == [f"removed the lock of pid {lock.pid}, which is gone"]
+    assert messages == [f"removed the lock of pid {lock.pid}, which is gone"]
 
 
 def test_without_a_run_that_was_cut_off_here_no_lock_is_taken_to_look_for_one() -> None:
     engine = backend("s3://states", is_held=True)
-    assert not end_what_runs(engine, None, untold)
+    assert not end_what_runs(engine, None, tell_nobody)
     assert engine.asked == []
 
 
@@ -156,7 +156,7 @@ def test_a_colleagues_lock_is_left_although_a_run_was_killed_here() -> None:
     engine = backend("s3://states")
     engine.left.append(replace(lock, since="2026-01-01T00:00:00Z"))
     with pytest.raises(EngineError, match="if you are certain that it has ended") as refused:
-        end_what_runs(engine, record, untold)
+        end_what_runs(engine, record, tell_nobody)
     assert engine.asked == ["lock"]
     assert refused.value.hint == "cd /stacks/train && pulumi cancel --stack dev"
 
@@ -182,12 +182,12 @@ def test_a_run_that_a_colleague_began_while_a_person_was_asked_keeps_its_machine
 def test_machines_of_a_run_that_has_ended_meanwhile_are_known(tmp_path: Path) -> None:
     """Else the repair would go by a state that is older than they are, and end them."""
     known = StackState(resources=(*CLUSTER.resources, *machines((9,))))
-    engine, told = backend(f"file://{tmp_path}", found=known), list[str]()
+    engine, messages = backend(f"file://{tmp_path}", found=known), list[str]()
     clients = FakeClients(ec2=OneAnswer("i-9"))
     mended_state = repair_state(
-        engine, CLUSTER, was_cut_off=False, data_since=None, clients=lambda: clients, tell=told.append
+        engine, CLUSTER, was_cut_off=False, data_since=None, clients=lambda: clients, tell=messages.append
     )
-    assert (mended_state, told) == (known, [])
+    assert (mended_state, messages) == (known, [])
 
 
 class OnlyMachines:
@@ -232,7 +232,7 @@ def test_machines_of_a_run_that_began_while_the_repair_ended_others_are_left() -
 
 
 def test_a_repair_says_of_what_it_could_not_ask() -> None:
-    told: list[str] = []
+    messages: list[str] = []
     engine, identity = backend("s3://states", found=CLUSTER), CLUSTER
     machine = {"InstanceId": "i-lost", "InstanceType": "t", "State": {"Name": "running"}}
     rows = [{"Instances": [{**machine, "Tags": [{"Key": ID_TAG, "Value": "abc123abc123"}]}]}]
@@ -246,13 +246,13 @@ def test_a_repair_says_of_what_it_could_not_ask() -> None:
         was_cut_off=False,
         data_since=None,
         clients=lambda: aws,
-        tell=told.append,
+        tell=messages.append,
         agreed=lambda resource: rows.clear(),
-        sleep=unslept,
+        sleep=no_sleep,
     )
-    assert told[0] == "ending instance i-lost: it is in no Pulumi state"
+    assert messages[0] == "ending instance i-lost: it is in no Pulumi state"
     assert (
-        told[1] == "AWS did not say whether it has: FSx file system (AccessDeniedException). "
+        messages[1] == "AWS did not say whether it has: FSx file system (AccessDeniedException). "
         "If the last run left any, it may bill"
     )
 
@@ -262,7 +262,13 @@ def test_a_run_that_began_and_ended_during_the_repair_is_in_the_state_that_comes
     whole = StackState(resources=(*CLUSTER.resources, *machines((7,))))
     aws = OnlyMachines(["i-lost"], meanwhile=lambda: began(engine, aws, ended=whole))
     state = repair_state(
-        engine, CLUSTER, was_cut_off=False, data_since=None, clients=lambda: aws.clients, tell=untold, sleep=unslept
+        engine,
+        CLUSTER,
+        was_cut_off=False,
+        data_since=None,
+        clients=lambda: aws.clients,
+        tell=tell_nobody,
+        sleep=no_sleep,
     )
     assert (state, aws.there) == (whole, ["i-7"])
 

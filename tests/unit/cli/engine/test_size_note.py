@@ -17,7 +17,7 @@ SAYS_4 = "s/cluster.yaml says 4. What ends that: clusterctl up s --nodes 4"
 
 
 @pytest.mark.parametrize(
-    ("values", "in_file", "told"),
+    ("values", "in_file", "line"),
     [
         ({}, "4", None),
         ({"nodes": "4"}, "4", None),
@@ -40,10 +40,10 @@ SAYS_4 = "s/cluster.yaml says 4. What ends that: clusterctl up s --nodes 4"
     ],
 )
 def test_who_gives_the_size_is_named_with_what_ends_that(
-    values: Mapping[str, str], in_file: str | None, told: str | None
+    values: Mapping[str, str], in_file: str | None, line: str | None
 ) -> None:
     note = size_note(values, in_file=in_file, source="s/cluster.yaml", config="Pulumi.dev.yaml", shown="s")
-    assert note == told
+    assert note == line
 
 
 @pytest.mark.parametrize(("in_file", "nodes"), [(4, 6), (3, 3)])

@@ -132,8 +132,8 @@ def test_nodes_that_a_smaller_size_ends_are_named_with_where_it_was_said(
     else:
         (stack_dir / "cluster.yaml").write_text(CLUSTER.replace("nodes: 4", "nodes: 2"))
     known = planned(stack_dir, own_home)
-    said_in = "clusterctl:nodes in Pulumi.dev.yaml" if is_override else stack_dir / "cluster.yaml"
-    assert f"  ends         train-[2-3]: {said_in} says 2 nodes" in plan_text(known, now=NOW).splitlines()
+    source = "clusterctl:nodes in Pulumi.dev.yaml" if is_override else stack_dir / "cluster.yaml"
+    assert f"  ends         train-[2-3]: {source} says 2 nodes" in plan_text(known, now=NOW).splitlines()
     assert plan_json(known)["ends"] == ["train-2", "train-3"]
 
 

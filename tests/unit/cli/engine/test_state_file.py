@@ -69,8 +69,8 @@ def test_the_newest_whole_state_of_a_run_is_what_is_put_back(backend: Backend) -
     backend.write("stacks/train/dev.json.attrs", "{}", at=104)
     backend.look(at=3)
     backend.kept.end()
-    said = put_back(backend.url, STACK, reap=REAP)
-    assert said == (
+    message = put_back(backend.url, STACK, reap=REAP)
+    assert message == (
         "the state's file was damaged (0 bytes, as by a full disk): restored as it was at 00:01:42 UTC, from "
         "dev.json.kept"
     )
@@ -112,9 +112,9 @@ def test_what_the_backend_itself_copied_serves_when_it_is_newer(backend: Backend
     for older in (KEPT, "history/train/dev/dev-16.checkpoint.json"):
         backend.write(older, state_of(1), at=101)
     backend.write(name, state_of(2), at=102)
-    said = put_back(backend.url, STACK, reap=REAP)
-    assert said is not None
-    assert said.endswith(name.rpartition("/")[2])
+    message = put_back(backend.url, STACK, reap=REAP)
+    assert message is not None
+    assert message.endswith(name.rpartition("/")[2])
     assert backend.state.read_text() == state_of(2)
 
 
