@@ -55,10 +55,10 @@ SHARED = StateResource(
 NO_ENGINE = EngineError("pulumi does not start: no such file", hint="scripts/engine")
 
 
-def ended(*, is_well: bool, said: str = "", codes: Sequence[str] = ()) -> RunResult:
+def ended(*, is_well: bool, stderr: str = "", codes: Sequence[str] = ()) -> RunResult:
     refusals = tuple(Refusal(code=code, text="No.", urn="u") for code in codes)
     return RunResult(
-        succeeded=is_well, interrupted=False, changes={}, refusals=refusals, log=Path("/x.log"), stderr=said
+        succeeded=is_well, interrupted=False, changes={}, refusals=refusals, log=Path("/x.log"), said=stderr
     )
 
 
@@ -171,7 +171,7 @@ def intent_of(change: Change) -> Intent:
     return read_intent(change.stack, MEANT, nodes=None)
 
 
-def told(change: Change) -> str:
+def screen_of(change: Change) -> str:
     return engine_of(change).screen.getvalue().decode()
 
 

@@ -105,12 +105,12 @@ def test_an_up_that_is_killed_at_any_call_never_leads_to_a_second_block(
     account.fails = {}
     if was_locked and not was_bought:
         is_noted = (call, is_home_lost) == (6, False)
-        told = (
+        refusal = (
             r"the block may be bought. Nothing else is"
             if is_noted
             else r"is buying a capacity block .* Nothing else is"
         )
-        with pytest.raises(CloudError, match=f"{told} bought before"):
+        with pytest.raises(CloudError, match=f"{refusal} bought before"):
             brought(tmp_path, account, buys=True)
         assert account.purchases == []
     account.grow_old(minutes=16)
@@ -215,7 +215,7 @@ def test_when_the_block_is_over_another_is_looked_for_and_asked_about(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("changes", "search", "told"),
+    ("changes", "search", "reason"),
     [
         ({"zone": "us-west-2a"}, "hours: 24", "is in us-west-2a, and the cluster in us-west-2b"),
         ({"fee": "x"}, "hours: 24", "has no price in US dollars"),
@@ -227,12 +227,12 @@ def test_when_the_block_is_over_another_is_looked_for_and_asked_about(tmp_path: 
     ],
 )
 def test_what_does_not_fit_is_named_with_why_and_not_bought(
-    tmp_path: Path, changes: dict[str, Any], search: str, told: str
+    tmp_path: Path, changes: dict[str, Any], search: str, reason: str
 ) -> None:
     account = Account()
     account.offer(**changes)
     text = SEARCH.replace("hours: 24", search) + "zone: us-west-2b\n"
-    with pytest.raises(NoCapacity, match=told):
+    with pytest.raises(NoCapacity, match=reason):
         brought(tmp_path, account, text=text, buys=True)
     assert account.purchases == []
 

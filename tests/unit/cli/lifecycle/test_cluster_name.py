@@ -24,7 +24,7 @@ from tests.unit.cli.cloud.fake_session import ACCOUNT, clients_of
 from tests.unit.cli.cost.paid_cluster import an_inventory
 from tests.unit.cli.lifecycle.held_cluster import DEADLINE, Clock, held
 from tests.unit.cli.lifecycle.intent_cases import BORN
-from tests.unit.cli.lifecycle.recorded_runs import ended, told
+from tests.unit.cli.lifecycle.recorded_runs import ended, screen_of
 
 
 @pytest.fixture
@@ -59,9 +59,11 @@ def down_to_its_data(there: Held) -> None:
 
 @pytest.mark.parametrize("command", [extend_to_earlier, replace_one, down_to_its_data])
 def test_with_another_name_in_the_file_the_engine_is_not_run(renamed: Held, command: Callable[[Held], None]) -> None:
-    with pytest.raises(UsageError, match=r"holds the cluster train, and .* says mine: .*; nothing was changed") as said:
+    with pytest.raises(
+        UsageError, match=r"holds the cluster train, and .* says mine: .*; nothing was changed"
+    ) as caught:
         command(renamed)
-    assert said.value.hint == f"${{EDITOR:-nano}} {renamed.change.stack.source}"
+    assert caught.value.hint == f"${{EDITOR:-nano}} {renamed.change.stack.source}"
 
 
 def test_the_name_that_it_was_born_with_and_a_stack_without_a_cluster_pass(tmp_path: Path) -> None:
@@ -81,9 +83,9 @@ def test_a_copied_folder_does_not_end_the_cluster_of_the_folder_that_it_was_copi
     file = change.home.inventory_file("train")
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps(inventory_to_json(known)))
-    with pytest.raises(UsageError, match=r"name one project, train, so that to Pulumi both folders are one") as said:
+    with pytest.raises(UsageError, match=r"name one project, train, so that to Pulumi both folders are one") as caught:
         take_down_held(DownRequest(where=where, is_all=True, is_agreed=True), change, there.state, was_cut_off=False)
-    assert said.value.hint == f"${{EDITOR:-nano}} {change.stack.project_file}"
+    assert caught.value.hint == f"${{EDITOR:-nano}} {change.stack.project_file}"
     with pytest.raises(UsageError, match="name one project, train"):
         refuse_other_name(change, there.state, "mine")
     refuse_shared_project(change, there.state, "train")
@@ -98,9 +100,9 @@ def test_who_was_ended_is_told_by_the_name_that_it_had(tmp_path: Path) -> None:
     keep(change.home.inventory_file("train"), replace(an_inventory(), stack_dir=None))
     where = Whereabouts(stack=change.stack, rehearse=False, name="mine", region="us-west-2", shown="stacks/train")
     take_down_held(DownRequest(where=where, is_all=True, is_agreed=True), change, there.state, was_cut_off=False)
-    said = told(change)
-    assert "train (cluster.yaml says mine): ends 4 nodes" in said
-    assert "\ntrain: gone; nothing of it is left, nothing bills\n" in said
+    screen = screen_of(change)
+    assert "train (cluster.yaml says mine): ends 4 nodes" in screen
+    assert "\ntrain: gone; nothing of it is left, nothing bills\n" in screen
     assert not change.home.inventory_file("train").exists()
 
 
@@ -117,10 +119,10 @@ def test_a_down_of_the_wrong_stack_does_not_advise_to_end_the_right_one(
     where = Whereabouts(stack=change.stack, rehearse=False, name="train", region="us-west-2", shown="here")
     request = DownRequest(where=where, is_all=False, is_agreed=True)
     keep(change.home.inventory_file("train"), replace(known, stack_dir=str(tmp_path / made_in)))
-    told = rf"train belongs to the stack {stack_name} of {tmp_path / made_in}: nothing was changed"
-    with pytest.raises(UsageError, match=told) as said:
+    message = rf"train belongs to the stack {stack_name} of {tmp_path / made_in}: nothing was changed"
+    with pytest.raises(UsageError, match=message) as caught:
         take_down_held(request, change, None, was_cut_off=False)
-    assert said.value.hint == "clusterctl down --cluster train"
+    assert caught.value.hint == "clusterctl down --cluster train"
     keep(change.home.inventory_file("train"), replace(known, stack_dir=str(tmp_path / "gone")))
     with pytest.raises(StillBills):
         take_down_held(request, change, None, was_cut_off=False)

@@ -42,8 +42,8 @@ def an_intent(wish: DeadlineRequest, *, before: timedelta = 12 * HOUR, **config:
         price_usd_per_hour=55.04,
     ).ledger
     changes = wish.changes({}, base=BORN + before)
-    told = {key: value for key, value in changes.items() if value is not None}
-    settings = dataclasses.replace(stack_settings(told), ledger=account)
+    values = {key: value for key, value in changes.items() if value is not None}
+    settings = dataclasses.replace(stack_settings(values), ledger=account)
     caps = {**config, **({} if wish.budget_usd is None else {"budget_usd": wish.budget_usd})}
     whole: dict[str, Any] = {"access": PRIVATE, "caps": caps}
     intent = Intent(config=a_config(**whole), settings=settings, changes={}, config_text="", catalog=load_catalog())
@@ -122,8 +122,8 @@ def test_a_higher_budget_moves_the_end_to_the_run_time_at_most(runtime: str) -> 
 
 
 def test_longer_counts_from_the_end_that_holds() -> None:
-    told = DeadlineRequest(by=2 * HOUR).changes({}, base=BORN + 12 * HOUR)
-    assert told == {
+    changes = DeadlineRequest(by=2 * HOUR).changes({}, base=BORN + 12 * HOUR)
+    assert changes == {
         "extended-from": "2026-03-02T00:00:00+00:00",
         "until": "2026-03-02T02:00:00+00:00",
     }
@@ -180,9 +180,9 @@ def test_the_question_names_nodes_time_and_what_is_added() -> None:
 def test_a_node_that_was_not_told_is_named_with_what_it_means() -> None:
     later = Move(before=BORN + 5 * HOUR, after=BORN + 7 * HOUR)
     earlier = Move(before=later.after, after=later.before)
-    assert untaken_line("train-3", later, "no answer", now=NOW) == "train-3: still ends at 17:00 UTC (no answer)"
-    told = untaken_line("train-3", earlier, "no answer", now=NOW)
-    assert told == "train-3: would itself run until 19:00 UTC; AWS ends it at 17:00 UTC (no answer)"
+    assert untold("train-3", later, "no answer", now=NOW) == "train-3: still ends at 17:00 UTC (no answer)"
+    line = untold("train-3", earlier, "no answer", now=NOW)
+    assert line == "train-3: would itself run until 19:00 UTC; AWS ends it at 17:00 UTC (no answer)"
 
 
 def membership(*, deadline: str, members: int, instances: int) -> StackState:

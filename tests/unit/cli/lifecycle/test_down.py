@@ -30,7 +30,7 @@ from tests.unit.cli.cloud.fake_session import ACCOUNT, clients_of
 from tests.unit.cli.conftest import Screen
 from tests.unit.cli.cost.paid_cluster import an_inventory
 from tests.unit.cli.engine.state_rows import machines
-from tests.unit.cli.lifecycle.recorded_runs import ID, IDENTITY, MEANT, SHARED, ended, told, verbs_of
+from tests.unit.cli.lifecycle.recorded_runs import ID, IDENTITY, MEANT, SHARED, ended, screen_of, verbs_of
 
 PLAIN = StackState(resources=(IDENTITY, *machines(range(2))))
 WITH_DATA = StackState(resources=(*PLAIN.resources, SHARED))
@@ -61,7 +61,7 @@ def test_a_file_system_that_no_state_knows_keeps_the_network_and_is_named_with_i
 ) -> None:
     change = runner(state=PLAIN, aws=clients_of(STRAY))
     assert effect_of_down(change, PLAIN, is_all=False).keeps_data
-    assert "fs-9 is in no Pulumi state and holds data: it stays and bills " in told(change)
+    assert "fs-9 is in no Pulumi state and holds data: it stays and bills " in screen_of(change)
 
 
 @pytest.mark.parametrize(
@@ -112,9 +112,9 @@ def test_with_data_the_nodes_go_and_what_stays_is_named_after_aws_was_asked_agai
     assert verbs_of(change) == ["up"], "a destroy would end the data"
     values = config_values(change.stack.config_file.read_text())
     assert (values["down"], values["kept"]) == ("true", '["/shared"]')
-    assert "no node runs; network and storage are kept" in told(change)
-    assert "\n  /shared (FSx for Lustre, 4800 GiB, fs-1): $1.38/h\n" in told(change)
-    assert "AWS was asked again: nothing else bills" in told(change)
+    assert "no node runs; network and storage are kept" in screen_of(change)
+    assert "\n  /shared (FSx for Lustre, 4800 GiB, fs-1): $1.38/h\n" in screen_of(change)
+    assert "AWS was asked again: nothing else bills" in screen_of(change)
     assert not is_to_be_repaired(change)
 
 
@@ -128,7 +128,7 @@ def test_what_a_killed_run_left_is_found_after_the_engine_has_ended(
     change = runner(lambda: ended(is_well=True), state=PLAIN, aws=aws)
     with pytest.raises(StillBills, match="1 thing that bills is left"):
         ends(down_of(change), PLAIN)
-    assert "nothing bills" not in told(change)
+    assert "nothing bills" not in screen_of(change)
 
 
 def test_without_data_all_goes_and_the_cluster_is_forgotten(runner: Callable[..., Change]) -> None:
@@ -139,7 +139,7 @@ def test_without_data_all_goes_and_the_cluster_is_forgotten(runner: Callable[...
     change.stack.config_file.write_text(f"{MEANT}  clusterctl:down: 'true'\n")
     end_all(down_of(change), PLAIN)
     assert verbs_of(change) == ["destroy"]
-    assert "train: gone; nothing of it is left, nothing bills" in told(change)
+    assert "train: gone; nothing of it is left, nothing bills" in screen_of(change)
     assert not inventory.exists()
     assert change.stack.config_file.read_text() == MEANT, "only what a person wrote"
     assert not is_to_be_repaired(change)
@@ -152,7 +152,7 @@ def test_of_a_stack_without_a_cluster_it_is_said_that_there_is_nothing(
     change = runner(state=StackState())
     change.begin()
     take_down_held(request_of(change), change, found, was_cut_off=False)
-    assert told(change) == "train: nothing to end: its stack has no resources in this Pulumi backend\n"
+    assert screen_of(change) == "train: nothing to end: its stack has no resources in this Pulumi backend\n"
     assert not is_to_be_repaired(change)
 
 
@@ -164,7 +164,7 @@ def test_a_cluster_that_is_known_here_and_in_no_state_is_asked_about_and_not_for
     inventory.parent.mkdir(parents=True)
     inventory.write_text(json.dumps(inventory_to_json(an_inventory(cluster_id=ID))))
     take_down_held(request_of(change), change, None, was_cut_off=False)
-    assert told(change).splitlines() == [
+    assert screen_of(change).splitlines() == [
         "train: nothing to end: its stack has no resources in this Pulumi backend",
         f"  nothing with the cluster's id {ID} bills in us-west-2 of the account {ACCOUNT} either",
         "  to make this computer forget it: clusterctl forget train",

@@ -30,7 +30,7 @@ def an_end(folder: Path, why: NoDiskSpace | OSError) -> EndByTag:
 
 
 @pytest.mark.parametrize(
-    ("why", "told"),
+    ("why", "sentence"),
     [
         (
             NoDiskSpace("/home has 4 MiB free, and a change needs 32 MiB there", hint="df -h /home"),
@@ -41,8 +41,8 @@ def an_end(folder: Path, why: NoDiskSpace | OSError) -> EndByTag:
         (OSError(errno.ENOLCK, "No locks available"), "the home is on a file system without locks"),
     ],
 )
-def test_why_the_state_cannot_be_written_is_told(why: NoDiskSpace | OSError, told: str) -> None:
-    assert unwritable_reason(why).startswith(told)
+def test_why_the_state_cannot_be_written_is_told(why: NoDiskSpace | OSError, sentence: str) -> None:
+    assert told_why(why).startswith(sentence)
 
 
 @pytest.mark.parametrize(
@@ -114,16 +114,16 @@ def test_when_a_reservation_was_cancelled_is_written_down_for_what_it_has_cost(t
         "CreateDate": BORN,
         "Tags": [{"Key": ID_TAG, "Value": known.cluster_id}],
     }
-    rows, told = [row], list[str]()
+    rows, messages = [row], list[str]()
     clients = clients_of({("us-west-2", "describe_capacity_reservations", "CapacityReservations"): rows})
     note_look(clients, home.observed_file(known.cluster_id), known.cluster_id)
 
     def it_is_gone_once_cancelled() -> None:
-        if told:
+        if messages:
             rows.clear()
 
-    assert what_is_left(known, clients, home, tell=told.append, pause=it_is_gone_once_cancelled) == []
-    assert told == ["capacity reservation cr-1"]
+    assert what_is_left(known, clients, home, tell=messages.append, pause=it_is_gone_once_cancelled) == []
+    assert messages == ["capacity reservation cr-1"]
     assert read_reserved(home.observed_file(known.cluster_id))["cr-1"].ended_at is not None
 
 

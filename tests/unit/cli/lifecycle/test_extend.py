@@ -101,5 +101,5 @@ def test_what_ends_first_is_moved_last(tmp_path: Path, by: timedelta, runs: list
     # No node is told by SSH: all have lost their machines.
     found = Found(state=there.state, gone=dict.fromkeys(SLOTS, "terminated"), intent=planned.intent)
     move_everywhere(Extension(request=request, planned=planned, move=move_of(planned), found=found))
-    told = [sorted({option.partition("=")[0] for option in run.options}) for run in runs_of(change)]
-    assert told == runs
+    options = [sorted({option.partition("=")[0] for option in run.options}) for run in runs_of(change)]
+    assert options == runs

@@ -24,8 +24,8 @@ def killed(verb: str) -> RunRecord:
 def test_a_run_that_was_cut_off_is_told_with_what_goes_on_from_there(
     make_inventory: MakeInventory, verb: str, next_command: str
 ) -> None:
-    told = half_done_before(killed(verb), make_inventory(stack_dir="/s/train"))
-    assert told == f"the last {verb} was interrupted; next: {next_command}"
+    message = half_done_before(killed(verb), make_inventory(stack_dir="/s/train"))
+    assert message == f"the last {verb} was interrupted; next: {next_command}"
 
 
 def test_nothing_is_said_where_nothing_is_half_done_or_this_extend_finishes_it(make_inventory: MakeInventory) -> None:

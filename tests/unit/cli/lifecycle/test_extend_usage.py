@@ -9,7 +9,7 @@ from clusterctl_infra.errors import UsageError
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reason"),
     [
         ([], "extend by how much?"),
         (["2h", "--until", "17:30"], "2h and --until 17:30: give only one of them"),
@@ -25,7 +25,9 @@ from clusterctl_infra.errors import UsageError
         (["--budget", "$2,500"], "did you mean 2500?"),
     ],
 )
-def test_words_that_mean_no_deadline_are_refused_before_any_cluster_is_looked_for(words: list[str], told: str) -> None:
+def test_words_that_mean_no_deadline_are_refused_before_any_cluster_is_looked_for(
+    words: list[str], reason: str
+) -> None:
     done = CliRunner().invoke(command, words)
     assert isinstance(done.exception, UsageError)
-    assert told in done.exception.message
+    assert reason in done.exception.message

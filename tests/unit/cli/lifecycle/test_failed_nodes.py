@@ -86,16 +86,16 @@ def test_the_flag_agrees_without_a_question(may_ask: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "is_said"),
+    ("changed", "is_warned"),
     [
         ({"capacity": "spot", "caps": {"price_usd_per_hour": 60, "runtime": "2h"}}, True),
         ({"capacity": "reservation", "reservation": "cr-0a1b2c3d4e5f67890"}, False),
     ],
     ids=["spot", "a reservation of before"],
 )
-def test_that_no_place_is_reserved_is_said_of_spot_machines_alone(changed: dict[str, Any], is_said: bool) -> None:
+def test_that_no_place_is_reserved_is_said_of_spot_machines_alone(changed: dict[str, Any], is_warned: bool) -> None:
     question = replace_question([ONE], a_plan(**changed))
-    assert ("AWS may have no spot machine to put there" in question) is is_said
+    assert ("AWS may have no spot machine to put there" in question) is is_warned
 
 
 def test_the_engine_replaces_them_once_however_often_it_runs(runner: Callable[..., Change]) -> None:

@@ -30,22 +30,22 @@ from tests.unit.cli.lifecycle.recorded_runs import (
     intent_of,
     refused,
     runs_of,
-    told,
+    screen_of,
     up,
 )
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "text"),
     [(NO_ENGINE, "pulumi does not start"), (OSError(errno.ENOSPC, "full", "/x.log"), "/x.log cannot be written")],
 )
 def test_a_second_run_that_does_not_start_is_one_that_failed_after_the_first(
-    runner: Callable[..., Change], error: Exception, said: str
+    runner: Callable[..., Change], error: Exception, text: str
 ) -> None:
     change = runner(lambda: ended(is_well=True), refused(error))
     ran = up(change)
     assert (ran.has_made, ran.result.succeeded) == (True, False)
-    assert said in ran.result.stderr
+    assert text in ran.result.said
     assert engine_of(change).wrote_state_once == [False, True]
 
 
@@ -71,7 +71,7 @@ def test_where_undoing_it_fails_too_what_bills_is_named_with_the_command_that_en
 def test_who_finds_the_stack_held_after_the_first_run_undoes_nothing_and_names_what_bills(
     runner: Callable[..., Change],
 ) -> None:
-    change = runner(lambda: ended(is_well=True), lambda: ended(is_well=False, said=HELD))
+    change = runner(lambda: ended(is_well=True), lambda: ended(is_well=False, stderr=HELD))
     change.begin()
     error = failure_of(change, up(change))
     assert "started by bob on tower" in error.message
@@ -86,9 +86,9 @@ def test_ctrl_c_between_the_two_runs_names_what_the_first_one_made(runner: Calla
     ran = up(change)
     with pytest.raises(KeyboardInterrupt):
         raise_failed(change, ran, before_text=BEFORE, before_state=StackState(), intent=intent_of(change), shown="s")
-    said = told(change)
-    assert "1 resource is there, no node runs, 33 reserved places are empty and bill" in said
-    assert "next: clusterctl up s    goes on\n        clusterctl down s  ends it" in said
+    screen = screen_of(change)
+    assert "1 resource is there, no node runs, 33 reserved places are empty and bill" in screen
+    assert "next: clusterctl up s    goes on\n        clusterctl down s  ends it" in screen
     assert change.stack.config_file.read_text() == MEANT, "what was made is of this config"
 
 
@@ -96,11 +96,11 @@ def test_ctrl_c_after_the_last_run_names_what_exists(runner: Callable[..., Chang
     change = runner()
     with pytest.raises(KeyboardInterrupt), noting_what_exists(change, shown="s"):
         raise KeyboardInterrupt
-    assert "33 reserved places are empty and bill" in told(change)
+    assert "33 reserved places are empty and bill" in screen_of(change)
 
 
 def test_who_finds_the_stack_held_at_once_has_begun_nothing(runner: Callable[..., Change]) -> None:
-    change = runner(lambda: ended(is_well=False, said=HELD))
+    change = runner(lambda: ended(is_well=False, stderr=HELD))
     change.begin()
     error = failure_of(change, up(change))
     assert "at 2026-11-21T10:15:13Z; wait for it; if you are certain that it has ended" in error.message
@@ -112,7 +112,7 @@ def test_who_finds_the_stack_held_at_once_has_begun_nothing(runner: Callable[...
 def test_where_the_backend_is_silent_beside_another_what_bills_is_named_all_the_same(
     runner: Callable[..., Change],
 ) -> None:
-    change = runner(lambda: ended(is_well=True), lambda: ended(is_well=False, said=HELD), state=NO_ENGINE)
+    change = runner(lambda: ended(is_well=True), lambda: ended(is_well=False, stderr=HELD), state=NO_ENGINE)
     error = failure_of(change, up(change))
     assert "started by bob on tower" in error.message
     assert "places that are reserved and empty" in error.message
@@ -120,15 +120,15 @@ def test_where_the_backend_is_silent_beside_another_what_bills_is_named_all_the_
 
 
 def test_who_stops_the_undoing_is_told_that_something_may_bill(runner: Callable[..., Change]) -> None:
-    change = runner(lambda: ended(is_well=False, said="no room"), when_asked_for_its_lock=KeyboardInterrupt())
+    change = runner(lambda: ended(is_well=False, stderr="no room"), when_asked_for_its_lock=KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         raise_failed(
             change, up(change), before_text=BEFORE, before_state=StackState(), intent=intent_of(change), shown="s"
         )
-    said = told(change)
-    assert "stopped during the repair" in said
-    assert "may bill" in said
-    assert "clusterctl down" in said
+    screen = screen_of(change)
+    assert "stopped during the repair" in screen
+    assert "may bill" in screen
+    assert "clusterctl down" in screen
 
 
 def test_an_undone_up_says_that_nothing_bills_only_after_aws_was_asked_again(runner: Callable[..., Change]) -> None:
@@ -145,13 +145,13 @@ def test_an_undone_up_says_that_nothing_bills_only_after_aws_was_asked_again(run
         {("us-west-2", "describe_addresses", "Addresses"): addresses},
         refused={("ec2", "release_address"): "UnauthorizedOperation"},
     )
-    change = runner(lambda: ended(is_well=False, said="no room"), destroyed, state=made, aws=aws)
+    change = runner(lambda: ended(is_well=False, stderr="no room"), destroyed, state=made, aws=aws)
     error = failure_of(change, up(change))
     assert "not all is gone: 1 thing that bills is left: elastic IP eipalloc-1: bills" in error.message
     assert "clusterctl down" not in error.message, "its state is empty: it would end nothing"
     assert error.hint == f"clusterctl reap --cluster {ID} --region us-west-2"
-    told_of = [line for line in told(change).splitlines() if "in no Pulumi state" in line]
-    assert told_of == ["  repair   ending elastic IP eipalloc-1: it is in no Pulumi state"]
+    repairs = [line for line in screen_of(change).splitlines() if "in no Pulumi state" in line]
+    assert repairs == ["  repair   ending elastic IP eipalloc-1: it is in no Pulumi state"]
 
 
 @pytest.mark.parametrize("runs_on", [False, True], ids=["a new cluster", "one that ran before"])
@@ -163,10 +163,10 @@ def test_of_spot_machines_only_what_can_still_be_chosen_is_advised(
     change = runner(lambda: ended(is_well=False, codes=["InsufficientInstanceCapacity"]), state=before)
     change.stack.cluster_file.write_text(f"{CLUSTER}capacity: spot\n")
     ran, intent = up(change), intent_of(change)
-    with pytest.raises(ClusterctlError) as said:
+    with pytest.raises(ClusterctlError) as caught:
         raise_failed(change, ran, before_text=BEFORE, before_state=before, intent=intent, shown="s")
-    assert ("try again, or write another zone" in said.value.message) is not runs_on
-    assert said.value.hint == "clusterctl up s"
+    assert ("try again, or write another zone" in caught.value.message) is not runs_on
+    assert caught.value.hint == "clusterctl up s"
 
 
 REFUSALS = {
@@ -182,14 +182,14 @@ def test_only_a_lack_of_capacity_that_left_nothing_behind_is_worth_waiting_for(
 ) -> None:
     change = runner(lambda: ended(is_well=False, codes=[code]), lambda: ended(is_well=True))
     ran, intent = up(change), intent_of(change)
-    with pytest.raises(ClusterctlError) as said:
+    with pytest.raises(ClusterctlError) as caught:
         raise_failed(change, ran, before_text=BEFORE, before_state=before, intent=intent, shown="s")
-    assert isinstance(said.value, NoCapacity) is may_be_tried_again
+    assert isinstance(caught.value, NoCapacity) is may_be_tried_again
 
 
 def test_where_the_disk_was_full_nothing_is_undone_which_may_cost_the_state(runner: Callable[..., Change]) -> None:
-    said = "error: failed to save snapshot: write /not/there/dev.json.tmp: no space left on device"
-    change = runner(lambda: ended(is_well=False, said=said))
+    stderr = "error: failed to save snapshot: write /not/there/dev.json.tmp: no space left on device"
+    change = runner(lambda: ended(is_well=False, stderr=stderr))
     change.begin()
     error = failure_of(change, up(change))
     assert "once the disk has room, clusterctl up s goes on with it, and clusterctl down s ends it" in error.message

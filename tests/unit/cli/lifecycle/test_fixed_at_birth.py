@@ -66,16 +66,16 @@ def test_the_network_as_it_is_and_other_nodes_addresses_are_let_through() -> Non
 
 
 @pytest.mark.parametrize(
-    ("network", "said"),
+    ("network", "problem"),
     [
         ({"vpc_cidr": "10.0.0.0/15"}, "network.vpc_cidr: 10.0.0.0/16 → 10.0.0.0/15"),
         ({"service_subnet_cidr": "10.0.17.0/24"}, "network.service_subnet_cidr: 10.0.16.0/24 → 10.0.17.0/24"),
     ],
 )
-def test_what_would_make_the_network_anew_is_refused(network: dict[str, str], said: str) -> None:
+def test_what_would_make_the_network_anew_is_refused(network: dict[str, str], problem: str) -> None:
     with pytest.raises(ConfigError, match="1 change would replace the network, nothing was changed") as caught:
         refuse_other_network(state_of(), config_of(**network), source="cluster.yaml", shown="s")
-    assert said in caught.value.problems[0]
+    assert problem in caught.value.problems[0]
 
 
 def adopting(subnet: str) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def in_subnet(subnet: str) -> StackState:
 
 
 @pytest.mark.parametrize(
-    ("state", "network", "said"),
+    ("state", "network", "problem"),
     [
         (in_subnet("subnet-0a1b2c3d"), {}, "the nodes' addresses have been in subnet-0a1b2c3d since"),
         (in_subnet("subnet-0a1b2c3d"), adopting("subnet-0d3c2b1a"), "addresses have been in subnet-0a1b2c3d since"),
@@ -99,11 +99,11 @@ def in_subnet(subnet: str) -> StackState:
     ids=["out of a network", "into another one", "out of its own"],
 )
 def test_a_cluster_moves_neither_into_a_network_that_was_there_before_it_nor_out_of_one(
-    state: StackState, network: dict[str, Any], said: str
+    state: StackState, network: dict[str, Any], problem: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
         refuse_other_network(state, config_of(**network), source="cluster.yaml", shown="s")
-    assert said in caught.value.problems[0]
+    assert problem in caught.value.problems[0]
 
 
 def test_a_cluster_that_stays_in_the_network_that_it_was_made_in_is_let_through() -> None:

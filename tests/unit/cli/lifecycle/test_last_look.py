@@ -80,7 +80,7 @@ def test_what_aws_does_not_tell_of_is_never_called_gone() -> None:
 def test_the_last_look_ends_what_it_could_ask_for_and_names_what_it_could_not() -> None:
     known = an_inventory()
     row = {"AllocationId": "eipalloc-1", "Tags": [{"Key": ID_TAG, "Value": known.cluster_id}]}
-    rows, told = [row], list[str]()
+    rows, messages = [row], list[str]()
     clients = clients_of(
         {("us-west-2", "describe_addresses", "Addresses"): rows},
         refused={("fsx", "describe_file_systems"): "AccessDeniedException"},
@@ -92,11 +92,11 @@ def test_the_last_look_ends_what_it_could_ask_for_and_names_what_it_could_not() 
             known.cluster_id,
             StackState(resources=(identity,)),
             data_since=None,
-            tell=told.append,
+            tell=messages.append,
             agreed=lambda resource: rows.clear(),
             again="clusterctl down stacks/train",
         )
-    assert told == ["ending elastic IP eipalloc-1: it is in no Pulumi state"]
+    assert messages == ["ending elastic IP eipalloc-1: it is in no Pulumi state"]
     assert refused.value.problems == ("  AWS did not say whether it has: FSx file system (AccessDeniedException)",)
 
 

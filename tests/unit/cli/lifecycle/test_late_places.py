@@ -20,7 +20,7 @@ from tests.unit.cli.lifecycle.recorded_runs import (
     no_place,
     refused,
     runs_of,
-    told,
+    screen_of,
     up,
 )
 
@@ -32,8 +32,9 @@ def test_machines_that_found_no_reserved_place_are_made_by_another_run(runner: C
     assert ran.result.succeeded
     assert waited == [15, 30]
     assert engine_of(change).wrote_state_once == [False, True, True, True]
-    assert "does not count all reserved places as free yet (ReservationCapacityExceeded): trying again in 15 s" in told(
-        change
+    assert (
+        "does not count all reserved places as free yet (ReservationCapacityExceeded): trying again in 15 s"
+        in screen_of(change)
     )
 
 
@@ -43,7 +44,7 @@ def test_machines_that_found_no_reserved_place_are_made_by_another_run(runner: C
         ([no_place] * 4, 5),
         ([partial(ended, is_well=False, codes=["ReservationCapacityExceeded", "InvalidIPAddress.InUse"])], 2),
         ([partial(ended, is_well=False, codes=["InsufficientInstanceCapacity"])], 2),
-        ([partial(ended, is_well=False, said="no")], 2),
+        ([partial(ended, is_well=False, stderr="no")], 2),
     ],
 )
 def test_places_are_not_waited_for_without_end_nor_for_another_reason(
@@ -63,7 +64,7 @@ def test_whoever_stops_the_waiting_for_places_is_told_what_exists(runner: Callab
     assert ran.result.interrupted
     with pytest.raises(KeyboardInterrupt):
         raise_failed(change, ran, before_text=BEFORE, before_state=StackState(), intent=intent_of(change), shown="s")
-    assert "33 reserved places are empty and bill" in told(change)
+    assert "33 reserved places are empty and bill" in screen_of(change)
 
 
 def test_where_another_run_for_places_does_not_start_the_first_one_has_failed(runner: Callable[..., Change]) -> None:

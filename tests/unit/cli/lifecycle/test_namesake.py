@@ -26,7 +26,7 @@ LATER = (datetime.now(UTC) + timedelta(days=1)).isoformat()
 PAST = (datetime.now(UTC) - timedelta(days=1)).isoformat()
 
 
-def told_of_a_name(tmp_path: Path, *, has_data: bool = False, **known: object) -> CloudError | None:
+def refusal_of_first_up(tmp_path: Path, *, has_data: bool = False, **known: object) -> CloudError | None:
     """What a first `up` in the region us-west-2 of ACCOUNT is told, where AWS shows no living machine of that name."""
     home = Home(path=tmp_path)
     home.inventory_dir.mkdir(parents=True)
@@ -55,7 +55,7 @@ def told_of_a_name(tmp_path: Path, *, has_data: bool = False, **known: object) -
 def test_an_up_that_would_lose_track_of_another_cluster_is_refused(
     tmp_path: Path, known: dict[str, object], has_data: bool, words: str | None
 ) -> None:
-    refused = told_of_a_name(tmp_path, has_data=has_data, **known)
+    refused = refusal_of_first_up(tmp_path, has_data=has_data, **known)
     assert refused is None if words is None else refused is not None and words in refused.message
 
 

@@ -79,7 +79,7 @@ def test_a_change_of_the_file_is_foretold(stack: Stack, before: str, after: str,
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "reason"),
     [
         ("name: train", "name: other", "a new name means a new cluster"),
         ("region: us-west-2", "region: us-east-1", "this cluster is in us-west-2b"),
@@ -87,19 +87,19 @@ def test_a_change_of_the_file_is_foretold(stack: Stack, before: str, after: str,
         ("access: {mode: private}", "access: {mode: private}\ncapacity: spot", "capacity"),
     ],
 )
-def test_what_up_refuses_is_said_before(stack: Stack, before: str, after: str, told: str) -> None:
+def test_what_up_refuses_is_said_before(stack: Stack, before: str, after: str, reason: str) -> None:
     state = living(stack)
     stack.cluster_file.write_text(CLUSTER.replace(before, after))
     found = seen(stack, state, minutes=5)
-    assert any(told in line for line in found.refused), found.refused
+    assert any(reason in line for line in found.refused), found.refused
     assert next_up_json(found)["refused"] == list(found.refused)
 
 
 def test_an_end_that_extend_moved_is_told(stack: Stack) -> None:
     until = BORN + timedelta(hours=5)
     found = seen(stack, living(stack), config=f"config:\n  clusterctl:until: '{until.isoformat()}'\n")
-    told = "moved to 15:00 UTC by extend; caps.runtime counts from the next run on"
-    assert next_up_rows(found, now=BORN) == [("deadline", told)]
+    line = "moved to 15:00 UTC by extend; caps.runtime counts from the next run on"
+    assert next_up_rows(found, now=BORN) == [("deadline", line)]
     assert next_up_json(found)["extended_until"] == until.isoformat()
 
 

@@ -28,7 +28,7 @@ from tests.unit.cli.cloud.fake_session import clients_of
 from tests.unit.cli.lifecycle.fake_watches import KNOWN, FakeWatches, ready
 from tests.unit.cli.lifecycle.held_cluster import DEADLINE, SLOTS, Clock, alive, held
 from tests.unit.cli.lifecycle.intent_cases import BORN, state_of
-from tests.unit.cli.lifecycle.recorded_runs import ended, runs_of, told
+from tests.unit.cli.lifecycle.recorded_runs import ended, runs_of, screen_of
 
 
 @dataclass
@@ -113,16 +113,16 @@ def test_a_cluster_whose_nodes_are_all_ready_says_how_many_and_with_which_member
     assert watches.started == list(SLOTS)
     assert [patience.usual_s for patience, _ in watches.waited] == [AWS_READY_S]
     assert watches.memberships == [KNOWN]
-    assert "train · 4/4 ready · ends " in told(change)
-    assert told(change).endswith("· generation 3\n")
+    assert "train · 4/4 ready · ends " in screen_of(change)
+    assert screen_of(change).endswith("· generation 3\n")
 
 
 def test_without_machines_nobody_is_waited_for(tmp_path: Path) -> None:
     change, watches = change_in(tmp_path), FakeWatches([])
     stage_of(change, watches, waits=False).finish(timeout_s=None)
     assert watches.waited == []
-    assert "no machines are booted (machines: none), so no node is waited for" in told(change)
-    assert "train · 4/4 made · ends " in told(change)
+    assert "no machines are booted (machines: none), so no node is waited for" in screen_of(change)
+    assert "train · 4/4 made · ends " in screen_of(change)
 
 
 def test_a_time_that_a_person_typed_counts_instead_of_the_usual_one(tmp_path: Path) -> None:
@@ -133,12 +133,12 @@ def test_a_time_that_a_person_typed_counts_instead_of_the_usual_one(tmp_path: Pa
 
 def test_a_node_that_failed_is_told_of_with_its_reason_and_what_helps(tmp_path: Path) -> None:
     change, watches = change_in(tmp_path), FakeWatches([ready(0), failed(1), ready(2), ready(3)])
-    with pytest.raises(SomeNodesFailed, match=r"1 node of 4 failed: train-1$") as said:
+    with pytest.raises(SomeNodesFailed, match=r"1 node of 4 failed: train-1$") as caught:
         stage_of(change, watches).finish(timeout_s=None)
-    assert "train-1: failed in scripts: setup.sh: exit 3" in told(change)
-    assert "train · 3/4 ready" in told(change)
-    assert said.value.hint is not None
-    assert "--replace-failed" in said.value.hint
+    assert "train-1: failed in scripts: setup.sh: exit 3" in screen_of(change)
+    assert "train · 3/4 ready" in screen_of(change)
+    assert caught.value.hint is not None
+    assert "--replace-failed" in caught.value.hint
 
 
 def test_a_node_that_is_not_waited_for_is_named_and_fails_nothing(tmp_path: Path) -> None:
@@ -147,27 +147,27 @@ def test_a_node_that_is_not_waited_for_is_named_and_fails_nothing(tmp_path: Path
     change, watches = change_in(tmp_path), FakeWatches([ready(0), ready(1), ready(2), silent])
     stage_of(change, watches, slots=frozenset({2})).finish(timeout_s=None)
     assert watches.waited[0][1] == frozenset({2})
-    assert "train-3: not waited for, and not yet told about the current list of nodes" in told(change)
+    assert "train-3: not waited for, and not yet told about the current list of nodes" in screen_of(change)
 
 
 def test_a_node_whose_machine_aws_has_ended_is_told_of_as_gone(tmp_path: Path) -> None:
     change = change_in(tmp_path, shown={"i-2": "terminated"})
     watches = FakeWatches([ready(slot) for slot in SLOTS])
-    with pytest.raises(SomeNodesFailed, match="train-2") as said:
+    with pytest.raises(SomeNodesFailed, match="train-2") as caught:
         stage_of(change, watches).finish(timeout_s=None)
-    assert "train-2: its machine is gone (" in told(change)
+    assert "train-2: its machine is gone (" in screen_of(change)
     seen = read_seen(change.home.observed_file("0123456789ab"))
     assert seen["i-2"].gone_at is not None, "how late an end is seen is how late `cost` may assume it"
-    assert said.value.hint is not None
-    assert said.value.hint.startswith("clusterctl up")
+    assert caught.value.hint is not None
+    assert caught.value.hint.startswith("clusterctl up")
 
 
 def test_who_stops_the_waiting_is_told_that_the_cluster_bills_and_what_ends_it(tmp_path: Path) -> None:
     change, watches = change_in(tmp_path), FakeWatches([], is_interrupted=True)
     with pytest.raises(KeyboardInterrupt):
         stage_of(change, watches).finish(timeout_s=None)
-    assert "stopped waiting; the cluster exists, runs on and bills (4 nodes)" in told(change)
-    assert "clusterctl down --cluster train  ends them" in told(change)
+    assert "stopped waiting; the cluster exists, runs on and bills (4 nodes)" in screen_of(change)
+    assert "clusterctl down --cluster train  ends them" in screen_of(change)
 
 
 @pytest.mark.parametrize("way", ["an error", "stop"])
@@ -216,7 +216,7 @@ def test_a_membership_above_that_of_the_nodes_goes_to_those_that_can_take_it(
     else:
         with pytest.raises(SomeNodesFailed, match=rf": {bad}$"):
             stage.finish(timeout_s=None)
-    assert "train-1: membership 7 is there, the state knows 3: an older state was put back" in told(change)
+    assert "train-1: membership 7 is there, the state knows 3: an older state was put back" in screen_of(change)
     assert config_values(change.stack.config_file.read_text())[FLOOR] == str(AHEAD + 1)
     assert [run.verb for run in runs_of(change)] == ["up"]
     assert [slots for _, slots in deliver.to] == [living]
@@ -228,7 +228,7 @@ def test_a_node_that_does_not_take_the_raised_membership_either_is_told_of_and_a
     deliver = Delivered(untaken={1: "generation: 9 is here already"})
     with pytest.raises(SomeNodesFailed, match="train-1"):
         stage_of(change, watches, deliver=deliver).finish(timeout_s=None)
-    assert "train-1: ready, but without the membership: generation: 9 is here already" in told(change)
+    assert "train-1: ready, but without the membership: generation: 9 is here already" in screen_of(change)
     assert len(deliver.to) == 1
 
 
@@ -237,6 +237,6 @@ def test_an_implausible_number_raises_no_membership_and_is_that_nodes_failure(tm
     change, watches, deliver = change_in(tmp_path), FakeWatches([ready(0), ahead(1, wrong)]), Delivered()
     with pytest.raises(SomeNodesFailed, match="train-1"):
         stage_of(change, watches, deliver=deliver).finish(timeout_s=None)
-    assert f"it reports membership {wrong}, which cannot be: the state knows 3" in told(change)
+    assert f"it reports membership {wrong}, which cannot be: the state knows 3" in screen_of(change)
     assert deliver.to == []
     assert runs_of(change) == []

@@ -13,7 +13,7 @@ PLUGIN = "/srv/rehearsal/plugin"
 
 
 @pytest.mark.parametrize(
-    ("said", "helps"),
+    ("stderr", "helps"),
     [
         (f"error: parsing plugin options for 'aws': no folder at path '{PLUGIN}'", True),
         (f"error: failed to load plugin {PLUGIN}/pulumi-resource-aws: loading PulumiPlugin.yaml: no such file", True),
@@ -22,7 +22,7 @@ PLUGIN = "/srv/rehearsal/plugin"
     ],
     ids=["no folder", "no program", "the plugin was killed", "another folder"],
 )
-def test_the_project_file_is_named_only_where_the_plugin_that_it_names_is_missing(said: str, *, helps: bool) -> None:
+def test_the_project_file_is_named_only_where_the_plugin_that_it_names_is_missing(stderr: str, *, helps: bool) -> None:
     stack = Stack(
         directory=Path("stacks/x"),
         project="x",
@@ -30,5 +30,5 @@ def test_the_project_file_is_named_only_where_the_plugin_that_it_names_is_missin
         is_rehearsal_project=True,
         plugin_folders=(PLUGIN,),
     )
-    result = RunResult(succeeded=False, interrupted=False, changes={}, refusals=(), log=Path("/x.log"), stderr=said)
+    result = RunResult(succeeded=False, interrupted=False, changes={}, refusals=(), log=Path("/x.log"), said=stderr)
     assert plugin_hint(stack, result) == ("${EDITOR:-nano} stacks/x/Pulumi.yaml" if helps else None)

@@ -71,8 +71,8 @@ def lines(state: StackState, **changes: Any) -> list[str]:
     ],
 )
 def test_nodes_that_a_change_makes_anew_are_named_with_it(changes: dict[str, Any], reason: str) -> None:
-    told = lines(state_of(a_plan()), **changes)
-    assert told == [f"train-[0-3]: replaced, the data on their disks is lost: {reason}"]
+    shown = lines(state_of(a_plan()), **changes)
+    assert shown == [f"train-[0-3]: replaced, the data on their disks is lost: {reason}"]
 
 
 @pytest.mark.parametrize(
@@ -87,16 +87,16 @@ def test_a_machine_of_an_older_clusterctl_is_replaced_and_told_apart() -> None:
     state = state_of(a_plan())
     rows = list(state.resources)
     rows[3] = dataclasses.replace(rows[3], trigger="a digest of an older clusterctl")
-    told = lines(StackState(resources=tuple(rows)))
-    assert told == ["train-2: replaced, the data on its disks is lost: made by an older clusterctl"]
+    shown = lines(StackState(resources=tuple(rows)))
+    assert shown == ["train-2: replaced, the data on its disks is lost: made by an older clusterctl"]
 
 
 def test_of_spot_machines_it_is_said_that_no_place_is_held_for_the_new_ones() -> None:
     state, changes = state_of(a_plan()), {"fabric": "none"}
     anew = made_anew(state, a_config(**changes), planned(state, **changes))
-    told = made_anew_lines(anew, is_reserved=False)
-    assert told[:-1] == made_anew_lines(anew)
-    assert told[-1] == "no place is reserved for spot machines: these end first, and AWS may have none to put there"
+    shown = made_anew_lines(anew, is_reserved=False)
+    assert shown[:-1] == made_anew_lines(anew)
+    assert shown[-1] == "no place is reserved for spot machines: these end first, and AWS may have none to put there"
     assert made_anew_lines((), is_reserved=False) == []
 
 
@@ -114,7 +114,7 @@ def test_a_setting_that_waits_for_a_new_machine_is_told_of_nodes_that_run_on() -
 
 
 @pytest.mark.parametrize(
-    ("overrides", "is_flag", "said_in"),
+    ("overrides", "is_flag", "place"),
     [
         ({}, False, "stacks/train/cluster.yaml"),
         ({"nodes": "1"}, False, "clusterctl:nodes in Pulumi.dev.yaml"),
@@ -122,10 +122,10 @@ def test_a_setting_that_waits_for_a_new_machine_is_told_of_nodes_that_run_on() -
     ],
 )
 def test_nodes_that_a_smaller_size_ends_are_named_with_what_set_it(
-    overrides: dict[str, str], is_flag: bool, said_in: str
+    overrides: dict[str, str], is_flag: bool, place: str
 ) -> None:
     state = state_of(a_plan())
     source = size_source(source="stacks/train/cluster.yaml", stack_name="dev", overrides=overrides, is_flag=is_flag)
     going = ended(state, planned(state, nodes=1))
-    assert ends_line(going, nodes=1, source=source) == f"train-[1-3]: {said_in} says 1 node"
+    assert ends_line(going, nodes=1, said_in=source) == f"train-[1-3]: {place} says 1 node"
     assert ended(state, planned(state, nodes=6)) == ()

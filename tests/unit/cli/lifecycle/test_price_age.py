@@ -40,18 +40,18 @@ def renewed(
     clients: Clients, file: Path, *, lives: bool = False, now: datetime = LATER, **changes: Any
 ) -> tuple[float | None, list[str]]:
     """The price of a p5.48xlarge afterwards, and what a person saw."""
-    told: list[str] = []
+    messages: list[str] = []
     intent = Intent(
         config=a_config(**changes), settings=stack_settings({}), changes={}, config_text="", catalog=load_catalog()
     )
-    after = priced_today(clients, intent, lives=lives, file=file, now=now, tell=told.append)
-    return after.catalog.price_usd_per_hour("p5.48xlarge", "us-west-2"), told
+    after = priced_today(clients, intent, lives=lives, file=file, now=now, tell=messages.append)
+    return after.catalog.price_usd_per_hour("p5.48xlarge", "us-west-2"), messages
 
 
 def test_where_prices_are_old_aws_is_asked_and_the_new_ones_are_kept_and_told(tmp_path: Path) -> None:
-    price, told = renewed(selling_at(40.0), tmp_path / "prices.json")
+    price, messages = renewed(selling_at(40.0), tmp_path / "prices.json")
     assert price == 40.0
-    assert told == ["  prices   AWS was asked, since those here were of 2026-01: p5.48xlarge is $40.00/h today"]
+    assert messages == ["  prices   AWS was asked, since those here were of 2026-01: p5.48xlarge is $40.00/h today"]
     assert [row.instance_type for row in read_fresh_prices(tmp_path / "prices.json")] == ["p5.48xlarge"]
 
 
@@ -62,25 +62,25 @@ def test_prices_are_asked_for_all_types_among_which_one_is_chosen_by_price(tmp_p
 
 
 @pytest.mark.parametrize(
-    ("clients", "said"),
+    ("clients", "start"),
     [
         (selling_at(), "  prices   those of p5.48xlarge are of 2026-01, and AWS has none that is newer"),
         (selling_at(40.0, 41.0), "  prices   those of p5.48xlarge are of 2026-01, and AWS has none that is newer"),
         (refusing(), "  prices   those of p5.48xlarge are of 2026-01, and AWS did not give today's: "),
     ],
 )
-def test_where_aws_names_none_the_old_ones_stay_and_it_is_said(tmp_path: Path, clients: Clients, said: str) -> None:
-    price, (told,) = renewed(clients, tmp_path / "prices.json")
+def test_where_aws_names_none_the_old_ones_stay_and_it_is_said(tmp_path: Path, clients: Clients, start: str) -> None:
+    price, (message,) = renewed(clients, tmp_path / "prices.json")
     assert price == 55.04
-    assert told.startswith(said)
+    assert message.startswith(start)
     assert not (tmp_path / "prices.json").exists()
 
 
 def test_todays_prices_choose_no_other_type_for_machines_that_live(tmp_path: Path) -> None:
     """The snapshot has a price of p5en alone; at one price for both the first by name would be chosen."""
     file = tmp_path / "prices.json"
-    _, told = renewed(selling_at(9.0), file, lives=True, instance_type=None, gpus="h200:8")
-    (line,) = told
+    _, messages = renewed(selling_at(9.0), file, lives=True, instance_type=None, gpus="h200:8")
+    (line,) = messages
     assert "those of p5en.48xlarge are of 2026-01; by today's, up would choose p5e.48xlarge, but machines run" in line
     assert line.endswith(": write instance_type: p5en.48xlarge")
     assert not file.exists()

@@ -17,8 +17,8 @@ from tests.unit.infra.plan.plan_cases import a_config
 
 
 def refused(code: str | None) -> RunResult:
-    said = (Refusal(code=code, text="No.", urn="u"),)
-    return RunResult(succeeded=False, interrupted=False, changes={}, refusals=said, log=Path("/x.log"), stderr="")
+    refusals = (Refusal(code=code, text="No.", urn="u"),)
+    return RunResult(succeeded=False, interrupted=False, changes={}, refusals=refusals, log=Path("/x.log"), said="")
 
 
 def an_intent(**changes: Any) -> Intent:
@@ -38,17 +38,17 @@ def an_intent(**changes: Any) -> Intent:
     ],
 )
 def test_the_quota_is_named_with_the_command_that_asks_for_more(code: str, type: str, quota: str, vcpus: int) -> None:
-    told = quota_help(refused(code), an_intent(instance_type=type), is_rehearsal=False)
-    assert told is not None
-    assert f"4 × {type} are {vcpus}" in told.sentence
-    assert told.hint is not None
-    assert told.hint.endswith(f"--region us-west-2 --service-code ec2 --quota-code {quota} --desired-value {vcpus}")
+    advice = quota_help(refused(code), an_intent(instance_type=type), is_rehearsal=False)
+    assert advice is not None
+    assert f"4 × {type} are {vcpus}" in advice.sentence
+    assert advice.hint is not None
+    assert advice.hint.endswith(f"--region us-west-2 --service-code ec2 --quota-code {quota} --desired-value {vcpus}")
 
 
 def test_in_a_rehearsal_the_hint_raises_the_simulated_quota() -> None:
-    told = quota_help(refused("VcpuLimitExceeded"), an_intent(), is_rehearsal=True)
-    assert told is not None
-    assert told.hint == "clusterctl rehearse fault quota vcpus=768"
+    advice = quota_help(refused("VcpuLimitExceeded"), an_intent(), is_rehearsal=True)
+    assert advice is not None
+    assert advice.hint == "clusterctl rehearse fault quota vcpus=768"
 
 
 @pytest.mark.parametrize(

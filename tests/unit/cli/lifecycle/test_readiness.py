@@ -56,13 +56,13 @@ def test_a_status_line_is_read() -> None:
     )
 
 
-@pytest.mark.parametrize("said", ["x" * 100_000, "a\0b", "é" * 5_000])
-def test_a_failure_is_read_whatever_its_script_printed(said: str) -> None:
-    row = {"phase": "failed", "error": {"phase": "scripts", "message": said, "log": [said, "end"]}}
+@pytest.mark.parametrize("output", ["x" * 100_000, "a\0b", "é" * 5_000])
+def test_a_failure_is_read_whatever_its_script_printed(output: str) -> None:
+    row = {"phase": "failed", "error": {"phase": "scripts", "message": output, "log": [output, "end"]}}
     report = parse_report(json.dumps(row))
     assert report is not None
     assert report.phase == FAILED
-    assert report.message == said.replace("\0", "")[:4096]
+    assert report.message == output.replace("\0", "")[:4096]
     assert report.log == (report.message, "end")
 
 
@@ -92,8 +92,8 @@ def test_a_node_whose_boot_failed_is_helped_by_replacing_it() -> None:
     failed = [NodeWatch(slot=slot, name=f"train-{slot}", phase="failed", is_final=True) for slot in (1, 3)]
     assert what_helps([late], inventory()) == "clusterctl status --cluster train@rehearsal"
     assert what_helps([late, failed[0]], inventory()) == "clusterctl replace --node 1 --cluster train@rehearsal"
-    told = "clusterctl replace --node 1 --cluster train@rehearsal  (then train-3 the same way)"
-    assert what_helps(failed, inventory()) == told
+    command = "clusterctl replace --node 1 --cluster train@rehearsal  (then train-3 the same way)"
+    assert what_helps(failed, inventory()) == command
     script = replace(failed[0], report=NodeReport(phase="failed", generation=0, failed_phase="scripts"))
     assert what_helps([script], inventory()).startswith("clusterctl up STACK --replace-failed  (replaces these nodes")
     lost = replace(failed[0], gone="terminated")
@@ -131,12 +131,12 @@ def instance(id: str, state: str) -> InstanceState:
 
 
 def test_a_machine_that_aws_called_gone_stays_gone_though_its_node_is_still_tried(tmp_path: Path) -> None:
-    told: list[NodeWatch] = []
-    watch = ReadyWatch(tmp_path / "no inventory", changed=told.append)
+    changes: list[NodeWatch] = []
+    watch = ReadyWatch(tmp_path / "no inventory", changed=changes.append)
     watch.start(0, "train-0")
     watch.lost(0, "terminated")
     assert [node.gone for node in watch.wait(Patience(usual_s=0.0), on_tick=lambda: None)] == ["terminated"]
-    assert [node.is_final for node in told] == [True]
+    assert [node.is_final for node in changes] == [True]
     watch.lost(0, "shutting-down")
     assert [node.gone for node in watch.now()] == ["terminated"]
     watch.stop()
@@ -185,23 +185,23 @@ def test_the_membership_says_times_as_nodes_read_them() -> None:
 def test_the_membership_says_how_long_a_node_may_be_alone_where_there_is_a_limit() -> None:
     """Left out otherwise: the same generation with more in it would be refused."""
 
-    def told(limit: timedelta | None) -> object:
+    def limit_in_file(limit: timedelta | None) -> object:
         file = membership_file(inventory(), slot_cidr="10.0.8.0/21", env={}, authorized_keys=None, dead_man=limit)
         return json.loads(file).get("dead_man_s", "nothing")
 
-    assert (told(None), told(timedelta(minutes=30))) == ("nothing", 1800)
+    assert (limit_in_file(None), limit_in_file(timedelta(minutes=30))) == ("nothing", 1800)
 
 
 def test_whoever_pushes_a_membership_pushes_all_that_the_configuration_says() -> None:
     config = a_config(env={"A": "1"}, caps={"idle": "45m", "dead_man": "30m"})
-    told = json.loads(membership_of(inventory(), config, slot_cidr="10.0.8.0/21"))
-    assert (told["idle_s"], told["dead_man_s"], told["env"]) == (2700, 1800, {"A": "1"})
+    membership = json.loads(membership_of(inventory(), config, slot_cidr="10.0.8.0/21"))
+    assert (membership["idle_s"], membership["dead_man_s"], membership["env"]) == (2700, 1800, {"A": "1"})
 
 
 def test_the_membership_has_ranks_where_they_are_not_the_slots() -> None:
     """Left out otherwise: the same generation with more in it would be refused."""
 
-    def told(*ranks: int) -> object:
+    def ranks_in_file(*ranks: int) -> object:
         (node,) = inventory().nodes
         nodes = tuple(replace(node, slot=slot, rank=rank) for slot, rank in enumerate(ranks))
         file = membership_file(
@@ -209,7 +209,7 @@ def test_the_membership_has_ranks_where_they_are_not_the_slots() -> None:
         )
         return json.loads(file).get("ranks")
 
-    assert (told(0, 1, 2), told(0, 2, 1)) == (None, [0, 2, 1])
+    assert (ranks_in_file(0, 1, 2), ranks_in_file(0, 2, 1)) == (None, [0, 2, 1])
 
 
 @pytest.mark.parametrize(

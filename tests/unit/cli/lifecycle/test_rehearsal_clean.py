@@ -37,8 +37,8 @@ def test_a_cluster_that_a_command_changes_is_not_cleaned(tmp_path: Path, word: s
     home = Home(path=tmp_path)
     with only_run(home, "train@rehearsal", verb="down"), ExitStack() as held:
         write_record(home.run_file("train@rehearsal"), new_record("up", tokens=(), stack="/s/train --rehearse"))
-        told = rf"clusterctl up is changing train@rehearsal: started by .* \(pid {os.getpid()}\)"
-        with pytest.raises(EngineError, match=told) as refused:
+        message = rf"clusterctl up is changing train@rehearsal: started by .* \(pid {os.getpid()}\)"
+        with pytest.raises(EngineError, match=message) as refused:
             hold_for_clean(["clean", word], home, held)
     assert (refused.value.exit_code, refused.value.hint) == (1, f"kill -INT {os.getpid()}")
 
@@ -49,8 +49,8 @@ def test_while_one_is_cleaned_no_other_command_begins_with_it(tmp_path: Path) ->
         pass
     with ExitStack() as held:
         hold_for_clean(["clean", "train"], home, held)
-        told = rf"clusterctl rehearse clean is changing train@rehearsal: started by .* \(pid {os.getpid()}\)"
-        with pytest.raises(EngineError, match=told), only_run(home, "train@rehearsal", verb="down"):
+        message = rf"clusterctl rehearse clean is changing train@rehearsal: started by .* \(pid {os.getpid()}\)"
+        with pytest.raises(EngineError, match=message), only_run(home, "train@rehearsal", verb="down"):
             pass
         (lock,) = (int(fd) for fd in os.listdir("/proc/self/fd") if _is_lock(int(fd)))
         assert os.get_inheritable(lock), "the program that this process becomes has it, too"

@@ -53,15 +53,15 @@ def test_a_place_that_aws_does_not_count_as_free_yet_is_asked_for_again(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("without", "told"),
+    ("without", "sentence"),
     [
         (SLOT, "Slot 2: it has no machine now, and 1 reserved place is empty and bills; the others run on."),
         (None, "Slot 2: its machine runs on; the others run on."),
     ],
 )
-def test_it_is_said_whether_the_slot_still_has_its_machine(tmp_path: Path, without: int | None, told: str) -> None:
+def test_it_is_said_whether_the_slot_still_has_its_machine(tmp_path: Path, without: int | None, sentence: str) -> None:
     refused = replaced(tried(tmp_path, NO_ROOM, after=state(without=without)), [])
-    assert refused.message.endswith(told)
+    assert refused.message.endswith(sentence)
     assert refused.hint is not None
     assert refused.hint.startswith("clusterctl up ")
 
@@ -73,7 +73,7 @@ def test_nothing_is_said_of_others_where_no_other_runs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("slots", "slot", "told"),
+    ("slots", "slot", "message"),
     [
         ([0, 2, 3], 3, "slot 1 has no machine, as after a failed up"),
         ([3], 3, "slots 0, 1, 2 have no machine"),
@@ -81,7 +81,7 @@ def test_nothing_is_said_of_others_where_no_other_runs() -> None:
         ([], 0, "slot 0 has no machine to replace"),
     ],
 )
-def test_where_a_slot_is_empty_no_other_is_replaced(slots: list[int], slot: int, told: str) -> None:
-    with pytest.raises(EngineError, match=told):
+def test_where_a_slot_is_empty_no_other_is_replaced(slots: list[int], slot: int, message: str) -> None:
+    with pytest.raises(EngineError, match=message):
         refuse_gaps(StackState(resources=machines(slots)), slot, shown="s")
     refuse_gaps(StackState(resources=machines(range(4))), 3, shown="s")

@@ -43,16 +43,16 @@ def test_beside_machines_that_lost_their_reservation_none_is_made(
     settings = stack_settings({"unreserved": before})
     intent = Intent(config=a_config(), settings=settings, changes={}, config_text="", catalog=load_catalog())
     living = StackState(resources=(*machines((0, 1)), *held))
-    told = reserved_or_not(intent, living, stays=stays)
-    assert told.settings.unreserved is is_without, case
-    assert told.changes == {"unreserved": "true" if is_without else None}
+    decided = reserved_or_not(intent, living, stays=stays)
+    assert decided.settings.unreserved is is_without, case
+    assert decided.changes == {"unreserved": "true" if is_without else None}
 
 
 def test_spot_machines_have_no_reservation_to_lose() -> None:
     config = a_config(capacity="spot")
     intent = Intent(config=config, settings=stack_settings({}), changes={}, config_text="", catalog=load_catalog())
-    told = reserved_or_not(intent, StackState(resources=machines((0, 1))), stays=(0, 1))
-    assert told.changes == {"unreserved": None}
+    decided = reserved_or_not(intent, StackState(resources=machines((0, 1))), stays=(0, 1))
+    assert decided.changes == {"unreserved": None}
 
 
 def test_a_reservation_that_the_engine_still_finds_is_not_given_up() -> None:

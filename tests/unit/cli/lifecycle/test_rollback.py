@@ -61,8 +61,8 @@ def test_nodes_that_ran_before_make_the_old_size(slots: Sequence[int], members: 
 
 
 def test_what_runs_on_is_said_with_what_is_missing_and_what_it_costs() -> None:
-    told = what_runs_on(reserved(state((0, 3), None), places=4), nodes=4, shown="stacks/train")
-    assert told == (
+    sentence = what_runs_on(reserved(state((0, 3), None), places=4), nodes=4, shown="stacks/train")
+    assert sentence == (
         "slots 1, 2 missing; 2 nodes run on and bill, and 2 reserved places are empty and bill: "
         "clusterctl down stacks/train ends them."
     )
@@ -81,8 +81,8 @@ def test_a_machine_that_was_ended_and_has_no_successor_does_not_run_on() -> None
     half = replace(whole, resources=tuple(replace(row, is_ended=row.id == "i-1") for row in whole.resources))
     assert old_size(half) == 2
     assert not is_as_before(half, whole)
-    told = what_runs_on(half, nodes=2, shown="s")
-    assert told == (
+    sentence = what_runs_on(half, nodes=2, shown="s")
+    assert sentence == (
         "slot 1 missing; 1 node runs on and bills, and 1 reserved place is empty and bills: "
         "clusterctl down s ends them."
     )
@@ -91,8 +91,8 @@ def test_a_machine_that_was_ended_and_has_no_successor_does_not_run_on() -> None
 
 def test_a_reservation_of_a_type_that_no_machine_has_yet_is_empty_and_named() -> None:
     """Another instance_type for many: the first run reserves it, and the second, which makes the machines, failed."""
-    told = what_runs_on(reserved(state((0, 1), 2), places=2, type="p5e.48xlarge"), nodes=2, shown="s")
-    assert told == "2 nodes run on and bill, and 2 reserved places are empty and bill: clusterctl down s ends them."
+    sentence = what_runs_on(reserved(state((0, 1), 2), places=2, type="p5e.48xlarge"), nodes=2, shown="s")
+    assert sentence == "2 nodes run on and bill, and 2 reserved places are empty and bill: clusterctl down s ends them."
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_run_that_did_nothing_is_told_from_one_that_did(after: StackState, is_
 
 
 @pytest.mark.parametrize(
-    ("there", "told"),
+    ("there", "sentence"),
     [
         (StackState(), "Nothing was made: no node runs, nothing bills."),
         (
@@ -133,5 +133,5 @@ def test_a_run_that_did_nothing_is_told_from_one_that_did(after: StackState, is_
     ],
     ids=["nothing", "nodes", "no data", "data"],
 )
-def test_of_a_run_that_did_nothing_nothing_is_said_to_bill_anew(there: StackState, told: str) -> None:
-    assert nothing_made(there, shown="s") == told
+def test_of_a_run_that_did_nothing_nothing_is_said_to_bill_anew(there: StackState, sentence: str) -> None:
+    assert nothing_made(there, shown="s") == sentence

@@ -126,5 +126,7 @@ def test_an_unknown_price_is_no_sum() -> None:
 
 
 def test_the_help_of_up_names_the_sums_that_are_kept() -> None:
-    told = " ".join((up_command.help or "").split())
-    assert f"above ${NAME_TYPED_USD_PER_HOUR:.0f} an hour, or ${NAME_TYPED_TOTAL_USD:.0f} until the deadline" in told
+    help_text = " ".join((up_command.help or "").split())
+    assert (
+        f"above ${NAME_TYPED_USD_PER_HOUR:.0f} an hour, or ${NAME_TYPED_TOTAL_USD:.0f} until the deadline" in help_text
+    )

@@ -20,8 +20,8 @@ CATALOG = load_catalog()
 
 
 def refused(code: str | None) -> RunResult:
-    said = (Refusal(code=code, text="No.", urn="u"),)
-    return RunResult(succeeded=False, interrupted=False, changes={}, refusals=said, log=Path("/x.log"), stderr="")
+    refusals = (Refusal(code=code, text="No.", urn="u"),)
+    return RunResult(succeeded=False, interrupted=False, changes={}, refusals=refusals, log=Path("/x.log"), said="")
 
 
 def an_intent(**changes: Any) -> Intent:
@@ -40,30 +40,30 @@ def an_intent(**changes: Any) -> Intent:
     ],
 )
 def test_each_of_aws_s_codes_has_a_sentence_and_what_helps(code: str, words: str, hint: str | None) -> None:
-    told = spot_help(refused(code), an_intent(), source="cluster.yaml", is_new=True)
-    assert told is not None
-    assert words in told.sentence
-    assert (told.hint is None) == (hint is None)
-    assert (told.hint or "").startswith(hint or "")
+    advice = spot_help(refused(code), an_intent(), source="cluster.yaml", is_new=True)
+    assert advice is not None
+    assert words in advice.sentence
+    assert (advice.hint is None) == (hint is None)
+    assert (advice.hint or "").startswith(hint or "")
 
 
 def test_beside_nodes_that_run_nothing_is_advised_that_would_be_refused() -> None:
-    told = spot_help(refused("InsufficientInstanceCapacity"), an_intent(), source="cluster.yaml", is_new=False)
-    assert told is not None
-    assert told.sentence.endswith("try again; for another zone, or capacity: on-demand, end the cluster first.")
+    advice = spot_help(refused("InsufficientInstanceCapacity"), an_intent(), source="cluster.yaml", is_new=False)
+    assert advice is not None
+    assert advice.sentence.endswith("try again; for another zone, or capacity: on-demand, end the cluster first.")
 
 
 def test_a_maximum_of_one_s_own_that_is_too_low_is_to_be_changed_where_it_stands() -> None:
     low, high = an_intent(caps={"price_usd_per_hour": 10}), an_intent(caps={"price_usd_per_hour": 900})
-    told = spot_help(refused("SpotMaxPriceTooLow"), low, source="s/cluster.yaml", is_new=True)
-    assert told is not None
-    assert told.sentence.startswith("The maximum is caps.price_usd_per_hour in s/cluster.yaml")
-    assert told.hint == "${EDITOR:-nano} s/cluster.yaml"
+    advice = spot_help(refused("SpotMaxPriceTooLow"), low, source="s/cluster.yaml", is_new=True)
+    assert advice is not None
+    assert advice.sentence.startswith("The maximum is caps.price_usd_per_hour in s/cluster.yaml")
+    assert advice.hint == "${EDITOR:-nano} s/cluster.yaml"
     above = spot_help(refused("SpotMaxPriceTooLow"), high, source="s/cluster.yaml", is_new=True)
     assert above is not None
     assert above.sentence.startswith("The maximum is the price on demand")
     nothing_known = dataclasses.replace(high, catalog=dataclasses.replace(CATALOG, prices={}))
-    assert spot_help(refused("SpotMaxPriceTooLow"), nothing_known, source="s/cluster.yaml", is_new=True) == told
+    assert spot_help(refused("SpotMaxPriceTooLow"), nothing_known, source="s/cluster.yaml", is_new=True) == advice
 
 
 @pytest.mark.parametrize("code", ["UnauthorizedOperation", None])

@@ -21,17 +21,17 @@ DENIED = {("fsx", "describe_file_systems"): "AccessDeniedException"}
 
 
 def test_a_file_system_in_no_state_is_found_and_a_service_that_refuses_is_told() -> None:
-    told: list[str] = []
+    messages: list[str] = []
     aws = clients_of({("us-west-2", "describe_file_systems", "FileSystems"): [STRAY]}, refused=DENIED)
-    assert [(resource.kind, resource.id) for resource in stray_data(aws, CLUSTER, tell=told.append)] == [
+    assert [(resource.kind, resource.id) for resource in stray_data(aws, CLUSTER, tell=messages.append)] == [
         ("EFS file system", "fs-1")
     ]
-    untold = "AWS did not say whether it has: FSx file system (AccessDeniedException)"
-    assert told == [f"{untold}. One that is in no state would stay, and bill"]
+    refusal = "AWS did not say whether it has: FSx file system (AccessDeniedException)"
+    assert messages == [f"{refusal}. One that is in no state would stay, and bill"]
 
 
 def test_where_no_file_system_can_be_asked_for_machines_may_end_all_the_same() -> None:
-    told: list[str] = []
+    messages: list[str] = []
     denied = {**DENIED, ("efs", "describe_file_systems"): "AccessDeniedException"}
-    assert stray_data(clients_of({}, refused=denied), CLUSTER, tell=told.append) == ()
-    assert len(told) == 1
+    assert stray_data(clients_of({}, refused=denied), CLUSTER, tell=messages.append) == ()
+    assert len(messages) == 1

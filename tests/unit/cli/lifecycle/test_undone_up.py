@@ -29,7 +29,7 @@ from tests.unit.cli.lifecycle.recorded_runs import (
     ended,
     intent_of,
     runs_of,
-    told,
+    screen_of,
     verbs_of,
 )
 
@@ -77,7 +77,7 @@ def test_a_new_cluster_with_data_goes_to_zero_nodes_and_its_data_is_named_with_i
 
 
 def test_data_that_is_not_down_to_zero_nodes_stays_a_thing_to_repair(runner: Callable[..., Change]) -> None:
-    change = runner(lambda: ended(is_well=False, said="no network"), state=WITH_DATA)
+    change = runner(lambda: ended(is_well=False, stderr="no network"), state=WITH_DATA)
     assert rolled_back(change, before=StackState()) == (
         "Undoing it failed too (no network): what was made is still there, and bills: clusterctl down s ends it."
     )
@@ -113,15 +113,15 @@ def test_what_is_undone_is_shown_as_ended_and_not_as_made(runner: Callable[..., 
 
     change = runner(ending, state=state)
     rolled_back(change, before=StackState())
-    assert re.search(r"^ capacity +1/1 .* ended$", told(change), re.MULTILINE)
+    assert re.search(r"^ capacity +1/1 .* ended$", screen_of(change), re.MULTILINE)
 
 
 def test_a_new_cluster_that_could_not_be_ended_keeps_the_config_that_it_had_and_is_repaired_next(
     runner: Callable[..., Change],
 ) -> None:
-    change = runner(lambda: ended(is_well=False, said="no network"), state=MADE)
-    said = rolled_back(change, before=StackState(), before_text=OWN)
-    assert "what was made is still there, and bills: clusterctl down s ends it." in said
+    change = runner(lambda: ended(is_well=False, stderr="no network"), state=MADE)
+    sentence = rolled_back(change, before=StackState(), before_text=OWN)
+    assert "what was made is still there, and bills: clusterctl down s ends it." in sentence
     assert kept_config(change) == OWN
     assert is_to_be_repaired(change)
 
@@ -131,9 +131,9 @@ def test_a_grown_cluster_goes_back_to_its_size_and_is_repaired_next_only_if_that
     runner: Callable[..., Change], is_well: bool
 ) -> None:
     before = StackState(resources=machines(range(2)))
-    change = runner(lambda: ended(is_well=is_well, said="no network"), state=StackState(resources=machines(range(4))))
-    said = rolled_back(change, before=before)
-    assert (said == "Back to 2 nodes, which ran on.") is is_well
+    change = runner(lambda: ended(is_well=is_well, stderr="no network"), state=StackState(resources=machines(range(4))))
+    sentence = rolled_back(change, before=before)
+    assert (sentence == "Back to 2 nodes, which ran on.") is is_well
     assert verbs_of(change) == ["up"]
     assert [run.parallel for run in runs_of(change)] == [parallel_for(2, rehearsal=False)]
     assert kept_config(change) == BEFORE != MEANT

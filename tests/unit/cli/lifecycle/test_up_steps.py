@@ -31,7 +31,7 @@ from tests.unit.cli.engine.state_rows import machines
 from tests.unit.cli.lifecycle.fake_watches import FakeWatches, ready
 from tests.unit.cli.lifecycle.held_cluster import DEADLINE, SLOTS, Clock, alive, held
 from tests.unit.cli.lifecycle.intent_cases import BORN, state_of
-from tests.unit.cli.lifecycle.recorded_runs import IDENTITY, RESERVED, ended, engine_of, runs_of, told
+from tests.unit.cli.lifecycle.recorded_runs import IDENTITY, RESERVED, ended, engine_of, runs_of, screen_of
 
 
 def an_up(folder: Path, *ends: RunResult, proof: str | None = WOULD, **asked: Any) -> Up:
@@ -146,11 +146,11 @@ def test_an_up_that_went_well_keeps_its_config_and_leaves_nothing_to_repair(tmp_
     assert config_values(up.change.stack.config_file.read_text())["nodes"] == "4"
     assert not is_to_be_repaired(up.change)
     assert watches.is_stopped
-    assert "train · 4/4 ready" in told(up.change)
+    assert "train · 4/4 ready" in screen_of(up.change)
 
 
 def test_where_the_engine_fails_no_node_is_waited_for_and_no_deadline_is_tried(tmp_path: Path) -> None:
-    up, watches = an_up(tmp_path, ended(is_well=False, said="no network"), proof=None), FakeWatches([])
+    up, watches = an_up(tmp_path, ended(is_well=False, stderr="no network"), proof=None), FakeWatches([])
     stopped: list[bool] = []
 
     def undone() -> RunResult:
@@ -173,7 +173,7 @@ def test_nodes_are_waited_for_before_it_is_an_error_that_aws_would_not_end_them(
     error = made(up, watches)
     assert isinstance(error, CloudError)
     assert error.code == "NotProven"
-    assert "train · 4/4 ready" in told(up.change)
+    assert "train · 4/4 ready" in screen_of(up.change)
 
 
 @pytest.mark.parametrize("ready_slots", [SLOTS, SLOTS[:3]], ids=["all ready", "one is silent"])

@@ -361,10 +361,10 @@ def test_aws_is_asked_last_unless_the_row_says_why(verb: str) -> None:
 def test_no_row_waits_for_what_is_known_later_than_what_the_next_one_needs(verb: str) -> None:
     """Else it would run after that one, and the page would lie."""
     stages = ["WithFolder", "WithEngine", "WithHold", "WithState", "WithIntent", "WithPlan", "WithPreview"]
-    told = [stages.index(check.needs.__name__) for check in CHECKS if verb in check.verbs]
+    needed = [stages.index(check.needs.__name__) for check in CHECKS if verb in check.verbs]
     # Where a verb reads cluster.yaml and makes the plan at once, its checks run at once, in the table's order.
     at_once = {"WithState", "WithIntent", "WithPlan"}
-    moments = [-1 if stages[stage] in at_once else stage for stage in told]
+    moments = [-1 if stages[stage] in at_once else stage for stage in needed]
     assert [stage for stage in moments if stage >= 0] == sorted(stage for stage in moments if stage >= 0)
 
 
