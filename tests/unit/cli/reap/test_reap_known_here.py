@@ -59,5 +59,5 @@ def test_a_cluster_is_being_changed_while_the_process_of_the_run_lives(
     make_inventory: MakeInventory, changes: dict[str, Any], is_under_way: bool
 ) -> None:
     record = replace(new_record("up", tokens=(), stack="/stacks/train"), **changes)
-    told = f"clusterctl up (pid {os.getpid()})" if is_under_way else None
-    assert known_of(make_inventory(), record).changing == told
+    changing = f"clusterctl up (pid {os.getpid()})" if is_under_way else None
+    assert known_of(make_inventory(), record).changing == changing

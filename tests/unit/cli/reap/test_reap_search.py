@@ -98,9 +98,9 @@ def test_a_service_that_refuses_hides_nothing_of_the_others_in_its_region() -> N
     assert found.not_listed_in("us-west-2") == {"FSx file system"}
     with pytest.raises(
         CloudError, match=r"^AWS did not say whether it has: FSx file system \(AccessDeniedException\) in us-west-2$"
-    ) as said:
+    ) as caught:
         refuse_unseen(found)
-    assert (said.value.exit_code, said.value.hint) == (1, "aws sts get-caller-identity")
+    assert (caught.value.exit_code, caught.value.hint) == (1, "aws sts get-caller-identity")
 
 
 def test_credentials_that_do_not_come_are_not_waited_for() -> None:
@@ -111,9 +111,9 @@ def test_credentials_that_do_not_come_are_not_waited_for() -> None:
 
 
 def test_a_person_on_a_terminal_sees_how_far_the_look_is() -> None:
-    told: list[str] = []
-    search(NoClients, REGIONS, all_regions=False, looks=lambda clients, kinds: Look(things=()), tell=told.append)
-    assert told == ["getting credentials", "0 of 2 regions looked through", "1 of 2 regions looked through"]
+    messages: list[str] = []
+    search(NoClients, REGIONS, all_regions=False, looks=lambda clients, kinds: Look(things=()), tell=messages.append)
+    assert messages == ["getting credentials", "0 of 2 regions looked through", "1 of 2 regions looked through"]
 
 
 def test_a_mistyped_region_of_a_rehearsal_is_no_empty_one(tmp_path: Path) -> None:
@@ -168,12 +168,12 @@ def test_what_aws_said_of_the_machines_of_a_known_cluster_is_written_down_before
     clients = clients_of(rows, refused={("ec2", "terminate_instances"): "UnauthorizedOperation"})
     wish = Asked(grace=timedelta(minutes=10), clusters=frozenset({ID}))
     request = ReapRequest(asked=wish, region="us-west-2", all_regions=False, rehearse=False, acts=True, as_json=False)
-    told = Watched(lambda: read_seen(home.observed_file(ID)))
+    stderr = Watched(lambda: read_seen(home.observed_file(ID)))
     with pytest.raises(StillBills, match="not all could be ended"):
-        look_and_end(request, lambda region: clients, Output(stdout=io.BytesIO(), stderr=told), home)
-    (before_its_end,) = [seen for line, seen in told.lines if b"ending instance i-1" in line]
+        look_and_end(request, lambda region: clients, Output(stdout=io.BytesIO(), stderr=stderr), home)
+    (before_its_end,) = [seen for line, seen in stderr.lines if b"ending instance i-1" in line]
     assert before_its_end["i-1"].launched_at == NOW - timedelta(hours=1)
-    assert b"forgets it" not in told.getvalue(), "it bills on"
+    assert b"forgets it" not in stderr.getvalue(), "it bills on"
 
 
 def test_where_nothing_names_a_region_that_is_said_and_not_that_nothing_is_left(

@@ -135,8 +135,8 @@ def test_what_became_somebodys_again_since_the_look_is_left_alone(
     wish = Asked(grace=GRACE, anyones=True, clusters=frozenset({ID} if named else ()))
     verdict = judge(past(by=LATE), wish, None, now=NOW, all_regions=False)
     assert verdict.ends
-    said = spared_since(verdict, now_there, wish, known, now=NOW)
-    assert said is None if why is None else said is not None and why in said
+    reason = spared_since(verdict, now_there, wish, known, now=NOW)
+    assert reason is None if why is None else reason is not None and why in reason
 
 
 def test_what_is_in_no_region_ends_only_when_the_rest_was_looked_for_everywhere() -> None:

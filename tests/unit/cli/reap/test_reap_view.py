@@ -73,22 +73,22 @@ def test_the_screen_says_what_would_go_what_stays_and_what_to_type() -> None:
 
 
 @pytest.mark.parametrize(
-    ("market", "told", "note"),
+    ("market", "price", "note"),
     [
         ({("p5.48xlarge", "us-west-2b"): 12.5}, "$300.00", "spot machines are at AWS's present spot price"),
         ({}, "at most $1320.96", "at most: AWS gives no spot price, so the machine is at its price on demand"),
     ],
 )
 def test_a_spot_machine_is_shown_at_its_spot_price_or_as_a_bound(
-    market: dict[tuple[str, str], float], told: str, note: str
+    market: dict[tuple[str, str], float], price: str, note: str
 ) -> None:
     meter = Meter(unit="spot machine", name="p5.48xlarge", zone="us-west-2b")
     machine = replace(FULL.things[0], meter=meter)
     verdict = judge(replace(FULL, things=(machine,)), Asked(grace=GRACE), mine(), now=NOW, all_regions=False)
     view = replace(seen(), verdicts=(verdict,), market=market)
     text = " ".join(reap_text(view).split())
-    assert f"10:00 UTC {told} 1 ends" in text
-    assert f"train {ID}: instance i-1, {told} a day" in text
+    assert f"10:00 UTC {price} 1 ends" in text
+    assert f"train {ID}: instance i-1, {price} a day" in text
     assert note in text
     row = reap_json(view, [])["clusters"][0]  # type: ignore[index]  # parsed JSON has no shape
     assert (row["is_at_most"], row["things"][0]["is_at_most"]) == (not market, not market)
@@ -195,7 +195,7 @@ def test_a_cluster_of_which_aws_did_not_tell_all_is_not_called_ended() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("asked", "message"),
     [
         (Asked(grace=GRACE, clusters=frozenset({"0123456789aa"})), "did you mean 0123456789ab"),
         (Asked(grace=GRACE, clusters=frozenset({"train"})), f"the name of {ID}?"),
@@ -203,9 +203,9 @@ def test_a_cluster_of_which_aws_did_not_tell_all_is_not_called_ended() -> None:
         (Asked(grace=GRACE, data=frozenset({"vpc-1"})), "no data of a cluster that would be ended"),
     ],
 )
-def test_an_id_that_means_nothing_is_refused(asked: Asked, said: str) -> None:
+def test_an_id_that_means_nothing_is_refused(asked: Asked, message: str) -> None:
     view = seen()
-    with pytest.raises(NothingMatched, match=said.replace("?", r"\?")) as refused:
+    with pytest.raises(NothingMatched, match=message.replace("?", r"\?")) as refused:
         refuse_unknown(replace(view, asked=asked))
     assert refused.value.hint == "clusterctl reap --region us-west-2 --rehearse"
     refuse_unknown(replace(view, asked=Asked(grace=GRACE, clusters=frozenset({OTHER}), data=frozenset({"fs-1"}))))

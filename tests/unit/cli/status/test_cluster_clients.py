@@ -24,8 +24,8 @@ def test_all_questions_share_clients_that_are_made_once(tmp_path: Path) -> None:
 
 def test_clients_of_another_account_are_given_to_no_question_and_aws_is_asked_once(tmp_path: Path) -> None:
     clients = ClusterClients(an_inventory(account_id="111122223333"), home=Home(path=tmp_path), environ={})
-    told = "in the AWS account 111122223333"
-    with an_account(), pytest.raises(CloudError, match=told):
+    message = "in the AWS account 111122223333"
+    with an_account(), pytest.raises(CloudError, match=message):
         clients.ready()
-    with pytest.raises(CloudError, match=told):  # nobody would answer now
+    with pytest.raises(CloudError, match=message):  # nobody would answer now
         clients.ready()

@@ -35,7 +35,7 @@ def event(code: str, at: datetime | None = SOON, *, id: str = machine().instance
 
 
 @pytest.mark.parametrize(
-    ("planned", "said"),
+    ("planned", "note"),
     [
         (event("instance-retirement"), f"AWS retires it at 12:12 UTC{REPLACE}"),
         (event("instance-stop"), f"AWS stops it at 12:12 UTC{REPLACE}"),
@@ -53,11 +53,11 @@ def event(code: str, at: datetime | None = SOON, *, id: str = machine().instance
     ],
 )
 def test_what_aws_plans_is_in_the_row_of_its_node(
-    make_inventory: MakeInventory, planned: ScheduledEvent, said: str | None
+    make_inventory: MakeInventory, planned: ScheduledEvent, note: str | None
 ) -> None:
     facts = Facts(now=NOW, instances=(machine(),), answers={0: READY}, events=(planned,))
     (node,) = judge(make_inventory(size=1), facts)
-    assert (node.state, node.note) == ("ready", said)
+    assert (node.state, node.note) == ("ready", note)
 
 
 def test_an_event_within_a_long_cluster_has_its_date(make_inventory: MakeInventory) -> None:
@@ -68,8 +68,8 @@ def test_an_event_within_a_long_cluster_has_its_date(make_inventory: MakeInvento
 
 def test_events_are_in_the_json_and_null_where_nobody_knows(make_inventory: MakeInventory) -> None:
     known = Facts(now=NOW, instances=(machine(),), answers={0: READY}, events=(event("instance-stop"),))
-    told = json.loads(json.dumps(status_json(overview(make_inventory(size=2), known))))
-    assert [node["events"] for node in told["nodes"]] == [
+    shown = json.loads(json.dumps(status_json(overview(make_inventory(size=2), known))))
+    assert [node["events"] for node in shown["nodes"]] == [
         [
             {
                 "id": "instance-event-0d59937288b749b32",
@@ -82,13 +82,13 @@ def test_events_are_in_the_json_and_null_where_nobody_knows(make_inventory: Make
         ],
         [],
     ]
-    assert told["events_trouble"] is None
+    assert shown["events_trouble"] is None
 
 
 def test_a_missing_right_is_a_remark_and_no_failure(make_inventory: MakeInventory) -> None:
     facts = Facts(now=NOW, instances=(machine(),), answers={0: READY}, events_trouble="UnauthorizedOperation: no")
     seen = overview(make_inventory(size=1), facts)
     assert "AWS did not say what it plans for the machines (UnauthorizedOperation: no)" in status_text(seen)
-    told = status_json(seen)
-    assert (seen.ready, told["events_trouble"]) == (1, "UnauthorizedOperation: no")
+    shown = status_json(seen)
+    assert (seen.ready, shown["events_trouble"]) == (1, "UnauthorizedOperation: no")
     assert seen.nodes[0].events is None

@@ -48,6 +48,6 @@ def test_nothing_is_said_of_what_nobody_judges(seen: Facts) -> None:
 
 
 def test_json_has_times_as_text() -> None:
-    told = idle_json(facts())
-    assert told is not None
-    assert (told["since"], told["limit_s"]) == ("2026-11-21T13:48:00+00:00", 1800)
+    shown = idle_json(facts())
+    assert shown is not None
+    assert (shown["since"], shown["limit_s"]) == ("2026-11-21T13:48:00+00:00", 1800)

@@ -91,22 +91,22 @@ PAGES = NodeCheck(name="huge pages", verdict="ok", detail="5128")
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "note"),
     [
         ("interruption", "AWS takes it back at 11:14 UTC (spot)"),
         ("rebalance", "AWS may take it back soon (spot; it said so at 11:14 UTC)"),
     ],
 )
 def test_a_spot_machine_that_aws_wants_back_is_marked_on_the_screen_and_in_the_json(
-    make_inventory: MakeInventory, kind: str, said: str
+    make_inventory: MakeInventory, kind: str, note: str
 ) -> None:
     notice = SpotNotice(kind=kind, time=NOW + timedelta(minutes=2), at=NOW)
     report = dataclasses.replace(READY, generation=make_inventory().generation, notice=notice)
     facts = Facts(now=NOW, instances=(machine(),), answers={0: report})
     node = judged(make_inventory, facts)
-    assert (node.state, node.note) == ("ready", said)
-    told = json.loads(json.dumps(status_json(overview(make_inventory(size=1), facts))))
-    assert told["nodes"][0]["notice"] == {
+    assert (node.state, node.note) == ("ready", note)
+    shown = json.loads(json.dumps(status_json(overview(make_inventory(size=1), facts))))
+    assert shown["nodes"][0]["notice"] == {
         "kind": kind,
         "time": "2026-11-21T11:14:00+00:00",
         "at": "2026-11-21T11:12:00+00:00",
@@ -144,9 +144,9 @@ def test_the_jobs_of_a_node_are_noted_and_in_the_json(make_inventory: MakeInvent
 
 
 def test_a_node_that_failed_for_a_check_says_it_once(make_inventory: MakeInventory) -> None:
-    said = "fabric: required, but EFA interfaces: 31 of 32: dmesg | grep efa"
-    report = NodeReport(phase="failed", generation=3, failed_phase="fabric", message=said, checks=(INTERFACES,))
-    assert judged(make_inventory, Facts(now=NOW, instances=(machine(),), answers={0: report})).note == said
+    message = "fabric: required, but EFA interfaces: 31 of 32: dmesg | grep efa"
+    report = NodeReport(phase="failed", generation=3, failed_phase="fabric", message=message, checks=(INTERFACES,))
+    assert judged(make_inventory, Facts(now=NOW, instances=(machine(),), answers={0: report})).note == message
 
 
 def test_a_node_that_is_not_heard_has_no_checks(make_inventory: MakeInventory) -> None:
@@ -220,5 +220,5 @@ def test_a_node_of_another_number_is_ahead_or_behind_and_no_split(make_inventory
         for slot, number in enumerate((3, 4, 2))
     }
     facts = Facts(now=NOW, instances=tuple(machine(slot) for slot in range(3)), answers=answers)
-    told = [(node.is_ahead, node.is_behind, node.is_split) for node in judge(make_inventory(size=3), facts)]
-    assert told == [(False, False, False), (True, False, False), (False, True, False)]
+    flags = [(node.is_ahead, node.is_behind, node.is_split) for node in judge(make_inventory(size=3), facts)]
+    assert flags == [(False, False, False), (True, False, False), (False, True, False)]

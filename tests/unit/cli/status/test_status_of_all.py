@@ -50,8 +50,8 @@ def test_a_cluster_that_cannot_be_read_hides_no_other(make_inventory: MakeInvent
 
     rows = look_at_all(["a", "b"], look)
     assert "  a: a.json: not JSON" in all_text(rows).splitlines()
-    told = all_json(rows)["clusters"]
-    assert isinstance(told, list)
-    assert told[0] == {"cluster": "a", "trouble": "a.json: not JSON"}
-    assert told[1]["cluster"] == "b"
+    clusters = all_json(rows)["clusters"]
+    assert isinstance(clusters, list)
+    assert clusters[0] == {"cluster": "a", "trouble": "a.json: not JSON"}
+    assert clusters[1]["cluster"] == "b"
     assert not rows[0].is_ready

@@ -68,33 +68,33 @@ def test_the_headline_has_count_time_cost_and_end(make_inventory: MakeInventory)
 def test_a_node_whose_boot_failed_is_helped_by_replacing_it(make_inventory: MakeInventory) -> None:
     failed = NodeReport(phase="failed", generation=3, failed_phase="network", message="no lease")
     facts = Facts(now=NOW, instances=(machine(0), machine(1)), answers={0: READY, 1: failed})
-    told = status_text(overview(make_inventory(size=2), facts))
-    assert "1 node failed; next: clusterctl replace --node 1 --cluster train" in told
+    text = status_text(overview(make_inventory(size=2), facts))
+    assert "1 node failed; next: clusterctl replace --node 1 --cluster train" in text
     behind = dataclasses.replace(failed, generation=0)
-    told = status_text(overview(make_inventory(size=2), dataclasses.replace(facts, answers={0: READY, 1: behind})))
-    assert "list of nodes" not in told
+    text = status_text(overview(make_inventory(size=2), dataclasses.replace(facts, answers={0: READY, 1: behind})))
+    assert "list of nodes" not in text
 
 
 def test_nodes_without_the_newest_membership_are_helped_by_an_up_of_their_stack(make_inventory: MakeInventory) -> None:
     behind = NodeReport(phase="ready", generation=2)
     facts = Facts(now=NOW, instances=(machine(0), machine(1)), answers={0: READY, 1: behind})
-    told = status_text(overview(make_inventory(size=2, stack_dir="/s/train"), facts))
-    assert "1 node has not been told the current list of nodes; next: clusterctl up /s/train" in told
+    text = status_text(overview(make_inventory(size=2, stack_dir="/s/train"), facts))
+    assert "1 node has not been told the current list of nodes; next: clusterctl up /s/train" in text
 
 
 def test_a_node_that_is_ahead_is_named_in_both_outputs(make_inventory: MakeInventory) -> None:
     ahead = NodeReport(phase="ready", generation=5)
     facts = Facts(now=NOW, instances=(machine(0), machine(1)), answers={0: READY, 1: ahead})
     seen = overview(make_inventory(size=2, stack_dir="/s/train"), facts)
-    told = "train-1: the membership there is newer than what this computer knows: an older state was put back"
-    assert told in status_text(seen)
+    line = "train-1: the membership there is newer than what this computer knows: an older state was put back"
+    assert line in status_text(seen)
     nodes = status_json(seen)["nodes"]
     assert isinstance(nodes, list)
     assert [node["membership"] for node in nodes] == [None, "ahead"]
 
 
 @pytest.mark.parametrize(
-    ("run", "said"),
+    ("run", "line"),
     [
         (Unfinished(verb="replace", pid=77), "clusterctl replace is changing it now (pid 77)"),
         (
@@ -104,9 +104,9 @@ def test_a_node_that_is_ahead_is_named_in_both_outputs(make_inventory: MakeInven
         (Unfinished(verb="down", pid=None), "the last down was interrupted; next: clusterctl down --cluster"),
     ],
 )
-def test_a_run_under_way_or_cut_off_is_named(run: Unfinished, said: str, make_inventory: MakeInventory) -> None:
+def test_a_run_under_way_or_cut_off_is_named(run: Unfinished, line: str, make_inventory: MakeInventory) -> None:
     facts = Facts(now=NOW, instances=(machine(0),), answers={0: READY}, unfinished=run)
-    assert said in status_text(overview(make_inventory(size=1, stack_dir="/s/train"), facts))
+    assert line in status_text(overview(make_inventory(size=1, stack_dir="/s/train"), facts))
 
 
 def test_after_the_deadline_the_screen_says_so_and_the_cost_stands_still(make_inventory: MakeInventory) -> None:
@@ -119,7 +119,7 @@ def test_after_the_deadline_the_screen_says_so_and_the_cost_stands_still(make_in
 
 
 @pytest.mark.parametrize(
-    ("rates", "said"),
+    ("rates", "line"),
     [
         (
             {"gateway_usd_per_hour": 0.045, "addresses_usd_per_hour": 0.005},
@@ -136,28 +136,28 @@ def test_after_the_deadline_the_screen_says_so_and_the_cost_stands_still(make_in
     ],
 )
 def test_after_the_deadline_what_bills_on_is_named_with_its_price(
-    make_inventory: MakeInventory, rates: dict[str, Any], said: str
+    make_inventory: MakeInventory, rates: dict[str, Any], line: str
 ) -> None:
     facts = Facts(now=BEGAN + timedelta(hours=13), instances=(machine(0, "terminated"),))
     nothing = dict.fromkeys(("disks", "addresses", "gateway", "storage"), 0.0)
-    told = {**{f"{kind}_usd_per_hour": rate for kind, rate in nothing.items()}, "prices_dated": "2026-11", **rates}
-    assert said in status_text(overview(make_inventory(size=1, **told), facts))
+    fields = {**{f"{kind}_usd_per_hour": rate for kind, rate in nothing.items()}, "prices_dated": "2026-11", **rates}
+    assert line in status_text(overview(make_inventory(size=1, **fields), facts))
 
 
 def test_machines_that_are_gone_with_their_places_bill_nothing_and_both_ways_on_are_named(
     make_inventory: MakeInventory,
 ) -> None:
     gone = (machine(0, "terminated"), machine(1, "terminated"))
-    told = status_text(overview(make_inventory(size=2), Facts(now=NOW, instances=gone, is_reserved=False)))
-    assert "2 machines gone, and nothing is reserved or bills for them; next: clusterctl up" in told
-    assert "or clusterctl down --cluster train" in told
+    text = status_text(overview(make_inventory(size=2), Facts(now=NOW, instances=gone, is_reserved=False)))
+    assert "2 machines gone, and nothing is reserved or bills for them; next: clusterctl up" in text
+    assert "or clusterctl down --cluster train" in text
     reserved = status_text(overview(make_inventory(size=2), Facts(now=NOW, instances=gone, is_reserved=True)))
     assert "2 machines gone; `up` makes them anew, same name and address; next: clusterctl up" in reserved
     assert "nothing is reserved" not in reserved
 
 
 @pytest.mark.parametrize(
-    ("made", "is_under_way", "told", "untold"),
+    ("made", "is_under_way", "shown", "hidden"),
     [
         ((), False, "2 machines not made; next: clusterctl up", "gone"),
         ((machine(0),), False, "1 machine not made; next: clusterctl up", "gone"),
@@ -166,43 +166,43 @@ def test_machines_that_are_gone_with_their_places_bill_nothing_and_both_ways_on_
     ],
 )
 def test_slots_that_a_killed_up_did_not_fill_are_not_called_gone(
-    make_inventory: MakeInventory, made: tuple[InstanceState, ...], is_under_way: bool, told: str, untold: str
+    make_inventory: MakeInventory, made: tuple[InstanceState, ...], is_under_way: bool, shown: str, hidden: str
 ) -> None:
     whole = make_inventory(size=2)
     unmade = tuple(dataclasses.replace(node, instance_id=None) for node in whole.nodes)
     born = dataclasses.replace(whole, nodes=unmade)
     run = Unfinished(verb="up", pid=7 if is_under_way else None)
     text = status_text(overview(born, Facts(now=NOW, instances=made, unfinished=run)))
-    assert told in text
-    assert untold not in text
+    assert shown in text
+    assert hidden not in text
 
 
 def test_of_a_cluster_that_was_reaped_down_is_the_only_way_on(make_inventory: MakeInventory) -> None:
     end = EarlyEnd(reason=REAPED, since=None, at=NOW - timedelta(minutes=12))
     cut_off = Unfinished(verb="replace", pid=None)
     facts = Facts(now=NOW, instances=(machine(0, "terminated"),), is_reserved=False, early_end=end, unfinished=cut_off)
-    told = status_text(overview(make_inventory(size=1), facts))
-    assert "ended 11:00 UTC (12 m ago: reaped)" in told
-    assert "reaped: AWS has no machine, no reservation and no network of it" in told
-    assert "clusterctl down --cluster train" in told
-    assert "clusterctl up" not in told
+    text = status_text(overview(make_inventory(size=1), facts))
+    assert "ended 11:00 UTC (12 m ago: reaped)" in text
+    assert "reaped: AWS has no machine, no reservation and no network of it" in text
+    assert "clusterctl down --cluster train" in text
+    assert "clusterctl up" not in text
 
 
 def test_nodes_that_answer_where_no_machine_is_known_were_made_elsewhere(make_inventory: MakeInventory) -> None:
     facts = Facts(now=NOW, instances=(), answers={0: READY, 1: SILENT})
-    told = status_text(overview(make_inventory(size=2), facts))
-    assert "train-0 answers, and AWS has no such machine: these credentials are of another account" in told
-    assert "gone" not in told
+    text = status_text(overview(make_inventory(size=2), facts))
+    assert "train-0 answers, and AWS has no such machine: these credentials are of another account" in text
+    assert "gone" not in text
     rehearsed = dataclasses.replace(make_inventory(size=1), rehearsal=True)
-    told = status_text(overview(rehearsed, Facts(now=NOW, instances=(), answers={0: READY})))
-    assert "this home's rehearsed region has no such machine: another home made the cluster" in told
+    text = status_text(overview(rehearsed, Facts(now=NOW, instances=(), answers={0: READY})))
+    assert "this home's rehearsed region has no such machine: another home made the cluster" in text
 
 
 @pytest.mark.parametrize(("hours", "way"), [(24, "1 d ahead of AWS's"), (-24, "1 d behind AWS's")])
 def test_a_clock_that_is_wrong_here_is_said(hours: int, way: str, make_inventory: MakeInventory) -> None:
     facts = Facts(now=NOW, instances=(machine(0),), answers={0: READY}, wrong_by=timedelta(hours=hours))
-    told = status_text(overview(make_inventory(size=1), facts))
-    assert f"this computer's clock is {way}; the times shown follow AWS's" in told
+    text = status_text(overview(make_inventory(size=1), facts))
+    assert f"this computer's clock is {way}; the times shown follow AWS's" in text
 
 
 def test_an_extend_that_was_cut_off_is_named_with_the_command_that_finishes_it(make_inventory: MakeInventory) -> None:
@@ -210,11 +210,11 @@ def test_an_extend_that_was_cut_off_is_named_with_the_command_that_finishes_it(m
     half = HalfExtend(before=BEGAN + timedelta(hours=12), until=until, budget_usd=None)
     facts = Facts(now=NOW, instances=(machine(0),), answers={0: READY}, half_extend=half)
     seen = overview(make_inventory(size=1), facts)
-    told = status_text(seen)
+    text = status_text(seen)
     assert (
-        "an extend was interrupted: parts of the cluster may still end at 22:00 UTC, and the earlier end holds" in told
+        "an extend was interrupted: parts of the cluster may still end at 22:00 UTC, and the earlier end holds" in text
     )
-    assert "next: clusterctl extend --until 2026-11-22T00:00:00Z --cluster train" in told
+    assert "next: clusterctl extend --until 2026-11-22T00:00:00Z --cluster train" in text
     assert status_json(seen)["extend_cut_off"] is True
     late = dataclasses.replace(facts, now=BEGAN + timedelta(hours=15))
     assert "interrupted" not in status_text(overview(make_inventory(size=1), late))
@@ -241,8 +241,8 @@ def test_an_alarm_is_named_with_what_it_means(make_inventory: MakeInventory) -> 
     alarm = Alarm(name="clusterctl-x-failed", means="what ends a cluster at its deadline failed", since=late)
     facts = Facts(now=late, instances=(machine(0),), alarms=(alarm,), answers={0: READY})
     seen = overview(make_inventory(size=1), facts)
-    told = "what ends a cluster at its deadline failed, at 23:00 UTC (alarm clusterctl-x-failed)"
-    assert f"{told}; next: clusterctl down --cluster train" in status_text(seen)
+    sentence = "what ends a cluster at its deadline failed, at 23:00 UTC (alarm clusterctl-x-failed)"
+    assert f"{sentence}; next: clusterctl down --cluster train" in status_text(seen)
     assert status_json(seen)["alarms"] == ["clusterctl-x-failed"]
 
 
