@@ -9,7 +9,7 @@ from clusterctl_infra.errors import CloudError
 
 
 class FakeClients:
-    """Has all of `cloud/boundary.py`."""
+    """Has every member of `Clients` in `cloud/boundary.py`."""
 
     def __init__(
         self, *, region: str = "us-west-2", endpoint_url: str | None = "http://127.0.0.1:1", **services: Any
@@ -24,7 +24,7 @@ class FakeClients:
         return self.endpoint_url is not None
 
     def warm_up(self) -> None:
-        """Makes none: boto3 takes seconds for it on a busy machine."""
+        """Makes no client: boto3 takes seconds for one on a busy machine."""
 
     def elsewhere(self, region: str) -> Self:
         return type(self)(region=region, endpoint_url=self.endpoint_url, **self._services)

@@ -16,7 +16,7 @@ PATIENCE_S = 20.0
 
 @dataclass
 class FakeRegion:
-    """Things by id; `holds` names what cannot go before another thing."""
+    """Things by id; `holds`: a thing's id → the id of the thing that must go before it."""
 
     things: dict[str, CloudResource] = field(default_factory=dict)
     holds: dict[str, str] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class NoClients(FakeClients):
 
 
 class Waiting(NoClients):
-    """Clients of a person whose credentials come from a program that says nothing."""
+    """Clients of a person whose credentials come from a program that does not answer."""
 
     def __init__(self, region: str, over: threading.Event) -> None:
         super().__init__(region)

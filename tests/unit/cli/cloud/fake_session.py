@@ -12,9 +12,9 @@ from clusterctl.cloud.clients import AwsClients
 from clusterctl_infra.region_keys import RegionAccess
 
 ACCOUNT = "111122223333"
-"""Whose the credentials are."""
+"""The account that the credentials belong to."""
 Answers = Mapping[tuple[str, str, str], list[dict[str, Any]]]
-"""Rows by region, call and the name that they have in its answer."""
+"""Rows by region, call and the key of their list in its answer."""
 Refused = Mapping[tuple[str, str], str]
 """AWS's code by service and call."""
 
@@ -56,7 +56,7 @@ class FakeService:
 
 @dataclass
 class FakePages:
-    """One page."""
+    """The pages of a call: a single one."""
 
     ask: Callable[..., FakeAnswer]
 
@@ -65,7 +65,7 @@ class FakePages:
 
 
 class FakeAnswer(dict[str, Any]):
-    """Its rows, and no others."""
+    """An answer whose lists are empty unless a test gives rows."""
 
     def __missing__(self, name: str) -> list[dict[str, Any]]:
         return []
@@ -79,7 +79,7 @@ class FakeSession:
     refused: Refused = field(default_factory=dict)
     sent_at: str | None = None
     asked: list[str] = field(default_factory=list)
-    """What all its services were asked for."""
+    """The calls to all its services, by name."""
 
     def get_credentials(self) -> None:
         """Nobody says when they end."""
@@ -96,14 +96,14 @@ class FakeSession:
 def clients_of(
     answers: Answers, *, region: str = "us-west-2", refused: Refused | None = None, sent_at: str | None = None
 ) -> AwsClients:
-    """Clients of this region, and of those made beside them, that hear these answers and refusals."""
+    """Clients of this region that get these answers and refusals; so do those that they make for other regions."""
     clients = AwsClients(region=region, endpoint_url="http://127.0.0.1:1")
     vars(clients)["session"] = FakeSession(answers, refused or {}, sent_at)
     return clients
 
 
 def always(clients: Clients) -> ClientsAt:
-    """Gives these, whatever region is asked for."""
+    """A function that gives these clients, whatever region is asked for."""
 
     def clients_at(rehearsed: RegionAccess | None, *, region: str) -> Clients:
         return clients

@@ -10,7 +10,7 @@ from typing import Any  # AWS's answers
 from clusterctl_infra.names import guard_name
 
 ID = "0123456789ab"
-"""The cluster's."""
+"""The cluster's id."""
 WOULD = "Request would have succeeded, but DryRun flag is set. (Service: Ec2, Status Code: 412, Request ID: x)"
 DENIED = "You are not authorized to perform this operation. (Service: Ec2, Status Code: 403, Request ID: x)"
 

@@ -9,7 +9,7 @@ import pytest
 from moto import mock_aws
 
 HERE = "123456789012"
-"""The account that moto's credentials are of."""
+"""The account that moto's credentials belong to."""
 
 
 @contextmanager

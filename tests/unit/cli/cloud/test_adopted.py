@@ -140,7 +140,7 @@ SUBNET_ROW: dict[str, Any] = {
 
 
 class Pages:
-    """Of one call: a page with these rows."""
+    """The pages of one call: a single one, with these rows."""
 
     def __init__(self, key: str, rows: list[dict[str, Any]]) -> None:
         self._page = answered({key: rows})

@@ -1,4 +1,4 @@
-"""A purchase is sent once, and what its failure means."""
+"""A purchase is sent once; its failure says whether anything was bought."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def answer(status: int) -> ClientError:
 
 def test_boto_never_sends_a_purchase_again_by_itself() -> None:
     clients = AwsClients(region="us-west-2", endpoint_url="http://127.0.0.1:1")
-    once: Any = clients.ec2_once.meta.config  # its settings are in no types
+    once: Any = clients.ec2_once.meta.config  # its type has none of its settings
     usual: Any = clients.ec2.meta.config
     assert once.retries["total_max_attempts"] == 1
     assert usual.retries["total_max_attempts"] == 5

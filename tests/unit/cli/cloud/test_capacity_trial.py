@@ -28,14 +28,14 @@ class FakeEc2:
     """Says yes to the candidates in `answers`; what is made stays until it is ended."""
 
     answers: dict[tuple[str, str], str | BaseException] = field(default_factory=dict)
-    """A state, or what is raised."""
+    """(type, zone) → the state of its reservation, or what is raised; without a row AWS has no room."""
     reservations: dict[str, dict[str, Any]] = field(default_factory=dict)
     groups: dict[str, dict[str, Any]] = field(default_factory=dict)
     asked: list[dict[str, Any]] = field(default_factory=list)
     later: str = "active"
-    """The state of what was pending, when it is looked at."""
+    """The state that a pending reservation has when it is looked at."""
     in_use: int = 0
-    """So many times AWS says that the group is in use though its reservation was cancelled."""
+    """How often AWS still calls the group in use after its reservation was cancelled."""
 
     def create_placement_group(self, **asked: Any) -> dict[str, Any]:
         arn = f"arn:aws:ec2:us-west-2:123456789012:placement-group/{asked['GroupName']}"

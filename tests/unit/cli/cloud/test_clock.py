@@ -31,7 +31,7 @@ class Body:
 
 
 def clients_that_hear(date: str | None, *, status: int = 200, code: str | None = None) -> Clients:
-    """Clients whose every request is answered so, before it leaves."""
+    """Clients whose requests all get an answer with this date, status and code, and are never sent."""
     clients = AwsClients(region="us-west-2", endpoint_url="http://127.0.0.1:9")
     error = f"<ErrorResponse><Error><Code>{code}</Code><Message>no</Message></Error></ErrorResponse>"
     body = IDENTITY if code is None else error.encode()

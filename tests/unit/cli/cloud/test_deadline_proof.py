@@ -16,7 +16,7 @@ from tests.unit.cli.cloud.fake_session import clients_of
 from tests.unit.cli.cloud.fake_state_machine import DENIED, ID, WOULD, StateMachine, output_of, succeeded
 
 OVER = -60.0
-"""A time to wait that is over before anything was asked."""
+"""A timeout that has expired before anything is asked."""
 
 
 def test_nothing_is_left_when_every_machine_would_end() -> None:

@@ -1,4 +1,4 @@
-"""What is in no state is ended, what a state knows is not, and data is left alone."""
+"""Things that no state knows are ended; what a state knows, and data from before, is left alone."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_an_execution_that_found_slot_0_alive_is_no_end(output: str | None, is_e
 
 
 def test_an_end_under_way_that_may_come_to_nothing_is_said_to_be_one() -> None:
-    """`up` and `extend` name it to who waits."""
+    """`up` and `extend` name it to whoever waits."""
     rows = [row(SINCE.strftime(why + STAMP), status="RUNNING") for why in (dead_man.WHY_UNSURE, dead_man.WHY_LOST)]
     answers = {
         ("us-west-2", "list_state_machines", "stateMachines"): [MACHINE],

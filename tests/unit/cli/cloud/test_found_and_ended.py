@@ -1,4 +1,4 @@
-"""What counts as a cluster's own where AWS lists the whole account's, and what AWS is asked for the end of a thing."""
+"""Which things of an account count as a cluster's own, and which calls end a thing."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tests.unit.cli.cloud.fake_session import clients_of
 OWN, OTHER = "0123456789ab", "ba9876543210"
 BY_NAME = {kind.name: kind for kind in KINDS}
 Row = Callable[[str], dict[str, Any]]
-"""A thing of the cluster with this id; empty: of nobody."""
+"""Makes the row of a thing of the cluster with this id; with an empty id, of a thing that is no cluster's."""
 
 
 def tagged(name: str, **more: Any) -> Row:
-    """Its id is the cluster's with this in front, which is how a test knows it again."""
+    """A thing with the cluster's tag; its own id, in the field `name`, ends with the cluster's."""
 
     def row(cluster_id: str) -> dict[str, Any]:
         tags = [{"Key": ID_TAG, "Value": cluster_id}] if cluster_id else []
@@ -33,7 +33,7 @@ def tagged(name: str, **more: Any) -> Row:
 
 
 def named(name: str, **more: Any) -> Row:
-    """Of nobody: a name that only begins as ours."""
+    """A thing known by its name, in the field `name`; one of no cluster has a name that only begins like ours."""
     return lambda cluster_id: {name: guard_name(cluster_id) if cluster_id else "clusterctl-my-own", **more}
 
 

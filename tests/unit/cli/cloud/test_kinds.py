@@ -1,4 +1,4 @@
-"""The table of kinds has all that the program makes: what is not in it, no repair, no `down` and no `reap` finds."""
+"""The table of kinds has all that the program makes: repairs, `down` and `reap` find nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What AWS does not tell of hides nothing else, is never called gone, and keeps what would end it."""
+"""A kind that AWS does not list hides no other and is never called gone; what would end its things is kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EC2's lists come in pages, whoever asks, and of machines what is read: seen in what botocore would send and got."""
+"""Every list of EC2 is asked for in pages, and machines are read without their interfaces: seen at botocore's wire."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LAST = "<{0}Response><nextToken>{1}</nextToken></{0}Response>"
 
 
 class Wire:
-    """Answers in the network's place, and keeps what was asked."""
+    """Answers instead of the network, and keeps what was asked."""
 
     def __init__(self, tokens: tuple[str, ...] = (), *, answer: str = EMPTY) -> None:
         self.tokens = list(tokens)
@@ -36,7 +36,7 @@ class Wire:
         action = body["Action"][0]
         text = LAST.format(action, self.tokens.pop(0)) if self.tokens else self.answer.format(action)
         response: Any = AWSResponse(request.url, 200, HTTPHeaders(), None)
-        response._content = text.encode()  # what it would have read
+        response._content = text.encode()  # as if botocore had read it from the network
         return response
 
 

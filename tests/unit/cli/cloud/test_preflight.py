@@ -166,7 +166,7 @@ def test_a_region_that_the_account_has_not_enabled_is_told_from_one_that_there_i
 ) -> None:
     class Regions:
         def describe_regions(self, **asked: bool) -> dict[str, Any]:
-            """Without the flag AWS lists enabled ones alone (EC2 API, DescribeRegions; 2026-11-26)."""
+            """Without the flag AWS lists enabled regions alone (EC2 API, DescribeRegions; 2026-11-26)."""
             closed = [{"RegionName": "ap-east-1", "OptInStatus": "not-opted-in"}] if asked.get("AllRegions") else []
             return {"Regions": [OPEN, *closed]}
 

@@ -1,4 +1,4 @@
-"""What is said where AWS was not even asked, as with credentials that are none."""
+"""What is said where AWS could not be asked, or its answer is not one of AWS."""
 
 from __future__ import annotations
 
