@@ -1,4 +1,4 @@
-"""Machines and reservations as AWS said of them, beside a ledger; and what `cost` then shows of each."""
+"""Machines and reservations as AWS showed them, beside a ledger, and what `cost` then shows of each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def seen(
     gone_h: float | None = None,
     is_spot: bool = False,
 ) -> SeenMachine:
-    """A machine that AWS showed; with an end it was found gone afterwards."""
+    """A machine that AWS showed; with `end_h` it was found gone at that hour, if `gone_h` names no other."""
     gone = end_h if gone_h is None else gone_h
     return SeenMachine(
         instance_id=id,
@@ -49,7 +49,7 @@ def reserved(
     held_h: float | None = None,
     gone_h: float | None = None,
 ) -> SeenReservation:
-    """A reservation up to the deadline; with `cancelled_h` AWS said yes to its end then."""
+    """A reservation up to the deadline; with `cancelled_h` AWS agreed to its end at that hour."""
     gone = cancelled_h if gone_h is None else gone_h
     return SeenReservation(
         reservation_id="cr-1",
@@ -111,7 +111,7 @@ CASES = (
         shown=(("i-a", 0.2, None, IN_NO_LEDGER),),
     ),
     Case(
-        name="ended behind our back, with AWS's instant: the place bills on, empty",
+        name="ended from elsewhere, with AWS's instant: the place bills on, empty",
         ledger=ONE,
         machines=(seen("i-a", 0, 0.1, 2, gone_h=2.5),),
         alive=NOBODY,

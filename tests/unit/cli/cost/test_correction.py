@@ -1,4 +1,4 @@
-"""What AWS's word puts right in a ledger that commands which were cut off left with too little."""
+"""What AWS's answers add to a ledger that interrupted commands left incomplete."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def at(minutes: float) -> datetime:
 
 
 def span(id: str, start: float, end: float | None, *, slot: int = 0) -> Span:
-    """The ledger's: minutes after the birth."""
+    """A span of the ledger; its times are minutes after the birth."""
     return Span(
         slot=slot,
         instance_id=id,
@@ -36,7 +36,7 @@ def span(id: str, start: float, end: float | None, *, slot: int = 0) -> Span:
 def seen(
     id: str, launched: float, *, ended: float | None = None, alive: float | None = None, gone: float | None = None
 ) -> SeenMachine:
-    """AWS's word, of slot 0."""
+    """A machine of slot 0 as AWS showed it; its times are minutes after the birth."""
     return SeenMachine(
         instance_id=id,
         slot=0,

@@ -164,7 +164,7 @@ def test_what_goes_with_machines_is_gone_with_the_last_one_and_what_stands_alone
 
 
 def test_a_way_out_that_aws_has_no_more_bills_until_the_last_machine_went() -> None:
-    """What ends a cluster ends them, too; a gateway that is left bills on."""
+    """What ends a cluster releases its addresses, too; a gateway that is left bills on."""
     ledger = Ledger(spans=(a_span(0, "i-a", 0, 2),), standing=BESIDE)
     rows = cost_rows(an_inventory(), ledger, alive=frozenset(), now=at(5), ways_out=frozenset({"gateway"}))
     assert {row.kind: row.ended_at for row in rows if row.kind in ("addresses", "gateway")} == {
@@ -236,7 +236,7 @@ def test_time_never_makes_it_cheaper(ledger: Ledger, seconds: int, more: int) ->
 @settings(max_examples=25)
 @given(ledger=ledgers(all_run=True), seconds=SECONDS)
 def test_the_plan_s_budget_and_the_bill_count_the_same_money(ledger: Ledger, seconds: int) -> None:
-    """What `cost` shows is what the deadline was computed from: two codes, one sum, once every slot has a machine."""
+    """`cost` shows the sum that the deadline was computed from, computed apart, as long as every slot has a machine."""
     plan = a_plan(nodes=3)
     now = BORN + timedelta(seconds=seconds)
     beside = Standing(kind="addresses", started_at=BORN, ended_at=None, usd_per_hour=plan.price.addresses_usd_per_hour)

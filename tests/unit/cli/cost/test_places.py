@@ -1,4 +1,4 @@
-"""Empty places are counted as the simulated bill counts them: two codes, one sum."""
+"""Empty places are counted as the simulated bill counts them: two computations, one sum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What AWS said of a reservation is written down once, and together tells since when and until when it was held."""
+"""What AWS said of a reservation is written down once; from these rows follows from when until when it was held."""
 
 from __future__ import annotations
 

@@ -214,5 +214,5 @@ def a_row(id: str, start_h: float, end_h: float | None = None) -> CostRow:
 
 
 def at_spot(rows: tuple[CostRow, ...], history: tuple[SpotPriceChange, ...], *, now_h: float) -> float | None:
-    """All of them seen as spot machines."""
+    """The sum in USD of these rows, all of spot machines."""
     return machines_at_spot_usd(rows, history, on_spot={row.instance_id or "" for row in rows}, now=at(now_h))

@@ -16,7 +16,7 @@ GATEWAY = Standing(kind="gateway", started_at=at(1), ended_at=None, usd_per_hour
 
 
 def rows_of(standing: Standing, now: datetime, **over: datetime) -> CostRow:
-    """The one row of a ledger with this; `over`: kinds that are not there any more."""
+    """The one row of a ledger with this; `over`: since when a kind is not there any more."""
     kinds: dict[StandingKind, datetime] = {"gateway": over["gateway"]} if over else {}
     ledger = Ledger(standing=(standing,))
     (row,) = standing_rows(an_inventory(), ledger, over=kinds, deadline=DEADLINE, now=now)
