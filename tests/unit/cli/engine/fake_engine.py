@@ -1,4 +1,4 @@
-"""An engine for tests: it knows its stack; whatever else it is asked is an error until a test gives the answer."""
+"""An engine for tests: it knows its stack; running it, or asking it for state or locks, is an error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from clusterctl_infra.region_keys import RegionAccess
 
 @dataclass(kw_only=True)
 class FakeEngine:
-    """Has every call of `engine/boundary.py`; a kind of engine that answers one of them overrides it."""
+    """Has every call of `engine/boundary.py`; a test's own engine overrides the calls that it answers."""
 
     stack: Stack
     environment: EngineEnvironment
@@ -62,7 +62,7 @@ class FakeEngine:
         raise AssertionError(f"the cloud was asked about {urns}")
 
     def provide_plugin(self, output: Output) -> None:
-        """It is there."""
+        """The plugin is there already."""
 
     def held_by(self) -> tuple[Lock, ...]:
         raise AssertionError("the lock was taken")

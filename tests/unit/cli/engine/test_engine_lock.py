@@ -59,7 +59,14 @@ def a_start(*, pid: int = GONE, boot: str | None = None, machine: str = "m1", at
         ({"timestamp": "yesterday"}, False),
         ({"timestamp": ""}, False),
     ],
-    ids=["it lives", "it is gone", "another computer's", "older than who has its number", "no time", "an empty time"],
+    ids=[
+        "it lives",
+        "it is gone",
+        "another computer's",
+        "older than the process with its pid",
+        "no time",
+        "an empty time",
+    ],
 )
 def test_on_a_disk_of_this_computer_a_lock_is_as_dead_as_its_process(
     tmp_path: Path, changes: dict[str, object], is_dead: bool
@@ -91,9 +98,9 @@ def test_a_computer_of_the_same_name_on_a_shared_disk_may_hold_a_lock_whose_pid_
     ids=[
         "of this boot, and gone",
         "one of two",
-        "of a boot of who knows what",
+        "of a boot of an unknown computer",
         "of another computer with this home",
-        "of a computer that tells nothing",
+        "of a computer without boot id and machine id",
         "another process",
         "an hour before the lock",
         "after the lock",

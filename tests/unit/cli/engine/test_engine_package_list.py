@@ -1,4 +1,4 @@
-"""Packages are known by the folders they leave, as the language host wants to hear of them."""
+"""Packages are listed from the folders of their metadata, in the form that Pulumi's language host reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The display of a run, fed with events: counts, times, who is in which slot."""
+"""The display of a run, fed with events: counts, times, which instance is in which slot."""
 
 from __future__ import annotations
 

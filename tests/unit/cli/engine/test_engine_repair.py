@@ -1,4 +1,4 @@
-"""A repair ends nothing of a run that lives: one on another computer too."""
+"""A repair ends nothing of a run that lives, on this computer or another."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ CLUSTER = StackState(resources=(IDENTITY,))
 
 @dataclass(kw_only=True)
 class Backend(FakeEngine):
-    """An engine whose stack a colleague may hold; `asked` is what it was told to do."""
+    """An engine whose stack a colleague may hold; `asked` is what it was asked to do."""
 
     is_held: bool
     found: StackState = PENDING
     asked: list[str] = field(default_factory=list)
     bobs: list[StackState | None] = field(default_factory=list)
-    """His run that began since, if one did: None while it is under way, else the state that it left."""
+    """Bob's runs that began since: None for one that is under way, else the state that it left."""
     left: list[Lock] = field(default_factory=list)
-    """The lock of a run that was killed."""
+    """The locks that killed runs left."""
 
     def held_by(self) -> tuple[Lock, ...]:
         self.asked.append("lock")
@@ -180,7 +180,7 @@ def test_a_run_that_a_colleague_began_while_a_person_was_asked_keeps_its_machine
 
 
 def test_machines_of_a_run_that_has_ended_meanwhile_are_known(tmp_path: Path) -> None:
-    """Else the repair would go by a state that is older than they are, and end them."""
+    """Otherwise the repair would end them, by a state that is older than they are."""
     known = StackState(resources=(*CLUSTER.resources, *machines((9,))))
     engine, messages = backend(f"file://{tmp_path}", found=known), list[str]()
     clients = FakeClients(ec2=OneAnswer("i-9"))

@@ -25,8 +25,8 @@ def nothing(stack: Stack, *, rehearse: bool) -> tuple[str, str] | None:
     return None
 
 
-def train_in_iowa(stack: Stack, *, rehearse: bool) -> tuple[str, str] | None:
-    """One that holds `train`."""
+def train_in_ohio(stack: Stack, *, rehearse: bool) -> tuple[str, str] | None:
+    """A state that holds `train`, in us-east-2."""
     return "train", "us-east-2"
 
 
@@ -68,7 +68,7 @@ def test_without_a_name_or_a_region_its_problems_are_told(tmp_path: Path, names:
 
 @pytest.mark.parametrize("file", ["", "name: [\n", "name: train\n", "name: Train\nregion: eu-west-1\n"])
 def test_what_a_broken_file_does_not_say_the_state_says(tmp_path: Path, file: str) -> None:
-    where = found(tmp_path, file, in_state=train_in_iowa)
+    where = found(tmp_path, file, in_state=train_in_ohio)
     assert (where.name, where.region, where.shown) == ("train", "us-east-2", str(tmp_path))
 
 
@@ -107,14 +107,14 @@ def test_with_a_broken_file_only_the_known_cluster_of_just_that_stack_is_meant(
 def test_a_cluster_of_which_only_a_cut_off_run_tells_is_ended_by_its_name(tmp_path: Path) -> None:
     run_file = Home(path=tmp_path / "home").run_file("train")
     write_record(run_file, new_record("down", tokens=(), stack=str(tmp_path)))
-    where = found(tmp_path, "name: [\n", cluster="train", in_state=train_in_iowa)
+    where = found(tmp_path, "name: [\n", cluster="train", in_state=train_in_ohio)
     assert (where.name, where.stack.directory) == ("train", tmp_path)
     with pytest.raises(NothingMatched, match="no cluster is known"):
-        found(tmp_path, "name: [\n", cluster="other", in_state=train_in_iowa)
+        found(tmp_path, "name: [\n", cluster="other", in_state=train_in_ohio)
 
 
 def test_a_run_whose_stack_holds_another_cluster_by_now_is_not_taken_for_it(tmp_path: Path) -> None:
     run_file = Home(path=tmp_path / "home").run_file("old")
     write_record(run_file, replace(new_record("down", tokens=(), stack=str(tmp_path)), cli_ticks=0))
     with pytest.raises(NothingMatched, match="old: `down` was interrupted"):
-        found(tmp_path, "name: [\n", cluster="old", in_state=train_in_iowa)
+        found(tmp_path, "name: [\n", cluster="old", in_state=train_in_ohio)

@@ -66,7 +66,7 @@ def test_no_cluster_says_how_to_make_one(tmp_path: Path, monkeypatch: pytest.Mon
 def test_of_the_stacks_near_a_rehearsed_one_is_offered_and_of_others_a_plan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str | None
 ) -> None:
-    """What stands behind `next:` is typed; nobody has said that a stack for AWS was meant."""
+    """People type what follows `next:`, and none of these has said that a stack for AWS is meant."""
     monkeypatch.chdir(tmp_path)
     stacks = {"b c": CLUSTERCTL, "d": CLUSTERCTL, "aws": f"name: aws\n{CLUSTERCTL}"}
     for stack, text in stacks.items():
