@@ -30,7 +30,7 @@ SEARCH = CLUSTER + "capacity_block: {find: {hours: 24}}\ntags: {team: vision}\n"
 
 
 class Killed(BaseException):
-    """The process is gone: nothing after it is run."""
+    """The process was killed: no code after this runs."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Account(FakeClients):
     fails: dict[tuple[int, str], BaseException] = field(default_factory=dict)
     """(number of the call from 1, `before` or `after` it has an effect) → what happens then."""
     shows_new: bool = True
-    """Whether lists have what was just bought."""
+    """Whether AWS's lists already show what was just bought."""
     begins_in: timedelta = timedelta(0)
     calls: int = 0
     groups: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -95,7 +95,7 @@ class Account(FakeClients):
         return self._call(lambda: {"Return": self.groups.pop(asked["GroupName"])})
 
     def grow_old(self, minutes: int) -> None:
-        """Every placement group was made so much earlier."""
+        """Moves the time at which each placement group was made back by these minutes."""
         for tags in self.groups.values():
             made = datetime.fromisoformat(tags[PURCHASED_AT_TAG]) - timedelta(minutes=minutes)
             tags[PURCHASED_AT_TAG] = made.isoformat()
@@ -165,7 +165,7 @@ def group_view(name: str, groups: dict[str, dict[str, str]]) -> dict[str, Any]:
 
 
 class Keyboard(io.StringIO):
-    """Somebody sits there."""
+    """The input of a terminal, at which a person sits."""
 
     def isatty(self) -> bool:
         return True

@@ -15,7 +15,7 @@ from tests.unit.cli.lifecycle.recorded_runs import runner_in
 
 @pytest.fixture
 def runner(tmp_path: Path) -> Callable[..., Change]:
-    """Makes changes whose runs of the engine end as they are told."""
+    """Makes changes whose runs of the engine end as a test says."""
     return runner_in(tmp_path)
 
 

@@ -10,7 +10,7 @@ from clusterctl.lifecycle.readiness import NodeWatch, Patience
 from clusterctl.status.node_report import NodeReport
 
 KNOWN = 3
-"""The state's generation."""
+"""The generation of the state's membership."""
 
 
 @dataclass
@@ -22,7 +22,7 @@ class FakeWatches:
     started: list[int] = field(default_factory=list)
     waited: list[tuple[Patience, frozenset[int] | None]] = field(default_factory=list)
     memberships: list[int] = field(default_factory=list)
-    """Their generations."""
+    """The generation of each membership that the nodes were given."""
     is_stopped: bool = False
 
     def start(self, slot: int, name: str) -> None:

@@ -1,4 +1,4 @@
-"""A change of a stack whose runs of the engine end as they are told, and are written down."""
+"""A change of a stack whose runs of the engine end as a test says, and are recorded."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ class RecordedEngine(FakeEngine):
     refreshed: list[str] = field(default_factory=list)
     runs: list[RunRequest] = field(default_factory=list)
     wrote_state_once: list[bool] = field(default_factory=list)
-    """Of each run."""
+    """Whether each run writes its state only once."""
     screen: io.BytesIO = field(default_factory=io.BytesIO)
-    """What the change tells a person."""
+    """What the change writes to stderr, for a person."""
 
     def run(self, asked: RunRequest) -> RunResult:
         self.runs.append(asked)
@@ -143,7 +143,7 @@ def runner_in(folder: Path) -> Callable[..., Change]:
 
 
 def runs_of(change: Change) -> list[RunRequest]:
-    """What each run of the change's engine was told."""
+    """What each run of the change's engine was asked to do."""
     return engine_of(change).runs
 
 

@@ -51,7 +51,7 @@ def an_intent(wish: DeadlineRequest, *, before: timedelta = 12 * HOUR, **config:
 
 
 def refused(wish: DeadlineRequest, **config: Any) -> ClusterctlError:
-    """Why the wish may not be."""
+    """The error with which this wish is refused."""
     intent, made = an_intent(wish, **config)
     with pytest.raises(ClusterctlError) as error:
         refuse_move(wish, intent, made, cluster="train", ahead=AWS_AHEAD, now=NOW)

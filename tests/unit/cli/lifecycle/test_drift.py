@@ -1,4 +1,4 @@
-"""What AWS has no more of that a state knows: machines, what a cluster stands on, and spot machines, whose requests
+"""What a state knows and AWS no longer has: machines, what a cluster stands on, and spot machines, whose requests
 nobody can cancel any more."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A cluster whose state cannot be written: what is told, and what is passed on as it was."""
+"""A cluster whose state cannot be written: what is shown, and which errors are passed on as they are."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_when_a_reservation_was_cancelled_is_written_down_for_what_it_has_cost(t
 def test_a_machine_list_that_aws_does_not_give_keeps_no_reservation_alive(tmp_path: Path) -> None:
     clients = clients_of({}, refused={("ec2", "describe_instances"): "InternalError"})
     known = replace(an_inventory(), region="us-west-2")
-    left = what_is_left(known, clients, Home(path=tmp_path), tell=no_word, pause=lambda: None)
+    left = what_is_left(known, clients, Home(path=tmp_path), tell=no_message, pause=lambda: None)
     assert left[0].startswith("instance: not known (")
     assert "describe_capacity_reservations" in vars(clients)["session"].asked
 
@@ -143,7 +143,7 @@ def home_knowing(folder: Path, **facts: object) -> Home:
     return home
 
 
-def no_word(what: str) -> None:
+def no_message(what: str) -> None:
     raise AssertionError(what)
 
 

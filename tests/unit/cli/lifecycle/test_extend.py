@@ -98,7 +98,7 @@ def test_what_ends_first_is_moved_last(tmp_path: Path, by: timedelta, runs: list
     inventory.write_text(json.dumps(inventory_to_json(an_inventory())))
     request = replace(REQUEST, wish=DeadlineRequest(by=by))
     planned = checked_plan(request, there, now=clock())
-    # No node is told by SSH: all have lost their machines.
+    # No node is reached by SSH: all have lost their machines.
     found = Found(state=there.state, gone=dict.fromkeys(SLOTS, "terminated"), intent=planned.intent)
     move_everywhere(Extension(request=request, planned=planned, move=move_of(planned), found=found))
     options = [sorted({option.partition("=")[0] for option in run.options}) for run in runs_of(change)]

@@ -1,4 +1,5 @@
-"""What this computer knows of a cluster is forgotten when nothing of it bills, or the person takes that upon them."""
+"""What this computer knows of a cluster is forgotten when nothing of it bills, or when nobody can say and a person
+agrees."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from clusterctl_infra.outputs import inventory_to_json
 from tests.unit.cli.cloud.fake_session import clients_of
 from tests.unit.cli.cost.paid_cluster import an_inventory
 
-# Of an account that nobody here has credentials of: whether its machines run cannot be known.
+# In an account whose credentials nobody here has: whether its machines run cannot be known.
 KNOWN = replace(an_inventory(), rehearsal=False, region="us-west-2", account_id="999988887777")
 
 

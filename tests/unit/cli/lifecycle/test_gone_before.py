@@ -1,4 +1,4 @@
-"""What `down` leaves to AWS, which has done it already."""
+"""Reservations past their end date, which AWS has ended before `down` could."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ def test_what_extend_agreed_to_is_not_what_a_cluster_made_anew_may_cost(stack: S
 
 
 def test_without_nodes_only_the_storage_that_is_there_to_be_kept_is_meant(stack: Stack) -> None:
-    """Storage that was written but never made is not made to be kept, nor is that which ends with the nodes."""
+    """Left out: storage that is in the file and was never made, and storage that ends with the nodes."""
     stack.cluster_file.write_text(
         CLUSTER + "storage: [{mount: /a, efs: {}}, {mount: /b, efs: {}}, {mount: /c, efs: {on_delete: delete}}]\n"
     )

@@ -101,7 +101,7 @@ def test_the_last_look_ends_what_it_could_ask_for_and_names_what_it_could_not() 
 
 
 def test_a_refusal_in_the_middle_is_told_as_it_is_and_ends_the_look() -> None:
-    """Whether another `up` goes on with what is there nobody could tell: none of it is called left over."""
+    """Nobody could tell whether another `up` goes on with what is there, so none of it is called left over."""
     known = an_inventory()
     row = {"AllocationId": "eipalloc-1", "Tags": [{"Key": ID_TAG, "Value": known.cluster_id}]}
     refusal = CloudError("the token has expired", code="ExpiredToken")

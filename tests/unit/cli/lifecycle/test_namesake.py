@@ -27,7 +27,7 @@ PAST = (datetime.now(UTC) - timedelta(days=1)).isoformat()
 
 
 def refusal_of_first_up(tmp_path: Path, *, has_data: bool = False, **known: object) -> CloudError | None:
-    """What a first `up` in the region us-west-2 of ACCOUNT is told, where AWS shows no living machine of that name."""
+    """The refusal of a first `up` in us-west-2 of ACCOUNT, if any, where AWS shows no living machine of that name."""
     home = Home(path=tmp_path)
     home.inventory_dir.mkdir(parents=True)
     home.inventory_file("train").write_text(json.dumps(inventory_to_json(an_inventory(**known))))

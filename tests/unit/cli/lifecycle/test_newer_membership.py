@@ -1,4 +1,4 @@
-"""After an older state was put back: which numbers nodes are believed, and how the state gets a higher one."""
+"""After an older state was put back: which numbers of nodes are believed, and how the state gets a higher one."""
 
 from __future__ import annotations
 

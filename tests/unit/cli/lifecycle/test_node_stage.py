@@ -1,4 +1,4 @@
-"""The nodes' part of an `up` and a `replace`: who is waited for, told of, and given a membership above the others'."""
+"""The nodes' part of an `up` and a `replace`: which nodes are waited for, named, and given a newer membership."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Delivered:
 
     untaken: dict[int, str] = field(default_factory=dict)
     to: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
-    """Its generation, and the slots that it was taken to."""
+    """The generation of each membership, and the slots that it was taken to."""
 
     def __call__(
         self, inventory: Inventory, nodes: Sequence[InventoryNode], content: bytes, *more: object, **settings: object

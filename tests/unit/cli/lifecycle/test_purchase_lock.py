@@ -182,7 +182,7 @@ def test_a_lock_of_long_ago_keeps_nobody_from_buying(tmp_path: Path) -> None:
     then = (utc_now() - timedelta(minutes=15)).isoformat()
     account = selling(groups={LOCK: {"clusterctl:purchase": "0123456789ab", PURCHASED_AT_TAG: then}})
     assert brought(tmp_path, account, buys=True) == "cr-00000001"
-    assert sorted(account.groups) == [LOCK, f"{LOCK}.1"], "who takes an old one's place does not end it"
+    assert sorted(account.groups) == [LOCK, f"{LOCK}.1"], "a buyer that takes an old lock's place does not end it"
     account.grow_old(minutes=16)
     brought(tmp_path, account)
     assert account.groups == {}
@@ -206,5 +206,5 @@ def test_of_two_who_find_an_old_lock_one_buys_however_long_the_other_is_held_up(
 
     account._call = held_up  # type: ignore[method-assign]
     outcome(tmp_path / "one", account)
-    assert len(others) == 2, "the first one sends so many requests"
+    assert len(others) == 2, "the first buyer sends at least that many requests"
     assert len(account.purchases) == 1, others

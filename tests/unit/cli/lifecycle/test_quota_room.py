@@ -57,7 +57,7 @@ class Quotas:
 
 
 def change_of(limit: float | None, *, taken: int = 0) -> Change:
-    """In an account that may have so much, of which others have that many addresses."""
+    """A change in an account with this limit for each quota, where `taken` addresses are in use."""
     clients = clients_of({("us-west-2", "describe_addresses", "Addresses"): [{"Tags": []}] * taken})
     vars(clients)["service_quotas"] = Quotas(limit)
     return cast("Change", SimpleNamespace(clients=clients, is_rehearsal=False))
@@ -80,7 +80,7 @@ def nobody_is_asked() -> Change:
 def test_more_machines_than_an_account_may_have_are_refused_before_anything_is_made(
     limit: float | None, machines: int, anew: int, *, is_refused: bool
 ) -> None:
-    """Four of 192 vCPUs each."""
+    """Four machines of 192 vCPUs each."""
     intent = cast("Intent", SimpleNamespace(config=a_config(nodes=4), catalog=CATALOG))
     with pytest.raises(CloudError, match="VcpuLimitExceeded") if is_refused else nullcontext():
         refuse_without_vcpus(change_of(limit), intent, state_of(machines), anew=anew)

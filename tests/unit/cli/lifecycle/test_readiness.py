@@ -1,4 +1,4 @@
-"""What nodes report while they boot, how it is told to a person, and the membership that they get."""
+"""What nodes report while they boot, how a person sees it, and the membership that nodes get."""
 
 from __future__ import annotations
 
@@ -101,10 +101,10 @@ def test_a_node_whose_boot_failed_is_helped_by_replacing_it() -> None:
 
 
 def test_a_node_whose_machine_died_is_not_waited_for() -> None:
-    """Whatever AWS ended before, as in a slot that was replaced, and whatever it does not show yet."""
+    """A replaced machine that AWS ended before does not count, nor does a machine that AWS does not show yet."""
     nodes = [replace(inventory().nodes[0], slot=slot, instance_id=f"i-{slot}") for slot in range(4)]
     watches = [NodeWatch(slot=slot, name=f"train-{slot}") for slot in range(4)]
-    watches[2] = replace(watches[2], phase=FAILED, is_final=True)  # what it says of itself is worth more
+    watches[2] = replace(watches[2], phase=FAILED, is_final=True)  # what the node itself reported counts more
     seen = [instance("i-0", "running"), instance("i-1", "terminated"), instance("i-2", "terminated")]
     seen.append(instance("i-before", "terminated"))
     found = lost_slots(watches, replace(inventory(), nodes=tuple(nodes)), seen)

@@ -30,7 +30,7 @@ FULL = NoCapacity("InsufficientInstanceCapacity: no room. Nothing was kept.", co
 
 
 class Account:
-    """An account whose tries end as told, on a clock that only pauses move."""
+    """An account in which tries end with these outcomes, on a clock that only pauses move."""
 
     def __init__(self, *outcomes: ClusterctlError | None) -> None:
         self.outcomes = list(outcomes)

@@ -25,7 +25,7 @@ def asking(**zones: float) -> Clients:
 
 
 def lines_shown(clients: Clients, **changes: Any) -> list[str]:
-    """What a person saw."""
+    """What a person sees."""
     lines: list[str] = []
     made = a_plan(**{"capacity": "spot", **changes})
     refuse_below_spot_price(clients, made, now=BORN, source="cluster.yaml", tell=lines.append)

@@ -1,4 +1,4 @@
-"""Who may not read and cancel spot requests makes no spot machine."""
+"""Without the rights to read and cancel spot requests, no spot machine is made."""
 
 from __future__ import annotations
 

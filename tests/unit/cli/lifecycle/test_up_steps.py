@@ -1,4 +1,4 @@
-"""Steps of an `up` on a held stack: who is asked, what is shown, what is made and said at the end."""
+"""Steps of an `up` on a held stack: who is asked, what is made, and what is shown."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.unit.cli.lifecycle.recorded_runs import IDENTITY, RESERVED, ended, en
 
 
 def an_up(folder: Path, *ends: RunResult, proof: str | None = WOULD, **asked: Any) -> Up:
-    """An `up` of four nodes that run; `proof`: what AWS says of ending one of them; None: AWS has none."""
+    """An `up` of four nodes; `proof`: AWS's answer to a dry run of the end of each; None: AWS shows no machine."""
     change = held(
         folder, Clock(DEADLINE), repair_s=0, aws=clients_of({} if proof is None else alive()), ends=ends
     ).change
@@ -164,7 +164,7 @@ def test_where_the_engine_fails_no_node_is_waited_for_and_no_deadline_is_tried(t
     with pytest.raises(ClusterctlError, match="no network"):
         make(up, replace(planned_of(up), state=StackState()), runs=Runs(), watches=watches)
     assert watches.waited == []
-    assert stopped == [True], "undoing takes minutes, in which nobody is connected to"
+    assert stopped == [True], "undoing takes minutes, in which no node is connected to"
     assert "start_execution" not in vars(up.change.clients)["session"].asked
 
 

@@ -1,4 +1,4 @@
-"""Who is waited for, for how long, and what is said meanwhile."""
+"""Which nodes are waited for, for how long, and what is shown meanwhile."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ IN_SCRIPTS = NodeWatch(slot=1, name="train-1", phase="scripts", report=NodeRepor
 
 
 class Clock:
-    """A clock that goes on by so much whenever somebody sleeps."""
+    """A clock that each sleep moves on by one second, however long it should be."""
 
     def __init__(self) -> None:
         self.now_s = 100.0
@@ -48,7 +48,7 @@ def watch(tmp_path: Path, clock: Clock) -> Iterator[ReadyWatch]:
 
 
 def put(found: ReadyWatch, *nodes: NodeWatch) -> None:
-    """Nodes as they were seen."""
+    """Starts the watch of each node, and gives it what was seen of the node."""
     for node in nodes:
         found.start(node.slot, node.name)
         found.note(node)

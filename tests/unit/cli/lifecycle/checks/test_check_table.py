@@ -243,7 +243,7 @@ CASES: Mapping[str, tuple[Given, str]] = {
     "preflight": ({"answers": CLOSED_REGION, "without": is_slot(3)}, r"AWS would refuse it: .*us-west-2: not-opted-in"),
 }
 OF_THEIR_OWN = {"room at home", "room for the config", "writable config", "way in", "vCPUs"}
-"""With tests below."""
+"""Checks that have a test below instead of a case."""
 
 
 def given(name: str, folder: Path) -> Situation:
@@ -359,7 +359,7 @@ def test_aws_is_asked_last_unless_the_row_says_why(verb: str) -> None:
 
 @pytest.mark.parametrize("verb", ["up", "extend", "replace", "down"])
 def test_no_row_waits_for_what_is_known_later_than_what_the_next_one_needs(verb: str) -> None:
-    """Else it would run after that one, and the page would lie."""
+    """Otherwise the row would run after the next one, and the page would be wrong."""
     stages = ["WithFolder", "WithEngine", "WithHold", "WithState", "WithIntent", "WithPlan", "WithPreview"]
     needed = [stages.index(check.needs.__name__) for check in CHECKS if verb in check.verbs]
     # Where a verb reads cluster.yaml and makes the plan at once, its checks run at once, in the table's order.
@@ -369,7 +369,7 @@ def test_no_row_waits_for_what_is_known_later_than_what_the_next_one_needs(verb:
 
 
 def test_what_was_asked_before_is_not_asked_again(tmp_path: Path) -> None:
-    """The plan's deadline has passed, which only time's checks say once more."""
+    """The plan's deadline has passed: only the checks of time refuse it a second time."""
     over = Situation(folder=tmp_path, now=DEADLINE + timedelta(hours=1)).known(WithPreview)
     run_checks("up", over, after=type(over))
     with pytest.raises(ClusterctlError, match="its run time was over"):
