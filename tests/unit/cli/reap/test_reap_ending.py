@@ -1,4 +1,4 @@
-"""Clusters are ended side by side, and one that cannot be ended keeps no other."""
+"""Clusters are ended side by side, and one that cannot be ended holds up no other."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def verdicts(regions: dict[str, FakeRegion]) -> tuple[Verdict, ...]:
 
 
 def regions() -> dict[str, FakeRegion]:
-    """A machine in each of two regions that are called as the clusters are."""
+    """A machine in each of two regions, which are named like the clusters."""
     return {id: FakeRegion(things={f"i-{id}": CloudResource(kind="instance", id=f"i-{id}")}) for id in IDS}
 
 

@@ -1,4 +1,4 @@
-"""What is asked of AWS about a cluster, by what it and the nodes say."""
+"""What AWS is asked about a cluster, depending on what AWS and the nodes have answered."""
 
 from __future__ import annotations
 
