@@ -217,8 +217,8 @@ def _top(data: bytes, inventory: Inventory) -> bool:
 def _job_answers(data: bytes) -> bool:
     node, result = _inventory().nodes[0], _printed(data)
     plain = [job_answer_of(verb, node, result) for verb in ("facts", "pull", "lock", "ready", "cancel")]
-    told = job_answer_of("events", node, result)
-    events = merged_events({0: told.words.get("events", ()) if told.error is None else ()})
+    answer = job_answer_of("events", node, result)
+    events = merged_events({0: answer.words.get("events", ()) if answer.error is None else ()})
     for event in events:
         event_row(event)
         _write_json(event_json(event))
@@ -238,12 +238,12 @@ def _taken(data: bytes) -> bool:
 
 def _workflows(data: bytes) -> Sequence[object]:
     answer = job_answer_of("list", _inventory().nodes[0], _printed(data))
-    told = workflows_of(job_states({0: answer.words})) if answer.error is None and "jobs" in answer.words else []
-    for workflow in told:
+    workflows = workflows_of(job_states({0: answer.words})) if answer.error is None and "jobs" in answer.words else []
+    for workflow in workflows:
         workflow_row(workflow)
         workflow_text(workflow)
         _write_json(workflow_json(workflow))
-    return told
+    return workflows
 
 
 def _job_rows(data: bytes) -> bool:

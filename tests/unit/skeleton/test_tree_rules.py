@@ -100,6 +100,7 @@ def test_a_docstring_is_read_wherever_it_stands() -> None:
     [
         ("one = 1", [(1, "one")]),
         ("def f(one): ...", [(1, "one")]),
+        ("told = said(1)", [(1, "told")]),
         ("f = lambda *, one: 0", [(1, "one")]),
         ("x = [\n one\n for one, row in rows]", [(3, "one")]),
         ("try: ...\nexcept OSError as one: ...", [(2, "one")]),

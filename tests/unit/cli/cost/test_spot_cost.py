@@ -99,7 +99,7 @@ def test_every_sum_is_said_to_be_the_most() -> None:
 def test_a_machine_that_aws_took_back_says_so(code: str, words: str, text: str) -> None:
     reason = {"Code": code, "Message": f"{code}: {words}"}
     row = {"InstanceId": "i-1", "State": {"Name": "terminated"}, "StateReason": reason, "LaunchTime": BORN}
-    assert instance_state(row).told == text
+    assert instance_state(row).state_and_reason == text
 
 
 def test_by_the_prices_of_its_time_a_machine_costs_what_each_was_while_it_held() -> None:

@@ -58,7 +58,7 @@ NO_ENGINE = EngineError("pulumi does not start: no such file", hint="scripts/eng
 def ended(*, is_well: bool, stderr: str = "", codes: Sequence[str] = ()) -> RunResult:
     refusals = tuple(Refusal(code=code, text="No.", urn="u") for code in codes)
     return RunResult(
-        succeeded=is_well, interrupted=False, changes={}, refusals=refusals, log=Path("/x.log"), said=stderr
+        succeeded=is_well, interrupted=False, changes={}, refusals=refusals, log=Path("/x.log"), stderr=stderr
     )
 
 

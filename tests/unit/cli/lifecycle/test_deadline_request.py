@@ -180,8 +180,8 @@ def test_the_question_names_nodes_time_and_what_is_added() -> None:
 def test_a_node_that_was_not_told_is_named_with_what_it_means() -> None:
     later = Move(before=BORN + 5 * HOUR, after=BORN + 7 * HOUR)
     earlier = Move(before=later.after, after=later.before)
-    assert untold("train-3", later, "no answer", now=NOW) == "train-3: still ends at 17:00 UTC (no answer)"
-    line = untold("train-3", earlier, "no answer", now=NOW)
+    assert untaken_line("train-3", later, "no answer", now=NOW) == "train-3: still ends at 17:00 UTC (no answer)"
+    line = untaken_line("train-3", earlier, "no answer", now=NOW)
     assert line == "train-3: would itself run until 19:00 UTC; AWS ends it at 17:00 UTC (no answer)"
 
 

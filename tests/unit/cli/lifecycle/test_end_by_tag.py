@@ -42,7 +42,7 @@ def an_end(folder: Path, why: NoDiskSpace | OSError) -> EndByTag:
     ],
 )
 def test_why_the_state_cannot_be_written_is_told(why: NoDiskSpace | OSError, sentence: str) -> None:
-    assert told_why(why).startswith(sentence)
+    assert unwritable_reason(why).startswith(sentence)
 
 
 @pytest.mark.parametrize(

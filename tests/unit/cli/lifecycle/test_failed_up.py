@@ -45,7 +45,7 @@ def test_a_second_run_that_does_not_start_is_one_that_failed_after_the_first(
     change = runner(lambda: ended(is_well=True), refused(error))
     ran = up(change)
     assert (ran.has_made, ran.result.succeeded) == (True, False)
-    assert text in ran.result.said
+    assert text in ran.result.stderr
     assert engine_of(change).wrote_state_once == [False, True]
 
 

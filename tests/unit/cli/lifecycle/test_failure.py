@@ -15,7 +15,9 @@ KEPT = "Nothing was kept: no node runs, nothing bills."
 
 
 def failed(*refusals: Refusal, stderr: str = "") -> RunResult:
-    return RunResult(succeeded=False, interrupted=False, changes={}, refusals=refusals, log=Path("/x.log"), said=stderr)
+    return RunResult(
+        succeeded=False, interrupted=False, changes={}, refusals=refusals, log=Path("/x.log"), stderr=stderr
+    )
 
 
 @pytest.mark.parametrize("text", ["no capacity for 4 × p5.48xlarge", "no capacity for 4 × p5.48xlarge."])

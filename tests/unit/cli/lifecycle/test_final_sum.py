@@ -42,7 +42,7 @@ def test_a_machine_and_then_its_place_count_until_nothing_is_held_any_more(
     account.parent.mkdir(parents=True)
     account.write_text(json.dumps({"opened": ledger_to_json(Ledger(spans=(a_span(0, "i-a"),))), "closed": []}))
     note_instances(home.observed_file(INVENTORY.cluster_id), [ENDED], at=at(2.1))
-    assert told_sum(home, INVENTORY, now=at(now_h)) == f"it cost {amount} in all, by list prices"
+    assert final_sum_text(home, INVENTORY, now=at(now_h)) == f"it cost {amount} in all, by list prices"
 
 
 def test_without_an_account_no_sum_is_told(tmp_path: Path) -> None:

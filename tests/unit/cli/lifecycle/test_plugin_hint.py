@@ -30,5 +30,5 @@ def test_the_project_file_is_named_only_where_the_plugin_that_it_names_is_missin
         is_rehearsal_project=True,
         plugin_folders=(PLUGIN,),
     )
-    result = RunResult(succeeded=False, interrupted=False, changes={}, refusals=(), log=Path("/x.log"), said=stderr)
+    result = RunResult(succeeded=False, interrupted=False, changes={}, refusals=(), log=Path("/x.log"), stderr=stderr)
     assert plugin_hint(stack, result) == ("${EDITOR:-nano} stacks/x/Pulumi.yaml" if helps else None)

@@ -127,5 +127,5 @@ def test_nodes_that_a_smaller_size_ends_are_named_with_what_set_it(
     state = state_of(a_plan())
     source = size_source(source="stacks/train/cluster.yaml", stack_name="dev", overrides=overrides, is_flag=is_flag)
     going = ended(state, planned(state, nodes=1))
-    assert ends_line(going, nodes=1, said_in=source) == f"train-[1-3]: {place} says 1 node"
+    assert ends_line(going, nodes=1, source=source) == f"train-[1-3]: {place} says 1 node"
     assert ended(state, planned(state, nodes=6)) == ()

@@ -18,7 +18,7 @@ from tests.unit.infra.plan.plan_cases import a_config
 
 def refused(code: str | None) -> RunResult:
     refusals = (Refusal(code=code, text="No.", urn="u"),)
-    return RunResult(succeeded=False, interrupted=False, changes={}, refusals=refusals, log=Path("/x.log"), said="")
+    return RunResult(succeeded=False, interrupted=False, changes={}, refusals=refusals, log=Path("/x.log"), stderr="")
 
 
 def an_intent(**changes: Any) -> Intent:

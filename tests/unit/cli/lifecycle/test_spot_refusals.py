@@ -21,7 +21,7 @@ CATALOG = load_catalog()
 
 def refused(code: str | None) -> RunResult:
     refusals = (Refusal(code=code, text="No.", urn="u"),)
-    return RunResult(succeeded=False, interrupted=False, changes={}, refusals=refusals, log=Path("/x.log"), said="")
+    return RunResult(succeeded=False, interrupted=False, changes={}, refusals=refusals, log=Path("/x.log"), stderr="")
 
 
 def an_intent(**changes: Any) -> Intent:

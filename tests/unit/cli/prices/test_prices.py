@@ -108,7 +108,7 @@ def test_an_age_is_told_in_days_and_from_two_months_on_in_months(days: int, text
 
 
 def test_what_aws_named_no_price_for_is_said() -> None:
-    message = told(["a", "b"], ["a"], region="us-west-2", file=Path("/home/prices.json"))
+    message = refresh_summary(["a", "b"], ["a"], region="us-west-2", file=Path("/home/prices.json"))
     assert message == (
         "1 of 2 prices of us-west-2 are today's, kept in /home/prices.json; "
         "AWS names none for b: what was known of them stays"
