@@ -27,14 +27,15 @@ If no cluster is called `train`, that means `train@rehearsal`, else `train@hosts
 | 0 | all is well |
 | 1 | it could not be done; the reason is named |
 | 2 | a flag, an argument or cluster.yaml is wrong; nothing was done |
-| 3 | no such cluster, no such node |
+| 3 | no such cluster, node, job, workflow or instance type; or several clusters, and none was named |
 | 4 | some of several nodes failed (`ssh`, `cp`, `sync`, `job`), did not answer or have no such log \
 (`logs`, `top`, `jobs`, `job`, `workflow`, `bundle`), \
 are not ready (`status`, `up`, `replace`), did not take the new deadline (`extend`) \
 or have a fault (`sweep`, `check`); something still bills, or AWS did not say whether (`down`, `reap`) |
 | 70 | a bug in clusterctl; the traceback is in `$CLUSTERCTL_HOME/log` |
 | 130 | Ctrl-C |
-| 255 | the one node named was not reached, or its command was ended at `--timeout`; else the command's own code |
+| 255 | the one node named was not reached, or, for `jobs` and `job`, no node at all; \
+`ssh` ended its command at `--timeout`; a job lost nodes (`run`, `job`) |
 
 With `--json`, `ssh`, `sweep`, `check`, `top` and `logs` report a node's failure in the same fields: `node`, `slot`,
 `rank`, and `error_class`, `error_phase`, `message`, which are null where nothing failed. `error_phase` is one of

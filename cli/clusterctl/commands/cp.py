@@ -37,9 +37,9 @@ def command(
     """Copies files to nodes, back, and between nodes; 2:/path, 0,2-5:/path or all:/path is a path on nodes.
 
     A path without a leading slash is relative to the login user's home. Each copy is verified by SHA-256 and then
-    replaces its target at once, with the permissions of its source. If the target is a link, the file that it points
-    to is written. From several nodes each file goes into a folder named after its node. The exit code is 4 when some
-    of several copies failed.
+    replaces its target in one step, with the permissions of its source. If the target is a link, the file that it
+    points to is written. From several nodes each file goes into a folder named after its node. The exit code is 4 when
+    some of several copies failed.
 
     To resume an interrupted copy, type the same command again: what is complete is not copied again. (Until then a
     part lies in .NAME.clusterctl-DIGEST beside the target; if the file has changed, the next copy to that place

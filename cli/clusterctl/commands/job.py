@@ -31,9 +31,11 @@ attach and wait give the job's own exit code, as run does. show, logs and cancel
 reached.
 
 exec runs on the job's first node, on those of --node, or on the node of --rank, with that rank's variables. At a
-terminal it has one, and without a command it is a shell. On one node the exit code is the command's own, on several
-4 when one failed. What exec starts ends with the job. cp copies everything, or one path below the folder; from
-several nodes each into a folder named after its node. What does not come whole, or is larger than --limit, is not kept.
+terminal the command gets a terminal, too, and without a command you get a shell. On one node the exit code is the
+command's own, on several 4 when one failed. What exec starts ends with the job.
+
+cp copies everything, or one path below the folder; from several nodes each into a folder named after its node. If a
+node's files do not all arrive, or are larger than --limit, none of them is kept.
 
 \b
 Examples:

@@ -12,7 +12,7 @@ from clusterctl.output import Output
 
 HELP = """Lists the jobs of a cluster and their states, as its nodes know them: the same from every computer.
 
-Unfinished jobs come first. The exit code is 4 when a node was not reached.
+Unfinished jobs come first. The exit code is 4 when a node was not reached, 255 when none was.
 
 \b
 Examples:

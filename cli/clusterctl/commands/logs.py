@@ -34,8 +34,8 @@ A SOURCE is bootstrap (the default), cloud-init, kernel, system, a file (/var/lo
 (unit:ssh.service), or a script of cluster.yaml by its name (setup.sh). A path may have patterns and variables, which
 each node expands: quote them. The last MiB of each file is read. A file on storage that the nodes share is shown once,
 as [shared]. A log that gives nothing for half of --timeout (a file system that hangs) is named, and the others are
-shown; with -f it goes on. --json prints one line per log line. The exit code is 4 when a node was not reached, or has
-no such log.
+shown; with -f it is followed all the same. --json prints one line per log line. The exit code is 4 when a node was not
+reached, or has no such log.
 
 \b
 Examples:

@@ -49,7 +49,7 @@ HOSTS_FLAGS = ("stack_dir", "cluster", "yes", "is_forced", "reorder_ranks", "rea
 @time_option(
     "--ready-timeout",
     default=None,
-    help="How long nodes may take: 10m (a rehearsal: 2m), 30m for each hook, longer while they make progress.",
+    help="How long nodes may take: 10m (a rehearsal, hosts: 2m), 30m for each hook, longer while they make progress.",
 )
 @json_option
 @click.pass_obj
@@ -77,12 +77,12 @@ def command(
     script failed is replaced only if you agree, because the data on its disks is lost: `up` asks at a terminal, but not
     with --yes or --json; --replace-failed agrees. If AWS lacks capacity for a new cluster, no node is left, only
     storage that holds data, with its network. On AWS you agree to the price first: above $20 an hour, or $500 until
-    the deadline, by typing the cluster's name. With --json or without a terminal nobody is asked, and only --yes
-    agrees to a price; in a rehearsal only --ask asks about it. --json prints the nodes at the end. The exit code is 4
-    when a node is not ready. With --retry-until-up nothing bills between two tries.
+    the deadline, or if a price is not known, by typing the cluster's name. With --json or without a terminal nobody is
+    asked, and only --yes agrees to a price; in a rehearsal only --ask asks about it. --json prints the nodes at the
+    end. The exit code is 4 when a node is not ready. With --retry-until-up nothing bills between two tries.
 
-    With `capacity_block: {find: …}` a capacity block is bought after a question of its own, with the sum, which is not
-    returned; --yes does not agree to that, --buy does. Until the block begins, --retry-until-up waits.
+    With `capacity_block: {find: …}` a capacity block is bought after a question of its own, which shows the sum. The
+    sum is not refunded. --yes does not agree to that, --buy does. Until the block begins, --retry-until-up waits.
 
     With `target: hosts`, up makes existing machines nodes: docs/hosts.md.
 
