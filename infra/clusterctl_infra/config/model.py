@@ -132,8 +132,8 @@ class ClusterConfig(BaseModel):
         default=None,
         description=(
             "A capacity block that was bought, such as `cr-0a1b2c3d4e5f67890`, or `{find: …}`: `clusterctl up` then "
-            "buys one, once you agree. Its zone is the cluster's, and the cluster ends 30 minutes before it does. Its "
-            "price is paid in advance and is not counted; docs/adopted.md."
+            "buys one, once you agree. Its zone is the cluster's, and the cluster ends at the latest 30 minutes before "
+            "it does. Its price is paid in advance and is not counted; docs/adopted.md."
         ),
         json_schema_extra=or_text,
     )
