@@ -72,7 +72,7 @@ MEANINGS = {
     "CLUSTERCTL_HOSTFILE": "for mpirun --hostfile: names in the order of the ranks, with slots",
     "SLURM_JOB_ID": "a number made of the cluster's id",
     "SLURM_JOB_NAME": "as CLUSTERCTL_CLUSTER",
-    "SLURM_JOB_NODELIST": "names in the order of the ranks, with commas",
+    "SLURM_JOB_NODELIST": "names in the order of the ranks, separated by commas",
     "SLURM_JOB_NUM_NODES": "as NNODES",
     "SLURM_NODELIST": "as SLURM_JOB_NODELIST",
     "SLURM_NNODES": "as NNODES",

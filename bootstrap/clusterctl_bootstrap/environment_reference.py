@@ -31,9 +31,9 @@ COMPUTED = [
 HEAD = """\
 # The environment of a node
 
-What a training finds set on every node. The values shown are those of slot 2 of four nodes with eight GPUs each; `⏎`
-stands for a newline. {per_process} are not here: they differ from process to process, and a launcher such as torchrun
-sets them.
+What a training job finds set on every node. The values shown are those of slot 2 of four nodes with eight GPUs each;
+`⏎` stands for a newline. {per_process} are not here: they differ from process to process, and a launcher such as
+torchrun sets them.
 """
 OTHERS_HEAD = """
 ## The same values under other systems' names
@@ -58,11 +58,11 @@ WHERE_TEXT = """
 |---|---|
 | `/etc/clusterctl/env` | every variable above, as `KEY='value'` lines that a shell and systemd both read |
 | `/etc/clusterctl/env.list` | the same as raw `KEY=value` lines, without those whose value has a newline |
-| `/etc/clusterctl/nccl.env` | of these, what NCCL, gloo and tensorpipe read; computed at each boot and push |
+| `/etc/clusterctl/nccl.env` | of these, what NCCL, gloo and tensorpipe read; computed at each boot and new membership |
 | `/etc/clusterctl/slurm.env` | Slurm's names, only for scripts that ask for them |
 | `/etc/clusterctl/hostfile` | for MPI and DeepSpeed: `train-0 slots=8`, in the order of the ranks |
 | `/etc/hosts` | every node's name, with its slot, and the name that Saturn Cloud would give it, with its rank |
-| `/etc/ssh/ssh_config.d/clusterctl-ranks.conf` | on AWS, with `ranks: topology`: which key ssh expects by that name |
+| `/etc/ssh/ssh_config.d/clusterctl-ranks.conf` | on AWS, with `ranks: topology`: host keys for Saturn Cloud's names |
 
 A new membership rewrites the files; sessions and programs that run already keep what they were given.
 
@@ -85,9 +85,9 @@ for a Slurm cluster and call `srun` or `scontrol`, which nodes do not have. JAX 
 OWN_TEXT = """
 ## Your own
 
-Variables under `env:` in cluster.yaml come last in the file, below a comment that says so and which of them replace a
-variable above. Each replaces that variable alone: with a `MASTER_ADDR` of your own, `FLOW_MAIN_IP` still names slot 0.
-Two change others as well: `TF_PORT` changes `TF_CONFIG`, and `NPROC_PER_NODE` changes `WORLD_SIZE`, the first ranks
+Variables under `env:` in cluster.yaml come last in the file, below a comment that says so and names those that replace
+a variable above. Each replaces that variable alone: with a `MASTER_ADDR` of your own, `FLOW_MAIN_IP` still names slot
+0. Two change others as well: `TF_PORT` changes `TF_CONFIG`, and `NPROC_PER_NODE` changes `WORLD_SIZE`, the first ranks
 and the hostfile.
 
 Some are refused:
