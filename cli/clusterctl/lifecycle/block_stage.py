@@ -263,12 +263,12 @@ def agree_to_purchase(change: Change, planned: WithPlan, request: UpRequest, off
         why = "--json never asks" if request.as_json else "there is no terminal to ask at"
         raise UsageError(
             f"not agreed, since {why}; nothing was bought or made. The capacity block {offering.offering_id} is "
-            f"{words}, paid at once and not returned. --buy agrees to that, --yes does not; max_usd in "
+            f"{words}, paid at once and not refunded. --buy agrees to that, --yes does not; max_usd in "
             f"{planned.source} bounds the sum",
             hint=hint,
         )
     question = (
-        f"Buy the capacity block {offering.offering_id}: {words}? The sum is paid at once and not returned, whether "
+        f"Buy the capacity block {offering.offering_id}: {words}? The sum is paid at once and not refunded, whether "
         f"nodes run or not. Type the cluster's name, {name}, to buy it:"
     )
     if not change.output.confirm_word(question, name):

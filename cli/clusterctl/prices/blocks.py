@@ -54,7 +54,7 @@ def blocks_text(found: Sequence[BlockOffering], catalog: Catalog, *, region: str
     how = "with capacity_block: {find: {hours: …}} in cluster.yaml, clusterctl up buys the cheapest, once you agree"
     if is_rehearsal:
         return f"{table}\n  rehearsed: the price on demand stands for AWS's, and nothing is paid\n  {how}"
-    return f"{table}\n  the sum is paid at once and not returned\n  {how}"
+    return f"{table}\n  the sum is paid at once and not refunded\n  {how}"
 
 
 def blocks_json(found: Sequence[BlockOffering]) -> list[dict[str, object]]:

@@ -154,7 +154,7 @@ def test_a_refusal_is_told_and_the_next_up_may_buy_at_once(tmp_path: Path) -> No
 def test_yes_alone_buys_nothing(tmp_path: Path) -> None:
     account = selling()
     with pytest.raises(
-        UsageError, match=r"4 × p5.48xlarge in us-west-2b .* for \$5000.00, paid at once and not returned"
+        UsageError, match=r"4 × p5.48xlarge in us-west-2b .* for \$5000.00, paid at once and not refunded"
     ):
         brought(tmp_path, account, is_agreed=True)
     assert account.purchases == []

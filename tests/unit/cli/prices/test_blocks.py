@@ -60,14 +60,14 @@ def test_the_table_has_the_sum_and_what_an_hour_and_a_gpu_hour_are() -> None:
     _, line, *notes = text.splitlines()
     assert line.split()[-4:] == ["24", "$3840.00", "$40.00", "$5.00"]
     assert "4 × p5.48xlarge  us-west-2b  2026-12-01 11:30  2026-12-02 11:30" in line
-    assert "paid at once and not returned" in notes[0]
+    assert "paid at once and not refunded" in notes[0]
     assert "clusterctl up buys the cheapest, once you agree" in notes[1]
 
 
 def test_a_rehearsal_says_that_nothing_is_paid() -> None:
     text = blocks_text(found(offered("1")), CATALOG, region="us-west-2", is_rehearsal=True)
     assert "nothing is paid" in text
-    assert "not returned" not in text
+    assert "not refunded" not in text
 
 
 def test_where_aws_offers_no_block_that_is_told_with_what_may_help() -> None:
