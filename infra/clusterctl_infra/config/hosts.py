@@ -114,6 +114,7 @@ class HostConfig(BaseModel):
     host_key: PublicKey | None = Field(
         default=None,
         description="The host's public key; left out: `ssh.known_hosts` declares it.",
+        examples=["ssh-ed25519 AAAA…"],
     )
 
     @model_validator(mode="before")
