@@ -1,7 +1,7 @@
 """What a host is given over SSH: the agent, its birth certificate, the cluster's keys, a unit and settings of SSH.
 
 A host is an existing machine, which is somebody else's. There is no cloud-init: `clusterctl up` writes these files, and
-`clusterctl down` removes them. All of them are new files; no file of the host is changed.
+`clusterctl down` removes them. All of them are new files; of the host's own, the agent changes only `/etc/hosts`.
 """
 
 from __future__ import annotations

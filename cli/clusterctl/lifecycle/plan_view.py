@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from clusterctl_bootstrap.render import USER_DATA_LIMIT_BYTES
+from clusterctl_infra.plan.deadline import BLOCK_MARGIN
 from clusterctl_infra.plan.model import ClusterPlan, DeadlinePlan, PricePlan, Problem, SlotPlan
 from clusterctl_infra.plan.spot import SpotPrice
 from clusterctl_infra.plan.storage_model import (
@@ -163,12 +164,15 @@ def spot_line(plan: ClusterPlan, spot: SpotPrice) -> str:
 def capacity_line(plan: ClusterPlan) -> str:
     """`capacity block cr-0a1b2c3d4e5f67890, paid in advance; lets the cluster live until 12:30 UTC`."""
     ends_at = plan.deadline.ceiling_at
-    until = "" if ends_at is None else f"; lets the cluster live until {ends_at:%Y-%m-%d %H:%M} UTC"
+    latest = f"at the latest {duration(BLOCK_MARGIN)} before it does" if plan.capacity == "capacity-block" else "with it"
+    until = f"the cluster ends {latest}"
+    if ends_at is not None:
+        until = f"lets the cluster live until {ends_at:%Y-%m-%d %H:%M} UTC"
     if plan.reservation_id is None:
-        return "a capacity block that up looks for, and buys once you agree to its price"
+        return f"a capacity block that up looks for, and buys once you agree to its price; {until}"
     if plan.capacity == "capacity-block":
-        return f"capacity block {plan.reservation_id}, paid in advance{until}"
-    return f"reservation {plan.reservation_id}, which exists, and bills with or without nodes{until}"
+        return f"capacity block {plan.reservation_id}, paid in advance; {until}"
+    return f"reservation {plan.reservation_id}, which exists, and bills with or without nodes; {until}"
 
 
 def total_line(stack_plan: StackPlan) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any  # `Any`: JSON
@@ -92,6 +93,37 @@ def test_a_plan_shows_which_bucket_a_file_system_is_linked_to(
     assert f"  linked       {line}\n" in plan_text(known, now=NOW)
     rows: Any = plan_json(known)["storage"]
     assert rows[0]["repository"]["bucket"] == "ml-datasets"
+
+
+ENDS_WITH_BLOCK = "the cluster ends at the latest 30 m before it does"
+
+
+@pytest.mark.parametrize(
+    ("key", "line"),
+    [
+        (
+            "capacity_block: cr-0a1b2c3d4e5f67890",
+            f"capacity block cr-0a1b2c3d4e5f67890, paid in advance; {ENDS_WITH_BLOCK}",
+        ),
+        (
+            "capacity_block: {find: {hours: 24}}",
+            f"a capacity block that up looks for, and buys once you agree to its price; {ENDS_WITH_BLOCK}",
+        ),
+        (
+            "reservation: cr-0a1b2c3d4e5f67890",
+            "reservation cr-0a1b2c3d4e5f67890, which exists, and bills with or without nodes; the cluster ends with it",
+        ),
+    ],
+)
+def test_a_plan_says_which_capacity_that_exists_it_uses_and_that_the_cluster_ends_with_it(
+    stack_dir: Path, own_home: Path, key: str, line: str
+) -> None:
+    (stack_dir / "cluster.yaml").write_text(f"{CLUSTER}{key}\n")
+    known = planned(stack_dir, own_home)
+    assert f"  capacity     {line}\n" in plan_text(known, now=NOW)
+    deadline = replace(known.plan.deadline, ceiling_at=NOW + timedelta(hours=5))
+    looked_up = replace(known, plan=replace(known.plan, deadline=deadline))
+    assert "; lets the cluster live until 2026-11-21 15:00 UTC\n" in plan_text(looked_up, now=NOW)
 
 
 def test_a_rehearsed_plan_says_that_its_money_is_simulated(stack_dir: Path, own_home: Path) -> None:
