@@ -164,13 +164,14 @@ def spot_line(plan: ClusterPlan, spot: SpotPrice) -> str:
 def capacity_line(plan: ClusterPlan) -> str:
     """`capacity block cr-0a1b2c3d4e5f67890, paid in advance; lets the cluster live until 12:30 UTC`."""
     ends_at = plan.deadline.ceiling_at
-    latest = f"at the latest {duration(BLOCK_MARGIN)} before it does" if plan.capacity == "capacity-block" else "with it"
-    until = f"the cluster ends {latest}"
+    is_block = plan.capacity == "capacity-block"
+    ends = f"at the latest {duration(BLOCK_MARGIN)} before it does" if is_block else "with it"
+    until = f"the cluster ends {ends}"
     if ends_at is not None:
         until = f"lets the cluster live until {ends_at:%Y-%m-%d %H:%M} UTC"
     if plan.reservation_id is None:
         return f"a capacity block that up looks for, and buys once you agree to its price; {until}"
-    if plan.capacity == "capacity-block":
+    if is_block:
         return f"capacity block {plan.reservation_id}, paid in advance; {until}"
     return f"reservation {plan.reservation_id}, which exists, and bills with or without nodes; {until}"
 

@@ -17,6 +17,17 @@ time* runs once more after a person has agreed, as time alone may have changed i
 | check | verbs | asks | after | refused when |
 |---|---|---|---|---|
 """
+ELSEWHERE = """
+## What is refused later
+
+Three answers come only while the change is prepared, so they are not rows of the table:
+
+- **jobs**: nodes that the change would end or make anew run a job (`up`, `replace`). The nodes are asked once they are
+  known; `--force` ends the jobs.
+- **a network that exists**: somebody else has taken a slot's address, or the subnet has no range left (`up`). AWS is
+  asked when the network is looked up.
+- **a capacity block**: another computer buys one for this cluster, or has bought one (`up`).
+"""
 MEANING = """
 ## Why AWS is asked early
 
@@ -26,7 +37,7 @@ MEANING = """
 def checks_page() -> str:
     """The page's text: a row for each check, and why some ask AWS before cheaper ones."""
     early = "\n".join(f"- **{check.name}**: {check.why_early}." for check in CHECKS if check.why_early is not None)
-    return HEAD + "\n".join(_row(check) for check in CHECKS) + "\n" + MEANING + early + "\n"
+    return HEAD + "\n".join(_row(check) for check in CHECKS) + "\n" + ELSEWHERE + MEANING + early + "\n"
 
 
 def _row(check: Check[object]) -> str:
