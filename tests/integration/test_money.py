@@ -60,6 +60,18 @@ def test_what_counts_a_deadline_is_refused_by_a_clock_that_is_off_and_a_down_is_
     ready.down()
 
 
+def test_an_up_to_a_dearer_type_ends_by_the_budget_at_the_new_price_and_plan_counts_what_was_written_down(
+    ready: Rehearsed,
+) -> None:
+    """At the old price the hour would end first."""
+    ready.write(machines="none", instance_type="p6-b200.48xlarge", caps={"runtime": "1h", "budget_usd": 150})
+    ready.up()
+    assert ready.status()["deadline_reason"] == "budget"
+    planned = json.loads(ready.ok("plan", str(ready.folder), "--json"))
+    assert planned["deadline"]["at"] == ready.status()["deadline"]
+    assert planned["estimated_cost"]["at_deadline_usd"] == pytest.approx(150, abs=0.2)
+
+
 def test_cost_is_what_the_account_and_the_prices_say_also_after_a_resize(ready: Rehearsed) -> None:
     first = json.loads(ready.ok("cost", "--json"))
     assert first["simulated"] is True

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import importlib
 import os
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 from clusterctl_infra.catalog.reader import Catalog, load_catalog
 from clusterctl_infra.errors import CloudError, EngineError
+from clusterctl_infra.ledger import Ledger
 from clusterctl_infra.names import USUAL_STACK_NAME
+from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cloud.preflight_finding import LEVELS, Finding, fails, findings_json, findings_text
 from clusterctl.engine.stack import Stack, read_stack
@@ -59,8 +62,9 @@ def command(
     now = datetime.now(UTC).replace(microsecond=0)
     home = home_directory(os.environ)
     catalog = load_catalog(home.prices_file)
-    stack_plan = plan_stack(stack, catalog, home=home, now=now, rehearse=rehearse)
-    found, trouble = _next_up(stack, home=home, rehearse=rehearse, now=now)
+    known = cluster_of(stack, home=home, is_rehearsal=rehearse or stack.is_rehearsal_project)
+    stack_plan = plan_stack(stack, catalog, home=home, now=now, rehearse=rehearse, ledger=_ledger(known, home))
+    found, trouble = (None, None) if known is None else _next_up(stack, home=home, rehearse=rehearse, now=now)
     findings = _online_findings(stack, stack_plan, catalog, home=home, now=now) if online else ()
     if as_json:
         answers = findings_json(findings) if online else None
@@ -77,10 +81,17 @@ def command(
     return int(fails(findings, fail_on=fail_on))
 
 
+def _ledger(known: Inventory | None, home: Home) -> Ledger | None:
+    """What the cluster has cost, as this computer wrote it down; None without a cluster, or if nothing is here."""
+    if known is None:
+        return None
+    # Loaded on use: without a cluster there is no ledger.
+    read_ledger: Callable[[Path], Ledger | None] = importlib.import_module("clusterctl.status.ledger").read_ledger
+    return read_ledger(home.ledger_file(known.cluster_id))
+
+
 def _next_up(stack: Stack, *, home: Home, rehearse: bool, now: datetime) -> tuple[NextUp | None, str | None]:
-    """What `up` would do to the existing cluster, or why that is not known; None and None without a cluster."""
-    if cluster_of(stack, home=home, is_rehearsal=rehearse or stack.is_rehearsal_project) is None:
-        return None, None
+    """What `up` would do to the existing cluster, or why that is not known."""
     # Loaded on use: without a cluster nothing is to be compared with the state.
     next_up = importlib.import_module("clusterctl.lifecycle.next_up_by_state").next_up
     try:

@@ -20,6 +20,7 @@ from clusterctl_infra.config.sound_parts import Unsound, is_sound
 from clusterctl_infra.config.stack import StackSettings, read_stack_settings
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.identity import Identity, stand_in_identity
+from clusterctl_infra.ledger import Ledger
 from clusterctl_infra.names import REHEARSAL_SUFFIX
 from clusterctl_infra.outputs import Inventory, read_inventory
 from clusterctl_infra.plan.deadline import expenses, spent_usd
@@ -59,8 +60,13 @@ class StackPlan:
     """The line about the size, if the file does not give it, or did not until now."""
 
 
-def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, rehearse: bool) -> StackPlan:
-    """The plan that the next `up` would follow, problems included. Raises ConfigError when there can be none."""
+def plan_stack(
+    stack: Stack, catalog: Catalog, *, home: Home, now: datetime, rehearse: bool, ledger: Ledger | None = None
+) -> StackPlan:
+    """The plan that the next `up` would follow, problems included. Raises ConfigError when there can be none.
+
+    `ledger`: what the cluster has cost; None: as the stack's config had it when the last run began.
+    """
     is_rehearsal = rehearse or stack.is_rehearsal_project
     settings = read_stack_settings(config_folder(stack, home=home, rehearse=rehearse), stack.name)
     more = partial(more_problems, catalog=catalog, now=now, is_rehearsal=is_rehearsal)
@@ -70,11 +76,12 @@ def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, reh
     config = written.narrowed(settings.chosen, settings.block)
     known = None if settings.down else _known(config.name, stack, home=home, is_rehearsal=is_rehearsal)
     identity = _identity(config, settings, known, now=now)
+    ledger = settings.ledger if ledger is None else ledger
     planned = plan(
         config,
         catalog,
         identity=identity,
-        ledger=settings.ledger,
+        ledger=ledger,
         now=now,
         slot_ranks=() if known is None else settings.slot_ranks,
         until=None if known is None else settings.until,
@@ -82,7 +89,7 @@ def plan_stack(stack: Stack, catalog: Catalog, *, home: Home, now: datetime, reh
     )
     instance_type = catalog.instance_type(planned.instance_type)
     assert instance_type is not None, "plan() refuses types that the catalog does not have"
-    flow = expenses(planned.price, settings.ledger, started_at=planned.started_at, now=now, nodes=len(planned.slots))
+    flow = expenses(planned.price, ledger, started_at=planned.started_at, now=now, nodes=len(planned.slots))
     return StackPlan(
         plan=planned if is_rehearsal else judged_for_aws(planned, config),
         config=config,

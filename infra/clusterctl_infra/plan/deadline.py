@@ -86,7 +86,8 @@ def expenses(
 ) -> tuple[Expense, ...] | None:
     """All that the cluster cost and goes on costing; None when a price that counts is unknown.
 
-    `started_at`: the start of this run.
+    A machine that stays is counted at the price that it was made for until `now`, and at the plan's from then on: the
+    run may replace it by another type. `started_at`: the start of this run.
     """
     standing = _standing(price, ledger, started_at=started_at, now=now)
     if standing is None:
@@ -100,8 +101,14 @@ def expenses(
             return None
         goes_on = span.ended_at is None and span.slot < nodes
         running |= {span.slot} if goes_on else set()
-        ended_at = None if goes_on else span.ended_at or max(now, span.started_at)
+        rate_ahead = _rate_ahead(price, rate)
+        if goes_on and rate_ahead == rate:
+            rows.append(Expense(started_at=span.started_at, ended_at=None, usd_per_hour=rate))
+            continue
+        ended_at = span.ended_at or max(now, span.started_at)
         rows.append(Expense(started_at=span.started_at, ended_at=ended_at, usd_per_hour=rate))
+        if goes_on:
+            rows.append(Expense(started_at=ended_at, ended_at=None, usd_per_hour=rate_ahead))
     missing = nodes - len(running)
     if missing and price.node_usd_per_hour is None:
         return None
@@ -110,6 +117,17 @@ def expenses(
         Expense(started_at=born_at, ended_at=None, usd_per_hour=price.node_usd_per_hour or 0.0) for _ in range(missing)
     ]
     return (*rows, *standing)
+
+
+def _rate_ahead(price: PricePlan, rate: float) -> float:
+    """What a machine that was made at `rate` costs from now on, in US dollars per hour.
+
+    A spot machine keeps the maximum price that it was made with until it is replaced, so the higher one counts.
+    """
+    planned = price.node_usd_per_hour
+    if planned is None:
+        return rate
+    return planned if price.spot is None else max(rate, planned)
 
 
 def spent_usd(flow: Sequence[Expense], at: datetime) -> float:

@@ -151,6 +151,19 @@ def test_where_nothing_was_written_down_yet_all_counts_from_the_start_of_the_run
     assert {row.started_at for row in after if row.ended_at is None} == {BORN, later}
 
 
+def test_a_machine_of_another_type_costs_the_plan_s_price_from_now_on() -> None:
+    """So the deadline of the `up` that replaces it is not computed by the price of the machine that goes."""
+    price = dataclasses.replace(a_plan(nodes=1).price, disks_usd_per_hour=0.0, addresses_usd_per_hour=0.0)
+    small = Span(slot=0, instance_id="i-0", started_at=BORN, ended_at=None, price_usd_per_hour=6.88)
+    now = BORN + timedelta(hours=2)
+    flow = expenses(price, Ledger(spans=(small,)), started_at=BORN, now=now, nodes=1)
+    assert flow is not None
+    assert spent_usd(flow, now) == pytest.approx(2 * 6.88)
+    assert spent_usd(flow, now + timedelta(hours=3)) == pytest.approx(2 * 6.88 + 3 * NODE_USD_PER_HOUR)
+    caps = {"runtime": "8h", "budget_usd": 200}
+    assert a_plan(nodes=1, caps=caps, ledger=Ledger(spans=(small,)), now=now).deadline.reason == "budget"
+
+
 def test_storage_that_stays_while_no_node_runs_counts_in_the_next_run() -> None:
     beside: Rates = {"disks": 0.0, "addresses": 0.0, "gateway": 0.0, "storage": 10.0}
     first = members({0: "i-0"}, at=BORN - timedelta(hours=30), beside=beside, born=BORN - timedelta(hours=30))
