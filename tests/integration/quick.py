@@ -1,4 +1,4 @@
-"""Which tests `scripts/test` runs when nothing more is asked for: some of each layer, about six minutes on two cores (measured 2026-11-27).
+"""Which tests `scripts/test` runs when nothing more is asked for: some of each layer, six minutes on two cores.
 
 All others run with `scripts/test --all` alone. A new test is quick if no quick one executes the code that it
 tests and it takes less than ten seconds. What boots a systemd machine or waits for minutes is not, but for one.

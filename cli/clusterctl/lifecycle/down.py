@@ -9,6 +9,7 @@ from functools import partial
 from typing import NoReturn
 
 from clusterctl_infra.errors import UsageError
+from clusterctl_infra.names import REHEARSAL_SUFFIX
 from clusterctl_infra.outputs import Inventory
 
 from clusterctl.cloud.delete_orphans import KnownNow
@@ -256,6 +257,9 @@ def tell_nothing_there(down: Down) -> None:
     clean_config(change)
     change.output.note(f"{change.cluster}: nothing to end: its stack has no resources in this Pulumi backend")
     tell_paid(change)
+    rehearsed = change.cluster + REHEARSAL_SUFFIX
+    if not change.is_rehearsal and inventory_here(change.home, rehearsed) is not None:
+        change.output.note(f"  {rehearsed} exists; to end that: clusterctl down --cluster {rehearsed}")
     if known is not None:  # it may live in another account, so `down` does not forget it
         where = f"in {known.region} of the account {change.clients.account()}"
         change.output.note(f"  nothing with the cluster's id {known.cluster_id} bills {where} either")

@@ -16,6 +16,7 @@ from clusterctl.probes.report import NodeReport, SweepReport
 from clusterctl.ssh.failure_hints import failure_line
 from clusterctl.ssh.failures import node_failure_json
 from clusterctl.text.headline import hardware, rehearsed
+from clusterctl.text.quantities import count
 from clusterctl.text.table import render_table
 
 NONE = "–"
@@ -67,7 +68,8 @@ def summary(report: SweepReport) -> str | None:
     """`2 of 4 nodes have a fault`; None when none has."""
     if not report.wrong:
         return None
-    return f"{len(report.wrong)} of {len(report.nodes)} nodes have a fault"
+    has = "has" if len(report.wrong) == 1 else "have"
+    return f"{len(report.wrong)} of {count(len(report.nodes), 'node')} {has} a fault"
 
 
 def _suits(column: Column, has_gpus: bool) -> bool:

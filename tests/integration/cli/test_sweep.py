@@ -73,4 +73,4 @@ def test_a_node_that_is_not_there_does_not_keep_the_others_from_being_judged(gpu
     assert done.returncode == 4
     assert b"next:" not in done.stderr
     done = gpu_cluster.run("sweep", "--node", "0-1", "--probe", "disk")
-    assert done.stderr == b"1 of 2 nodes have a fault\n  next: clusterctl status --cluster train\n"
+    assert done.stderr == b"1 of 2 nodes has a fault\n  next: clusterctl status --cluster train\n"

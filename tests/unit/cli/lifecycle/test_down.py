@@ -156,6 +156,18 @@ def test_of_a_stack_without_a_cluster_it_is_said_that_there_is_nothing(
     assert not is_to_be_repaired(change)
 
 
+def test_where_only_a_rehearsal_of_the_stack_lives_a_down_on_aws_names_it(runner: Callable[..., Change]) -> None:
+    change = runner(state=StackState())
+    inventory = change.home.inventory_file("train@rehearsal")
+    inventory.parent.mkdir(parents=True)
+    inventory.write_text(json.dumps(inventory_to_json(an_inventory(cluster="train@rehearsal", cluster_id=ID))))
+    take_down_held(request_of(change), change, None, was_cut_off=False)
+    assert screen_of(change).splitlines() == [
+        "train: nothing to end: its stack has no resources in this Pulumi backend",
+        "  train@rehearsal exists; to end that: clusterctl down --cluster train@rehearsal",
+    ]
+
+
 def test_a_cluster_that_is_known_here_and_in_no_state_is_asked_about_and_not_forgotten(
     runner: Callable[..., Change],
 ) -> None:

@@ -261,7 +261,7 @@ def test_clocks_are_judged_against_the_cluster(
 def test_a_node_that_was_not_reached_is_wrong_and_says_why(make_inventory: MakeInventory) -> None:
     report = swept(make_inventory(size=4), Readings(), NodeFailure("refused", "10.0.8.3:22 refused the connection"))
     assert verdict(report.nodes[3], report.inventory) == "10.0.8.3:22 refused the connection"
-    assert summary(report) == "1 of 4 nodes have a fault"
+    assert summary(report) == "1 of 4 nodes has a fault"
 
 
 def test_the_table_is_as_the_person_knows_it_and_a_rehearsal_is_labelled(make_inventory: MakeInventory) -> None:
