@@ -23,7 +23,10 @@ NODE = CHECKOUT / "bootstrap" / "clusterctl_bootstrap" / "node"
 MOST_LINES = 400
 MOST_FUNCTION_LINES = 40
 """Without its docstring."""
-CHANGEABLE = {"bytearray", "dict", "list", "set", "Dict", "List", "Set", "defaultdict", "deque", "Counter"}
+CHANGEABLE = {
+    *("bytearray", "dict", "list", "set", "Dict", "List", "Set", "defaultdict", "deque", "Counter", "OrderedDict"),
+    *("DefaultDict", "Deque", "MutableMapping", "MutableSequence", "MutableSet"),
+}
 SMALL_LINES = 40
 RIDDLES = ("Itself", "The same")
 """Beginnings of docstrings that mean nothing without the code around them."""
@@ -142,22 +145,25 @@ def function_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def changeable_fields(node: ast.ClassDef) -> Iterator[str]:
-    """The fields of a frozen dataclass whose values anybody can change."""
-    if any("frozen=True" in ast.unparse(decorator) for decorator in node.decorator_list):
+    """The fields of a frozen dataclass or a named tuple whose values anybody can change."""
+    is_dataclass = any("frozen=True" in ast.unparse(decorator) for decorator in node.decorator_list)
+    if is_dataclass or any(ast.unparse(base).rpartition(".")[2] == "NamedTuple" for base in node.bases):
         for field in node.body:
             if isinstance(field, ast.AnnAssign) and CHANGEABLE.intersection(kinds_of(field.annotation)):
                 yield ast.unparse(field.target)
 
 
 def kinds_of(annotation: ast.expr) -> Iterator[str]:
-    """The types that a field may hold, without their parameters: `dict[str, int] | None` is a dict or None."""
+    """The types that a field may hold, by name alone: `typing.Dict[str, int] | None` is a Dict or None."""
     if isinstance(annotation, ast.BinOp):
         yield from (*kinds_of(annotation.left), *kinds_of(annotation.right))
-    elif isinstance(annotation, ast.Subscript) and ast.unparse(annotation.value) in ("Optional", "Union", "Annotated"):
+        return
+    name = ast.unparse(annotation).partition("[")[0].rpartition(".")[2]
+    if isinstance(annotation, ast.Subscript) and name in ("Optional", "Union", "Annotated"):
         inner = annotation.slice
         yield from (kind for part in getattr(inner, "elts", [inner]) for kind in kinds_of(part))
     else:
-        yield ast.unparse(annotation).partition("[")[0]
+        yield name
 
 
 def cycle_breaches(rows: list[lazy_imports.LazyImport]) -> Iterator[str]:

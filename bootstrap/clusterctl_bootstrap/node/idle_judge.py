@@ -4,7 +4,7 @@ Every signal has to say idle. One that cannot be read counts as a sign of life, 
 not report.
 """
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, List, Mapping, NamedTuple, Optional, Tuple
 
 GPU_PERCENT = 5
 """From this use on, a GPU counts as working; one that only answers nvidia-smi shows a percent or two now and then."""
@@ -73,7 +73,7 @@ class Verdict(NamedTuple):
 
     idle_s: float
     """For how long no node has shown a sign of life; 0 while something keeps the cluster."""
-    keeps: List[str]
+    keeps: Tuple[str, ...]
     """Why it is not idle: `train-2: 8 GPU processes`."""
     is_over: bool
 
@@ -81,7 +81,7 @@ class Verdict(NamedTuple):
 class LastReport(NamedTuple):
     """What slot 0 knows of one node."""
 
-    report: Optional[Dict[str, Any]]
+    report: Optional[Mapping[str, Any]]
     """Its newest one: `generation`, `quiet_s` and `signs`; None when it is too old to count."""
     silent_s: float
     """For how long it has neither reported nor answered as an SSH server."""
@@ -96,14 +96,15 @@ def verdict(nodes: List[LastReport], cluster: str, generation: int, limit_s: flo
     keeps = []
     quiet_s = []
     for slot, node in enumerate(nodes):
-        if node.report is not None and node.report["generation"] == generation:
-            keeps += ["%s-%d: %s" % (cluster, slot, sign) for sign in node.report["signs"]]
-            quiet_s.append(float(node.report["quiet_s"]))
-        elif node.report is not None:
-            keeps.append("%s-%d: has another membership (%s)" % (cluster, slot, node.report["generation"]))
+        report = node.report
+        if report is not None and report["generation"] == generation:
+            keeps += ["%s-%d: %s" % (cluster, slot, sign) for sign in report["signs"]]
+            quiet_s.append(float(report["quiet_s"]))
+        elif report is not None:
+            keeps.append("%s-%d: has another membership (%s)" % (cluster, slot, report["generation"]))
         elif node.silent_s < limit_s:
             keeps.append("%s-%d: does not report" % (cluster, slot))
     if not keeps and len(quiet_s) * 2 <= len(nodes):
         keeps.append("only %d of %d nodes report" % (len(quiet_s), len(nodes)))
     idle_s = 0.0 if keeps else min(quiet_s)
-    return Verdict(idle_s, keeps, idle_s >= limit_s)
+    return Verdict(idle_s, tuple(keeps), idle_s >= limit_s)

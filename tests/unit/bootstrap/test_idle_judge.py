@@ -97,12 +97,12 @@ KEEPS = {
 
 @pytest.mark.parametrize(("nodes", "why"), KEEPS.values(), ids=KEEPS.keys())
 def test_what_keeps_a_cluster_is_named(nodes: list[LastReport], why: str) -> None:
-    assert judged(*nodes) == (0.0, [why], False)
+    assert judged(*nodes) == (0.0, (why,), False)
 
 
 def test_a_cluster_is_as_idle_as_the_node_that_was_used_last() -> None:
-    assert judged(reported(quiet_s=4000.0), reported(quiet_s=700.0)) == (700.0, [], False)
-    assert judged(reported(quiet_s=4000.0), reported(quiet_s=1800.0)) == (1800.0, [], True)
+    assert judged(reported(quiet_s=4000.0), reported(quiet_s=700.0)) == (700.0, (), False)
+    assert judged(reported(quiet_s=4000.0), reported(quiet_s=1800.0)) == (1800.0, (), True)
 
 
 def test_a_machine_that_is_lost_for_the_whole_time_does_not_keep_the_others() -> None:

@@ -72,6 +72,12 @@ def test_files_that_import_each_other_are_seen(tmp_path: Path) -> None:
         ("dataclass(frozen=True)", "Optional[Dict[str, int]]", ["x"]),
         ("dataclass(frozen=True)", "tuple[list[str], ...] | None", []),
         ("dataclass(frozen=True)", "Mapping[str, int]", []),
+        ("dataclass(frozen=True)", "MutableMapping[str, int]", ["x"]),
+        ("dataclass(frozen=True)", "MutableSequence[int]", ["x"]),
+        ("dataclass(frozen=True)", "MutableSet[int] | None", ["x"]),
+        ("dataclass(frozen=True)", "OrderedDict[str, int]", ["x"]),
+        ("dataclass(frozen=True)", "collections.OrderedDict[str, int]", ["x"]),
+        ("dataclass(frozen=True)", "typing.Optional[typing.Deque[int]]", ["x"]),
         ("dataclass(kw_only=True)", "list[str]", []),
     ],
 )
@@ -79,6 +85,21 @@ def test_a_frozen_class_has_no_field_that_anybody_can_change(
     decorator: str, annotation: str, fields: list[str]
 ) -> None:
     node = ast.parse(f"@{decorator}\nclass A:\n    x: {annotation}").body[0]
+    assert isinstance(node, ast.ClassDef)
+    assert list(tree_rules.changeable_fields(node)) == fields
+
+
+@pytest.mark.parametrize(
+    ("base", "annotation", "fields"),
+    [
+        ("NamedTuple", "Dict[str, int]", ["x"]),
+        ("typing.NamedTuple", "list[str]", ["x"]),
+        ("NamedTuple", "Mapping[str, Tuple[int, ...]]", []),
+        ("Protocol", "list[str]", []),
+    ],
+)
+def test_nor_has_a_named_tuple(base: str, annotation: str, fields: list[str]) -> None:
+    node = ast.parse(f"class A({base}):\n    x: {annotation}").body[0]
     assert isinstance(node, ast.ClassDef)
     assert list(tree_rules.changeable_fields(node)) == fields
 
