@@ -146,11 +146,16 @@ def function_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 def changeable_fields(node: ast.ClassDef) -> Iterator[str]:
     """The fields of a frozen dataclass or a named tuple whose values anybody can change."""
-    is_dataclass = any("frozen=True" in ast.unparse(decorator) for decorator in node.decorator_list)
-    if is_dataclass or any(ast.unparse(base).rpartition(".")[2] == "NamedTuple" for base in node.bases):
+    if is_value(node):
         for field in node.body:
             if isinstance(field, ast.AnnAssign) and CHANGEABLE.intersection(kinds_of(field.annotation)):
                 yield ast.unparse(field.target)
+
+
+def is_value(node: ast.ClassDef) -> bool:
+    """Whether the class is a frozen dataclass or a named tuple."""
+    is_frozen = any("frozen=True" in ast.unparse(decorator) for decorator in node.decorator_list)
+    return is_frozen or any(ast.unparse(base).rpartition(".")[2] == "NamedTuple" for base in node.bases)
 
 
 def kinds_of(annotation: ast.expr) -> Iterator[str]:
@@ -230,14 +235,17 @@ def modules_named_in(text: str) -> frozenset[str]:
 
 
 def fake_breaches() -> Iterator[str]:
-    """Fakes in the tests that inherit from a class of the product that does something.
+    """Fakes in the tests that inherit from a class of the product that does something, or hold an object of one.
 
     What such a fake does not override is real: the constructor, and each method that is added later.
     """
     for path in sorted((CHECKOUT / "tests").rglob("*.py")):
-        for line, name, base in product_bases(path.read_text(), defined_class):
-            problem = f"{name} inherits from {base}, which does something: implement a Protocol"
-            yield f"{path.relative_to(CHECKOUT)}:{line}: {problem}"
+        shown, text = path.relative_to(CHECKOUT), path.read_text()
+        for line, name, base in product_bases(text, defined_class):
+            yield f"{shown}:{line}: {name} inherits from {base}, which does something: implement a Protocol"
+        if path.name.startswith("fake_"):
+            for line, name in product_objects(text, defined_class):
+                yield f"{shown}:{line}: a fake makes a {name}, which does something: implement a Protocol"
 
 
 def product_bases(text: str, defined: Callable[[str, str], ast.ClassDef | None]) -> Iterator[tuple[int, str, str]]:
@@ -246,14 +254,41 @@ def product_bases(text: str, defined: Callable[[str, str], ast.ClassDef | None])
     `defined`: returns the class, from a module and a name.
     """
     tree = ast.parse(text)
-    classes, modules = imported_here(tree)
+    imported = imported_here(tree)
     for node in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
         for base in (ast.unparse(base).partition("[")[0] for base in node.bases):
-            module, _, name = base.rpartition(".")
-            place = (modules.get(module, module), name) if module else classes.get(base)
-            found = None if place is None else defined(*place)
+            found = class_behind(base, imported, defined)
             if found is not None and does_something(found):
                 yield node.lineno, node.name, base
+
+
+def product_objects(text: str, defined: Callable[[str, str], ast.ClassDef | None]) -> Iterator[tuple[int, str]]:
+    """Line and class of each object that the source makes of a class of ours that does something.
+
+    Values may be made, which are frozen dataclasses and named tuples, and errors may be raised. A class that is only
+    named as a type is not looked at.
+    """
+    tree = ast.parse(text)
+    imported = imported_here(tree)
+    raised = [node.exc for node in ast.walk(tree) if isinstance(node, ast.Raise)]
+    for node in (node for node in ast.walk(tree) if isinstance(node, ast.Call) and node not in raised):
+        called = ast.unparse(node.func)
+        for name in (called, called.rpartition(".")[0]):
+            found = class_behind(name, imported, defined)
+            if found is not None and does_something(found) and not is_value(found):
+                yield node.lineno, name
+
+
+def class_behind(
+    name: str,
+    imported: tuple[dict[str, tuple[str, str]], dict[str, str]],
+    defined: Callable[[str, str], ast.ClassDef | None],
+) -> ast.ClassDef | None:
+    """The class that a file means by `Name` or `module.Name`; `imported`: what `imported_here` found in the file."""
+    classes, modules = imported
+    module, _, last = name.rpartition(".")
+    place = (modules.get(module, module), last) if module else classes.get(name)
+    return None if place is None else defined(*place)
 
 
 def imported_here(tree: ast.Module) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:

@@ -178,6 +178,22 @@ def test_a_base_is_found_behind_the_name_of_its_module(imported: str, base: str)
     assert list(tree_rules.product_bases(source, tree_rules.defined_class)) == [(2, "Fake", base)]
 
 
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("from clusterctl.cloud.clients import AwsClients\nx = AwsClients(region='r')", [(2, "AwsClients")]),
+        ("from clusterctl.cloud.clients import AwsClients as A\nx = A.at(None)", [(2, "A")]),
+        ("from clusterctl.cloud import clients\nx = clients.AwsClients()", [(2, "clients.AwsClients")]),
+        ("from clusterctl.cloud.clients import AwsClients\ndef f(x: AwsClients) -> None: ...", []),
+        ("from clusterctl_infra.errors import CloudError\nraise CloudError('x', code='y')", []),
+        ("from clusterctl.engine.state import StackState\nx = StackState(resources=())", []),
+        ("from clusterctl.cloud.clients import configured_region\nx = configured_region()", []),
+    ],
+)
+def test_a_fake_makes_values_alone_of_what_the_product_has(source: str, found: list[tuple[int, str]]) -> None:
+    assert list(tree_rules.product_objects(source, tree_rules.defined_class)) == found
+
+
 def test_the_class_behind_an_import_is_found_in_our_packages_alone() -> None:
     assert tree_rules.defined_class("clusterctl.engine.call", "PulumiEngine") is not None
     assert tree_rules.defined_class("clusterctl.engine.call", "Nobody") is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from datetime import datetime
 from typing import Any, Self  # services as boto3 gives them
 
@@ -17,7 +18,8 @@ class FakeClients:
         """`services`: by the names of the boundary, as `ec2`."""
         self.region = region
         self.endpoint_url = endpoint_url
-        self._services = services
+        self.services = services
+        self.credentials_end_at: datetime | None = None
 
     @property
     def is_rehearsal(self) -> bool:
@@ -27,17 +29,15 @@ class FakeClients:
         """Makes no client: boto3 takes seconds for one on a busy machine."""
 
     def elsewhere(self, region: str) -> Self:
-        return type(self)(region=region, endpoint_url=self.endpoint_url, **self._services)
+        there = copy.copy(self)
+        there.region = region
+        return there
 
     def account(self) -> str:
         raise CloudError("nobody says whose credentials these are", code="NoCredentials")
 
     def caller_identity(self) -> dict[str, Any]:
         return {"Account": self.account()}
-
-    @property
-    def credentials_end_at(self) -> datetime | None:
-        return None
 
     @property
     def ec2(self) -> Any:
@@ -92,6 +92,6 @@ class FakeClients:
         return self._service("sfn")
 
     def _service(self, name: str) -> Any:
-        if name not in self._services:
+        if name not in self.services:
             raise AssertionError(f"AWS was asked: {name}")
-        return self._services[name]
+        return self.services[name]

@@ -12,7 +12,7 @@ from clusterctl_infra.errors import CloudError
 from clusterctl_infra.names import ID_TAG, SLOT_TAG, guard_name
 from clusterctl_infra.plan.ending_machine import DRY_RUN_INPUT
 
-from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.cloud.fake_answers import clients_of
 from tests.unit.cli.cloud.fake_state_machine import DENIED, ID, WOULD, StateMachine, output_of, succeeded
 
 OVER = -60.0
@@ -60,9 +60,7 @@ def asking(machine: StateMachine, *, state: str = "running") -> Clients:
         ("describe_instances", "Reservations"): [{"Instances": [row]}],
         ("describe_nat_gateways", "NatGateways"): [{"NatGatewayId": "nat-0"}],
     }
-    clients = clients_of({("us-west-2", *call): rows for call, rows in found.items()})
-    vars(clients)["sfn"] = machine
-    return clients
+    return clients_of({("us-west-2", *call): rows for call, rows in found.items()}, sfn=machine)
 
 
 def test_a_machine_whose_tag_is_found_late_is_tried_again() -> None:

@@ -11,7 +11,7 @@ from clusterctl_bootstrap.node import dead_man, idle_cluster
 from clusterctl_bootstrap.node.release import STAMP
 from clusterctl_infra.names import guard_name
 
-from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.cloud.fake_answers import clients_of
 
 BEGAN = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 STARTED = BEGAN + timedelta(hours=2)

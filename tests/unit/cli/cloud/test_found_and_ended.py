@@ -14,7 +14,7 @@ from clusterctl.cloud.resource import CloudResource
 from clusterctl.cloud.resource_types import KINDS
 from clusterctl_infra.names import ID_TAG, guard_name
 
-from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.cloud.fake_answers import clients_of
 
 OWN, OTHER = "0123456789ab", "ba9876543210"
 BY_NAME = {kind.name: kind for kind in KINDS}
@@ -138,7 +138,7 @@ ENDED = {
 def test_what_holds_a_thing_is_taken_from_it_before_its_end(resource: CloudResource, calls: list[str]) -> None:
     clients = clients_of({})
     BY_NAME[resource.kind].delete(clients, resource)
-    assert vars(clients)["session"].asked == calls
+    assert clients.asked == calls
 
 
 def test_every_list_that_is_read_in_pages_has_pages_in_botocore() -> None:

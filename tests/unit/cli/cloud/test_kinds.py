@@ -11,7 +11,7 @@ from clusterctl.cloud.resource import Meter
 from clusterctl.cloud.resource_types import KINDS
 from clusterctl_infra.names import ID_TAG
 
-from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.cloud.fake_answers import clients_of
 
 ROOT = Path(__file__).resolve().parents[4]
 COMPONENTS = ROOT / "infra" / "clusterctl_infra" / "components"

@@ -8,7 +8,9 @@ from types import SimpleNamespace
 from typing import Any  # rows as EC2 answers
 
 import pytest
+from botocore.credentials import RefreshableCredentials
 from botocore.exceptions import ClientError
+from clusterctl.cloud.clients import AwsClients
 from clusterctl.cloud.dry_runs import dry_runs
 from clusterctl.cloud.preflight import NOT_ASKED, ask_all, credentials, image_findings, region, subnet, vcpus
 from clusterctl.cloud.preflight_finding import Finding
@@ -16,8 +18,8 @@ from clusterctl.cloud.preflight_needs import Needs
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.names import ID_TAG
 
+from tests.unit.cli.cloud.fake_answers import ACCOUNT, clients_of
 from tests.unit.cli.cloud.fake_clients import FakeClients
-from tests.unit.cli.cloud.fake_session import clients_of
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 REGION = "us-west-2"
@@ -94,9 +96,7 @@ def test_credentials_that_aws_does_not_take_are_an_error() -> None:
         def get_caller_identity(self) -> dict[str, Any]:
             raise ClientError({"Error": {"Code": "ExpiredToken", "Message": "expired"}}, "GetCallerIdentity")
 
-    clients = clients_of(WELL)
-    vars(clients)["sts"] = Sts()
-    found, rest = ask_all(clients, NEEDS, now=NOW)
+    found, rest = ask_all(clients_of(WELL, sts=Sts()), NEEDS, now=NOW)
     assert (found.about, found.level, found.helps) == ("credentials", "error", "aws sso login")
     assert rest == NOT_ASKED, "what nobody may ask is not well"
 
@@ -112,9 +112,8 @@ def test_machines_beyond_the_quota_are_an_error_that_says_how_to_raise_it(
         def get_service_quota(self, **asked: object) -> dict[str, Any]:
             return {"Quota": {} if quota is None else {"Value": quota}}
 
-    clients = clients_of(WELL)
+    clients = clients_of(WELL, service_quotas=Quotas())
     clients.endpoint_url = None
-    vars(clients)["service_quotas"] = Quotas()
     (found,) = vcpus(clients, NEEDS, NOW)
     assert (found.level, found.value) == (level, "4 × p5.48xlarge: 768")
     assert (found.helps is None) if helps is None else (helps in str(found.helps))
@@ -140,17 +139,24 @@ def test_an_images_architecture_and_age_are_looked_at(row: dict[str, Any], found
 
 @pytest.mark.parametrize(("left", "level"), [(timedelta(minutes=20), "warning"), (timedelta(hours=8), "ok")])
 def test_credentials_that_end_soon_are_warned_of(left: timedelta, level: str) -> None:
-    class Session:
-        _expiry_time = NOW + left
-
-        def get_credentials(self) -> Session:
-            return self
-
     clients = clients_of({})
-    vars(clients)["session"] = Session()
-    vars(clients)["sts"] = type("Sts", (), {"get_caller_identity": lambda self: {"Arn": "arn:ada", "Account": "1"}})()
+    clients.credentials_end_at = NOW + left
     (found,) = credentials(clients, NEEDS, NOW)
-    assert (found.level, found.value) == (level, "arn:ada in account 1")
+    assert (found.level, found.value) == (level, f"arn:aws:iam::{ACCOUNT}:user/ada in account {ACCOUNT}")
+
+
+class Credentials:
+    """Gives botocore a role's credentials, which end at this instant."""
+
+    def load_credentials(self) -> RefreshableCredentials:
+        return RefreshableCredentials("key", "secret", "token", NOW, refresh_using=dict, method="a role")
+
+
+def test_a_roles_credentials_end_when_botocore_knows_that_they_do() -> None:
+    clients = AwsClients(region=REGION, endpoint_url=None)
+    session: Any = clients.session  # the stubs know no components
+    session.register_component("credential_provider", Credentials())
+    assert clients.credentials_end_at == NOW
 
 
 @pytest.mark.parametrize(

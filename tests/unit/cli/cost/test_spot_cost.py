@@ -17,7 +17,7 @@ from clusterctl_infra.ledger import Ledger
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.cloud.fake_answers import clients_of
 from tests.unit.cli.cost.paid_cluster import BORN, DEADLINE, a_span, an_inventory, at
 from tests.unit.cli.cost.reconcile_cases import seen
 

@@ -23,8 +23,8 @@ from clusterctl.engine.state import PendingOperation, StackState, StateResource
 from clusterctl_infra.errors import EngineError
 from clusterctl_infra.names import ID_TAG, IDENTITY_TYPE
 
+from tests.unit.cli.cloud.fake_answers import clients_of
 from tests.unit.cli.cloud.fake_clients import FakeClients
-from tests.unit.cli.cloud.fake_session import clients_of
 from tests.unit.cli.engine.fake_engine import FakeEngine
 from tests.unit.cli.engine.state_rows import machines
 

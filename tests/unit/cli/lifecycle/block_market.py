@@ -19,8 +19,8 @@ from clusterctl.output import Output
 from clusterctl.text.instant import utc_now
 from clusterctl_infra.names import PURCHASED_AT_TAG
 
+from tests.unit.cli.cloud.fake_answers import always
 from tests.unit.cli.cloud.fake_clients import FakeClients
-from tests.unit.cli.cloud.fake_session import always
 from tests.unit.cli.engine.fake_engine import FakeEngine
 from tests.unit.cli.lifecycle.held_cluster import environment_of
 from tests.unit.cli.lifecycle.intent_cases import CLUSTER

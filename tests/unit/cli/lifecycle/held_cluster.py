@@ -22,7 +22,7 @@ from clusterctl.lifecycle.opening import Held
 from clusterctl.output import Output
 from clusterctl_infra.names import ID_TAG, MEMBERSHIP_TYPE, SLOT_TAG
 
-from tests.unit.cli.cloud.fake_session import always, clients_of
+from tests.unit.cli.cloud.fake_answers import always, clients_of
 from tests.unit.cli.engine.state_rows import machines
 from tests.unit.cli.lifecycle.intent_cases import BORN, CLUSTER, resource, state_of
 from tests.unit.cli.lifecycle.recorded_runs import RecordedEngine

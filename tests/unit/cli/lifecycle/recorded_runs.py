@@ -27,7 +27,7 @@ from clusterctl.output import Output
 from clusterctl_infra.errors import ClusterctlError, EngineError
 from clusterctl_infra.names import IDENTITY_TYPE, MOUNT_TAG, ON_DELETE_TAG
 
-from tests.unit.cli.cloud.fake_session import always, clients_of
+from tests.unit.cli.cloud.fake_answers import always, clients_of
 from tests.unit.cli.engine.fake_engine import FakeEngine
 
 CLUSTER = "name: train\nregion: us-west-2\nnodes: 33\ninstance_type: p5.48xlarge\naccess: {mode: private}\n"

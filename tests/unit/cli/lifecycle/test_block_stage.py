@@ -26,7 +26,7 @@ from clusterctl.text.instant import utc_now
 from clusterctl_infra.errors import CapExceeded, CloudError, ConfigError, NoCapacity, NotBegun, UsageError
 from clusterctl_infra.names import ID_TAG, PURCHASED_FOR_TAG
 
-from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.cloud.fake_answers import clients_of
 from tests.unit.cli.lifecycle.block_market import DAY, SEARCH, Account, Killed, change_of, selling
 from tests.unit.cli.lifecycle.recorded_runs import CLUSTER, intent_of
 

@@ -20,7 +20,7 @@ from clusterctl.lifecycle.replace import ReplaceRequest, replace_held
 from clusterctl_infra.errors import StillBills, UsageError
 from clusterctl_infra.outputs import Inventory, inventory_to_json
 
-from tests.unit.cli.cloud.fake_session import ACCOUNT, clients_of
+from tests.unit.cli.cloud.fake_answers import ACCOUNT, clients_of
 from tests.unit.cli.cost.paid_cluster import an_inventory
 from tests.unit.cli.lifecycle.held_cluster import DEADLINE, Clock, held
 from tests.unit.cli.lifecycle.intent_cases import BORN

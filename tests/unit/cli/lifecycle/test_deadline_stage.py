@@ -11,7 +11,7 @@ from clusterctl.lifecycle.change import Change
 from clusterctl.lifecycle.deadline_stage import try_deadline
 from clusterctl_infra.outputs import InventoryNode, inventory_to_json
 
-from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.cloud.fake_answers import answering, clients_of
 from tests.unit.cli.cloud.fake_state_machine import DENIED, WOULD, StateMachine, succeeded
 from tests.unit.cli.conftest import MakeInventory, Screen
 from tests.unit.cli.lifecycle.held_cluster import DEADLINE, Clock, alive, held
@@ -35,7 +35,7 @@ def made(tmp_path: Path, make_inventory: MakeInventory, screen: Screen) -> Chang
 
 def play(change: Change, machine: StateMachine) -> None:
     """Gives the change's account this state machine."""
-    vars(change.clients)["sfn"] = machine
+    answering(change.clients).services["sfn"] = machine
 
 
 def test_where_aws_would_end_every_node_nothing_is_said(made: Change, screen: Screen) -> None:

@@ -26,7 +26,7 @@ from clusterctl_infra.errors import StillBills
 from clusterctl_infra.names import ID_TAG
 from clusterctl_infra.outputs import inventory_to_json
 
-from tests.unit.cli.cloud.fake_session import ACCOUNT, clients_of
+from tests.unit.cli.cloud.fake_answers import ACCOUNT, clients_of
 from tests.unit.cli.conftest import Screen
 from tests.unit.cli.cost.paid_cluster import an_inventory
 from tests.unit.cli.engine.state_rows import machines

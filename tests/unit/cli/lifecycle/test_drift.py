@@ -23,7 +23,7 @@ from clusterctl.lifecycle.drift import (
 from clusterctl.lifecycle.up import forget_missing
 from clusterctl_infra.names import BIRTH_TAG, ID_TAG, IDENTITY_TYPE, SLOT_TAG
 
-from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.cloud.fake_answers import answering, clients_of
 from tests.unit.cli.lifecycle.recorded_runs import RecordedEngine
 
 ID = "0123456789ab"
@@ -116,7 +116,7 @@ def test_a_cluster_without_machine_and_network_is_lost(shown: str | None, vpcs: 
 def test_of_a_state_without_a_cluster_aws_is_asked_nothing() -> None:
     clients = showing("running")
     assert (missing_instances(clients, StackState(), tell=pytest.fail), lost_parts(clients, StackState())) == ((), ())
-    assert vars(clients)["session"].asked == []
+    assert answering(clients).asked == []
 
 
 WAY_OUT = (
@@ -137,7 +137,7 @@ def test_a_way_out_that_the_state_knows_and_aws_does_not_have_is_lost(there: boo
 def test_of_a_state_without_a_way_out_aws_is_asked_nothing() -> None:
     clients = showing("running")
     assert lost_ways_out(clients, state_of("agent=1")) == ()
-    assert vars(clients)["session"].asked == []
+    assert answering(clients).asked == []
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from clusterctl_infra.errors import CloudError, UsageError
 from clusterctl_infra.names import ID_TAG
 from clusterctl_infra.outputs import inventory_to_json
 
-from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.cloud.fake_answers import clients_of
 from tests.unit.cli.conftest import Screen
 from tests.unit.cli.cost.paid_cluster import BORN, an_inventory
 
@@ -132,7 +132,7 @@ def test_a_machine_list_that_aws_does_not_give_keeps_no_reservation_alive(tmp_pa
     known = replace(an_inventory(), region="us-west-2")
     left = what_is_left(known, clients, Home(path=tmp_path), tell=no_message, pause=lambda: None)
     assert left[0].startswith("instance: not known (")
-    assert "describe_capacity_reservations" in vars(clients)["session"].asked
+    assert "describe_capacity_reservations" in clients.asked
 
 
 def home_knowing(folder: Path, **facts: object) -> Home:

@@ -23,7 +23,7 @@ from clusterctl.output import Output
 from clusterctl_infra.errors import CapExceeded, CloudError
 from clusterctl_infra.outputs import inventory_to_json
 
-from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.cloud.fake_answers import clients_of
 from tests.unit.cli.cost.paid_cluster import an_inventory
 from tests.unit.cli.lifecycle.held_cluster import DEADLINE, SLOTS, Clock, alive, held, slow_engine_of
 from tests.unit.cli.lifecycle.recorded_runs import ended, runs_of

@@ -15,7 +15,7 @@ from clusterctl.lifecycle.stopped import noting_what_exists
 from clusterctl_infra.errors import ClusterctlError, EngineError, NoCapacity
 from clusterctl_infra.names import ID_TAG, IDENTITY_TYPE, SLOT_TAG
 
-from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.cloud.fake_answers import clients_of
 from tests.unit.cli.lifecycle.recorded_runs import (
     BEFORE,
     CLUSTER,

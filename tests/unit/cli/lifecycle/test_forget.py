@@ -16,7 +16,7 @@ from clusterctl.output import Output
 from clusterctl_infra.errors import StillBills, UsageError
 from clusterctl_infra.outputs import inventory_to_json
 
-from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.cloud.fake_answers import clients_of
 from tests.unit.cli.cost.paid_cluster import an_inventory
 
 # In an account whose credentials nobody here has: whether its machines run cannot be known.

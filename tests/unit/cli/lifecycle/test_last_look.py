@@ -23,7 +23,7 @@ from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import CloudError, StillBills
 from clusterctl_infra.names import ID_TAG, IDENTITY_TYPE, SLOT_TAG
 
-from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.cloud.fake_answers import clients_of
 from tests.unit.cli.cost.paid_cluster import an_inventory
 
 EIP = "aws:ec2/eip:Eip"

@@ -17,7 +17,7 @@ from clusterctl_infra.errors import CloudError
 from clusterctl_infra.names import ID_TAG
 from clusterctl_infra.outputs import inventory_to_json
 
-from tests.unit.cli.cloud.fake_session import ACCOUNT, clients_of
+from tests.unit.cli.cloud.fake_answers import ACCOUNT, clients_of
 from tests.unit.cli.cost.paid_cluster import an_inventory
 
 OTHERS = "0123456789ab"

@@ -24,7 +24,7 @@ from clusterctl_infra.names import ID_TAG, SLOT_TAG
 from clusterctl_infra.outputs import Inventory, InventoryNode, inventory_to_json
 
 from tests.inventories import make_inventory
-from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.cloud.fake_answers import clients_of
 from tests.unit.cli.lifecycle.fake_watches import KNOWN, FakeWatches, ready
 from tests.unit.cli.lifecycle.held_cluster import DEADLINE, SLOTS, Clock, alive, held
 from tests.unit.cli.lifecycle.intent_cases import BORN, state_of

@@ -20,7 +20,7 @@ from clusterctl.output import Output
 from clusterctl_infra.errors import ClusterctlError
 from clusterctl_infra.names import ID_TAG, SLOT_TAG
 
-from tests.unit.cli.cloud.fake_session import ACCOUNT, clients_of
+from tests.unit.cli.cloud.fake_answers import ACCOUNT, clients_of
 from tests.unit.cli.engine.state_rows import machines
 from tests.unit.cli.lifecycle.recorded_runs import ID, IDENTITY
 

@@ -16,7 +16,7 @@ from clusterctl_infra.catalog.fresh_prices import read_fresh_prices
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.config.stack import stack_settings
 
-from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.cloud.fake_answers import clients_of
 from tests.unit.infra.plan.plan_cases import BORN, a_config, a_plan
 
 LATER = BORN + timedelta(days=30)

@@ -13,7 +13,7 @@ from clusterctl.lifecycle.intent import Intent
 from clusterctl.lifecycle.up_checks import adds_on_demand, refuse_without_addresses, refuse_without_vcpus
 from clusterctl_infra.errors import CloudError
 
-from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.cloud.fake_answers import Answers, clients_of
 from tests.unit.infra.plan.plan_cases import CATALOG, a_config, a_plan
 
 
@@ -58,8 +58,8 @@ class Quotas:
 
 def change_of(limit: float | None, *, taken: int = 0) -> Change:
     """A change in an account with this limit for each quota, where `taken` addresses are in use."""
-    clients = clients_of({("us-west-2", "describe_addresses", "Addresses"): [{"Tags": []}] * taken})
-    vars(clients)["service_quotas"] = Quotas(limit)
+    addresses: Answers = {("us-west-2", "describe_addresses", "Addresses"): [{"Tags": []}] * taken}
+    clients = clients_of(addresses, service_quotas=Quotas(limit))
     return cast("Change", SimpleNamespace(clients=clients, is_rehearsal=False))
 
 

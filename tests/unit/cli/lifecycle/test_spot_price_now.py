@@ -10,8 +10,8 @@ from clusterctl.cloud.boundary import Clients
 from clusterctl.lifecycle.spot_checks import refuse_below_spot_price
 from clusterctl_infra.errors import CapExceeded
 
+from tests.unit.cli.cloud.fake_answers import clients_of
 from tests.unit.cli.cloud.fake_clients import FakeClients
-from tests.unit.cli.cloud.fake_session import clients_of
 from tests.unit.infra.plan.plan_cases import BORN, a_plan
 
 

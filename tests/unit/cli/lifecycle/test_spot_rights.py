@@ -6,7 +6,7 @@ import pytest
 from clusterctl.lifecycle.spot_checks import refuse_without_rights
 from clusterctl_infra.errors import CloudError
 
-from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.cloud.fake_answers import clients_of
 from tests.unit.infra.plan.plan_cases import a_plan
 
 READ, CANCEL = ("ec2", "describe_spot_instance_requests"), ("ec2", "cancel_spot_instance_requests")

@@ -8,7 +8,7 @@ from clusterctl.engine.state import StackState, StateResource
 from clusterctl.lifecycle.down_preview import stray_data
 from clusterctl_infra.names import ID_TAG, IDENTITY_TYPE
 
-from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.cloud.fake_answers import clients_of
 
 ID = "0123456789ab"
 CLUSTER = StackState(resources=(StateResource(urn="u::i", type=IDENTITY_TYPE, id="x", outputs={"cluster_id": ID}),))

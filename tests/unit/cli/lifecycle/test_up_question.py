@@ -10,7 +10,7 @@ import pytest
 from clusterctl.lifecycle.intent import plan_of, read_intent
 from clusterctl.lifecycle.up import question_of
 
-from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.cloud.fake_answers import clients_of
 from tests.unit.cli.lifecycle.held_cluster import SLOTS, Clock, alive, held
 from tests.unit.cli.lifecycle.intent_cases import BORN
 

@@ -25,7 +25,7 @@ from clusterctl_infra.errors import CloudError, ClusterctlError, SomeNodesFailed
 from clusterctl_infra.outputs import InventoryNode, inventory_to_json
 
 from tests.inventories import make_inventory
-from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.cloud.fake_answers import answering, clients_of
 from tests.unit.cli.cloud.fake_state_machine import DENIED, WOULD, StateMachine, succeeded
 from tests.unit.cli.engine.state_rows import machines
 from tests.unit.cli.lifecycle.fake_watches import FakeWatches, ready
@@ -36,11 +36,11 @@ from tests.unit.cli.lifecycle.recorded_runs import IDENTITY, RESERVED, ended, en
 
 def an_up(folder: Path, *ends: RunResult, proof: str | None = WOULD, **asked: Any) -> Up:
     """An `up` of four nodes; `proof`: AWS's answer to a dry run of the end of each; None: AWS shows no machine."""
-    change = held(
-        folder, Clock(DEADLINE), repair_s=0, aws=clients_of({} if proof is None else alive()), ends=ends
-    ).change
-    if proof is not None:
-        vars(change.clients)["sfn"] = StateMachine([succeeded(**{f"i-{slot}": proof for slot in SLOTS})])
+    if proof is None:
+        aws = clients_of({})
+    else:
+        aws = clients_of(alive(), sfn=StateMachine([succeeded(**{f"i-{slot}": proof for slot in SLOTS})]))
+    change = held(folder, Clock(DEADLINE), repair_s=0, aws=aws, ends=ends).change
     nodes = tuple(
         InventoryNode(slot=n, rank=n, name=f"train-{n}", private_ip="", host_public_key="", instance_id=f"i-{n}")
         for n in SLOTS
@@ -165,7 +165,7 @@ def test_where_the_engine_fails_no_node_is_waited_for_and_no_deadline_is_tried(t
         make(up, replace(planned_of(up), state=StackState()), runs=Runs(), watches=watches)
     assert watches.waited == []
     assert stopped == [True], "undoing takes minutes, in which no node is connected to"
-    assert "start_execution" not in vars(up.change.clients)["session"].asked
+    assert "start_execution" not in answering(up.change.clients).asked
 
 
 def test_nodes_are_waited_for_before_it_is_an_error_that_aws_would_not_end_them(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from clusterctl.prices.blocks import block_request, blocks_json, blocks_text, pa
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import ClusterctlError
 
-from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.cloud.fake_answers import clients_of
 
 CATALOG = load_catalog()
 BEGINS = datetime(2026, 12, 1, 11, 30, tzinfo=UTC)

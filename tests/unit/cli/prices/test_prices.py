@@ -14,7 +14,7 @@ from clusterctl.prices.view import age, prices_json, prices_text
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_infra.errors import CloudError, NothingMatched, UsageError
 
-from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.cloud.fake_answers import clients_of
 
 CATALOG = load_catalog()
 TODAY = date(2026, 11, 21)

@@ -19,8 +19,8 @@ from clusterctl.reap.remains import Remains
 from clusterctl.reap.search import Search
 from clusterctl.reap.verdict import Verdict
 
+from tests.unit.cli.cloud.fake_answers import clients_of
 from tests.unit.cli.cloud.fake_ec2 import PATIENCE_S, FakeRegion, NoClients, Waiting
-from tests.unit.cli.cloud.fake_session import clients_of
 
 IDS = ("000000000000", "111111111111")
 

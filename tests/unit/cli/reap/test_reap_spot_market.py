@@ -8,7 +8,7 @@ from clusterctl.cloud.resource import Meter
 from clusterctl.reap.remains import Remains
 from clusterctl.reap.spot_market import spot_market
 
-from tests.unit.cli.cloud.fake_session import clients_of
+from tests.unit.cli.cloud.fake_answers import clients_of
 from tests.unit.cli.reap.reap_cases import ID, NOW, thing
 
 ASK = "describe_spot_price_history"

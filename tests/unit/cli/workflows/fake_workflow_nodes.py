@@ -1,4 +1,4 @@
-"""Nodes that play a workflow's jobs in a time of their own, and a submission on them."""
+"""Nodes that play a workflow's jobs in a time of their own."""
 
 from __future__ import annotations
 
@@ -9,31 +9,11 @@ from typing import IO, Any  # JSON
 from clusterctl.jobs.job_state import job_states
 from clusterctl.jobs.node_answers import Answer
 from clusterctl.on_node.job import judge
-from clusterctl.workflows.course import plans_json, plans_of
 from clusterctl.workflows.jobs_of_tasks import KnownWorkflow, workflows_of
-from clusterctl.workflows.placement import capacities_of
-from clusterctl.workflows.submission import Submission
-from clusterctl.workflows.task_job import Run
 from clusterctl_infra.outputs import InventoryNode
 
-from tests.unit.cli.workflows.workflow_files import inventory, read
+from tests.unit.cli.workflows.workflow_files import inventory
 
-GROUPS = """\
-workflow:
-  name: w
-  timeout: {{queue}}
-  resources: {default: {gpu: 8}}
-  groups:
-  - name: g
-    ignoreNonleadStatus: {{ignores}}
-    tasks:
-    - {name: a, lead: true, image: i, command: [a], exitActions: {RESTART: 75, RESCHEDULE: 76}}
-    - {name: b, image: i, command: [b], exitActions: {RESTART: 75, RESCHEDULE: 76}}
-  - name: later
-    tasks:
-    - {name: c, image: i, command: [c], inputs: [{task: a}]}
-default-values: {ignores: true, queue: "{}"}
-"""
 Ends = Callable[[str, float], int | None]
 """A job's exit code by its name and its age in seconds; None while it goes on."""
 
@@ -113,30 +93,3 @@ class FakeNodes:
 
     def started(self) -> list[str]:
         return [job for verb, job in self.asked if verb == "start"]
-
-
-def submission(nodes: FakeNodes, *words: str, has_containers: bool = False) -> Submission:
-    loaded = read(GROUPS, *words)
-    plans = plans_of(loaded.workflow)
-    run = Run(
-        id="w",
-        uuid="u",
-        loaded=loaded,
-        inventory=nodes.inventory,
-        share="/shared",
-        plans=plans_json(plans),
-        has_containers=has_containers,
-        by="ada",
-    )
-    notes: list[str] = []
-    return Submission(
-        logins={},
-        run=run,
-        plans=plans,
-        nodes=nodes,  # type: ignore[arg-type]  # a fake with the only method that is called
-        capacities=capacities_of(nodes.inventory, None),
-        secrets_of={"a": {}, "b": {}, "c": {}},
-        tell=notes.append,
-        now_s=lambda: nodes.now_s,
-        sleep=nodes.sleep,
-    )

@@ -9,13 +9,60 @@ from typing import IO, Any  # JSON
 import pytest
 from clusterctl.on_node.job import judge
 from clusterctl.output import Output
-from clusterctl.workflows.course import COMPLETED
+from clusterctl.workflows.course import COMPLETED, plans_json, plans_of
+from clusterctl.workflows.placement import capacities_of
 from clusterctl.workflows.request import cancel_workflow
 from clusterctl.workflows.submission import Submission
 from clusterctl.workflows.submit import watched
+from clusterctl.workflows.task_job import Run
 from clusterctl_infra.errors import ClusterctlError
 
-from tests.unit.cli.workflows.fake_workflow_nodes import FakeNodes, submission
+from tests.unit.cli.workflows.fake_workflow_nodes import FakeNodes
+from tests.unit.cli.workflows.workflow_files import read
+
+GROUPS = """\
+workflow:
+  name: w
+  timeout: {{queue}}
+  resources: {default: {gpu: 8}}
+  groups:
+  - name: g
+    ignoreNonleadStatus: {{ignores}}
+    tasks:
+    - {name: a, lead: true, image: i, command: [a], exitActions: {RESTART: 75, RESCHEDULE: 76}}
+    - {name: b, image: i, command: [b], exitActions: {RESTART: 75, RESCHEDULE: 76}}
+  - name: later
+    tasks:
+    - {name: c, image: i, command: [c], inputs: [{task: a}]}
+default-values: {ignores: true, queue: "{}"}
+"""
+
+
+def submission(nodes: FakeNodes, *words: str, has_containers: bool = False) -> Submission:
+    loaded = read(GROUPS, *words)
+    plans = plans_of(loaded.workflow)
+    run = Run(
+        id="w",
+        uuid="u",
+        loaded=loaded,
+        inventory=nodes.inventory,
+        share="/shared",
+        plans=plans_json(plans),
+        has_containers=has_containers,
+        by="ada",
+    )
+    notes: list[str] = []
+    return Submission(
+        logins={},
+        run=run,
+        plans=plans,
+        nodes=nodes,  # type: ignore[arg-type]  # a fake with the only method that is called
+        capacities=capacities_of(nodes.inventory, None),
+        secrets_of={"a": {}, "b": {}, "c": {}},
+        tell=notes.append,
+        now_s=lambda: nodes.now_s,
+        sleep=nodes.sleep,
+    )
 
 
 class LyingNodes(FakeNodes):

@@ -27,7 +27,7 @@ from clusterctl_infra.errors import ClusterctlError, ConfigError
 from clusterctl_infra.names import ID_TAG, INVENTORY_TYPE, SLOT_TAG, guard_name
 from clusterctl_infra.outputs import inventory_to_json
 
-from tests.unit.cli.cloud.fake_session import Answers, Refused, clients_of
+from tests.unit.cli.cloud.fake_answers import Answers, Refused, answering, clients_of
 from tests.unit.cli.cost.paid_cluster import an_inventory
 from tests.unit.cli.lifecycle.held_cluster import DEADLINE, Clock, alive, held, slow_engine_of
 from tests.unit.cli.lifecycle.intent_cases import BORN, CLUSTER
@@ -321,7 +321,7 @@ def test_machines_beyond_the_account_s_quota_are_refused(tmp_path: Path) -> None
         def get_service_quota(self, **asked: object) -> dict[str, Any]:
             return {"Quota": {"Value": 8.0}}
 
-    vars(known.clients)["service_quotas"] = Quotas()
+    answering(known.clients).services["service_quotas"] = Quotas()
     with pytest.raises(ClusterctlError, match="this account may have 8 of that family"):
         BY_NAME["vCPUs"].refuse(known)
 

@@ -1,4 +1,4 @@
-"""A session of boto3's whose services answer from a table: what is not in it is empty."""
+"""AWS's services, which answer from a table: what is not in it is empty."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import Any  # AWS's answers
 
 from botocore.exceptions import ClientError
 from clusterctl.cloud.boundary import Clients, ClientsAt
-from clusterctl.cloud.clients import AwsClients
 from clusterctl_infra.region_keys import RegionAccess
+
+from tests.unit.cli.cloud.fake_clients import FakeClients
 
 ACCOUNT = "111122223333"
 """The account that the credentials belong to."""
 Answers = Mapping[tuple[str, str, str], list[dict[str, Any]]]
 """Rows by region, call and the key of their list in its answer."""
 Refused = Mapping[tuple[str, str], str]
-"""AWS's code by service and call."""
+"""AWS's code by service, as the boundary names it, and call."""
 
 
 @dataclass
@@ -71,34 +72,54 @@ class FakeAnswer(dict[str, Any]):
         return []
 
 
-@dataclass
-class FakeSession:
-    """As much of botocore's session as `Clients` wants."""
+class AnsweringClients(FakeClients):
+    """The services of one region, each of which answers from the table unless a test gives another."""
 
-    answers: Answers = field(default_factory=dict)
-    refused: Refused = field(default_factory=dict)
-    sent_at: str | None = None
-    asked: list[str] = field(default_factory=list)
-    """The calls to all its services, by name."""
+    def __init__(
+        self, answers: Answers, refused: Refused, sent_at: str | None, *, region: str, **services: Any
+    ) -> None:
+        """`services`: those that do not answer from the table, by the names of the boundary."""
+        super().__init__(region=region, **services)
+        self.asked: list[str] = []
+        """The calls to all services, by name, those of other regions among them."""
+        self._answers = answers
+        self._refused = refused
+        self._sent_at = sent_at
 
-    def get_credentials(self) -> None:
-        """Nobody says when they end."""
+    def account(self) -> str:
+        return str(self.caller_identity()["Account"])
 
-    def create_client(self, service: str, *, region_name: str, **settings: object) -> FakeService:
+    def caller_identity(self) -> dict[str, Any]:
+        answer: dict[str, Any] = self.sts.get_caller_identity()
+        return answer
+
+    def _service(self, name: str) -> Any:
+        if name in self.services:
+            return self.services[name]
+        region = "us-east-1" if name == "pricing" else self.region
         return FakeService(
-            {(call, name): rows for (region, call, name), rows in self.answers.items() if region == region_name},
-            {call: code for (own, call), code in self.refused.items() if own == service},
-            self.sent_at,
+            {(call, rows): found for (place, call, rows), found in self._answers.items() if place == region},
+            {call: code for (own, call), code in self._refused.items() if own == name},
+            self._sent_at,
             self.asked,
         )
 
 
 def clients_of(
-    answers: Answers, *, region: str = "us-west-2", refused: Refused | None = None, sent_at: str | None = None
-) -> AwsClients:
+    answers: Answers,
+    *,
+    region: str = "us-west-2",
+    refused: Refused | None = None,
+    sent_at: str | None = None,
+    **services: Any,
+) -> AnsweringClients:
     """Clients of this region that get these answers and refusals; so do those that they make for other regions."""
-    clients = AwsClients(region=region, endpoint_url="http://127.0.0.1:1")
-    vars(clients)["session"] = FakeSession(answers, refused or {}, sent_at)
+    return AnsweringClients(answers, refused or {}, sent_at, region=region, **services)
+
+
+def answering(clients: Clients) -> AnsweringClients:
+    """These clients, which `clients_of` made."""
+    assert isinstance(clients, AnsweringClients)
     return clients
 
 
