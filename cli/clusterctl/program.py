@@ -15,8 +15,8 @@ from clusterctl_infra.home_folder import is_private_or_missing
 from clusterctl_infra.nearest import did_you_mean
 from clusterctl_infra.version import VERSION
 
-from clusterctl.exit_codes import READER_GONE, exit_code_of
 from clusterctl.output import Output
+from clusterctl.system.exit_codes import READER_GONE, exit_code_of
 from clusterctl.verbs import VERBS, module_of
 
 

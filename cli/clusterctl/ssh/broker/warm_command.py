@@ -12,7 +12,6 @@ from typing import IO
 import click
 from clusterctl_infra.errors import ClusterctlError, NotReached, SomeNodesFailed
 
-from clusterctl.exit_codes import exit_code_of
 from clusterctl.output import Output
 from clusterctl.ssh.arguments import request_of
 from clusterctl.ssh.broker.command_request import BrokerRequest
@@ -31,6 +30,7 @@ from clusterctl.ssh.request import SshRequest, is_for_one, remote_command, with_
 from clusterctl.ssh.results import NodeResult
 from clusterctl.ssh.target import target_of
 from clusterctl.system.caller import Caller
+from clusterctl.system.exit_codes import exit_code_of
 
 SAME_FOR_BOTH = ("HOME", "USER", "LOGNAME")
 """Variables that some code reads from this process, not from the caller; a command with other values is refused."""

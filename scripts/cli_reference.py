@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import get_args
 
 import click
-
 from clusterctl.program import cli
 from clusterctl.ssh.failures import FAILURE_KINDS, Phase
 from clusterctl.verbs import VERBS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from clusterctl.reference import cli_reference
+from cli_reference import cli_reference
 from clusterctl.verbs import VERBS
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "cli.md"

@@ -5,11 +5,10 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable
+from typing import Protocol
 
 import click
 from clusterctl_infra.errors import ClusterctlError, UsageError
-
-from clusterctl.output import Output
 
 EXIT_BUG = 70
 EXIT_INTERRUPTED = 130
@@ -17,7 +16,17 @@ READER_GONE = 0
 """`clusterctl nodes | head -1`: the reader has what it wanted."""
 
 
-def exit_code_of(step: Callable[[], object], output: Output) -> int:
+class Notes(Protocol):
+    """Where a person reads what became of a step; `Output` is that."""
+
+    def error(self, error: ClusterctlError) -> None:
+        """Shows a failure, with the command that helps."""
+
+    def note(self, text: str) -> None:
+        """Shows a line."""
+
+
+def exit_code_of(step: Callable[[], object], output: Notes) -> int:
     """The exit code that `step` returns, 0 if it returns none; a failure becomes a sentence on `output` and a code."""
     try:
         code = step()
@@ -34,7 +43,7 @@ def exit_code_of(step: Callable[[], object], output: Output) -> int:
         return _exit_code_after(error, output)
 
 
-def _exit_code_after(error: Exception, output: Output) -> int:
+def _exit_code_after(error: Exception, output: Notes) -> int:
     """Reports a failure that is not a ClusterctlError: a command line that click refuses, a full disk, a bug."""
     failure = importlib.import_module("clusterctl.system.failure")
     if isinstance(error, click.ClickException):
