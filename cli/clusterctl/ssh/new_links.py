@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from clusterctl.ssh.command import FAN_OUT
 from clusterctl.ssh.fanout.dialling import dialled
-from clusterctl.ssh.fanout.many_files import allow_many_files
 from clusterctl.ssh.fanout.sinks import NodeSinks
 from clusterctl.ssh.remote_command import RemoteCommand
 from clusterctl.ssh.results import NodeResult
+from clusterctl.system.many_files import allow_many_files
 
 if TYPE_CHECKING:
     from clusterctl.ssh.fanout.link_pool import LinkPool

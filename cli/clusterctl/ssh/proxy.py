@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from clusterctl.ssh.connect_failures import TURNED_AWAY
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.shared_session.argv import own_session
+from clusterctl.ssh.shared_session_argv import own_session
 from clusterctl.ssh.way_in import missing_programs
 
 END_S = 1.0

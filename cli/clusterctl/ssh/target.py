@@ -9,7 +9,7 @@ from clusterctl_infra.outputs import Inventory, InventoryNode
 from clusterctl_infra.place import joined
 
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.shared_session.argv import by_shared_session
+from clusterctl.ssh.shared_session_argv import by_shared_session
 from clusterctl.ssh.way_in import uses_session_manager
 
 

@@ -12,9 +12,9 @@ from typing import IO, Self
 
 from clusterctl_infra.outputs import InventoryNode
 
-from clusterctl.ssh.fanout.many_files import allow_many_files
 from clusterctl.ssh.fanout.scratch import named_folder
 from clusterctl.ssh.fanout.sinks import NodeSinks
+from clusterctl.system.many_files import allow_many_files
 
 MOST_BYTES = 16 * 1024 * 1024
 """How much is kept of each node's stdout and of its stderr."""

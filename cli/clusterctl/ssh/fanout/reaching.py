@@ -35,7 +35,7 @@ from clusterctl.ssh.fanout.link import Late, Link
 from clusterctl.ssh.fanout.resolving import addresses
 from clusterctl.ssh.host_key import refuse_other_host_key, signature_algorithms
 from clusterctl.ssh.keys.login_keys import LoginKey, LoginKeys
-from clusterctl.ssh.shared_session.argv import with_opening
+from clusterctl.ssh.shared_session_argv import with_opening
 from clusterctl.ssh.target import Target
 
 if TYPE_CHECKING:

@@ -28,13 +28,13 @@ from clusterctl_infra.outputs import Inventory, InventoryNode, read_inventory
 
 from clusterctl.home import Home
 from clusterctl.ssh.failures import NodeFailure
-from clusterctl.ssh.fanout.many_files import allow_many_files
 from clusterctl.ssh.keys.login_keys import identities_for_ssh
 from clusterctl.ssh.keys.openssh_files import login_key_file, write_known_hosts
 from clusterctl.ssh.shared_session import relay
-from clusterctl.ssh.shared_session.argv import own_session
+from clusterctl.ssh.shared_session_argv import own_session
 from clusterctl.ssh.single.system_ssh import ALIVE_COUNT, ALIVE_INTERVAL_S, login_argv
 from clusterctl.ssh.target import Target, target_of
+from clusterctl.system.many_files import allow_many_files
 
 TRIED = 2
 """How many nodes are tried, mostly slot 0 and one more; after that each node is reached by its own session."""

@@ -26,7 +26,7 @@ from clusterctl.ssh.fanout.libssh2 import load
 from clusterctl.ssh.fanout.reaching import reach_host
 from clusterctl.ssh.keys.login_keys import identities_for_ssh, load_login_keys
 from clusterctl.ssh.keys.openssh_files import login_key_file, write_known_hosts
-from clusterctl.ssh.shared_session.argv import own_session
+from clusterctl.ssh.shared_session_argv import own_session
 from clusterctl.ssh.single.system_ssh import login_argv
 from clusterctl.ssh.single.terminal_guard import TerminalGuard, marked
 from clusterctl.ssh.target import Target, target_of

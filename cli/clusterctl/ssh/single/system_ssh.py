@@ -7,7 +7,7 @@ from pathlib import Path
 
 from clusterctl.ssh.host_key import signature_algorithms
 from clusterctl.ssh.keys.identity_files import Identities
-from clusterctl.ssh.shared_session.argv import opening_s
+from clusterctl.ssh.shared_session_argv import opening_s
 from clusterctl.ssh.target import Target
 
 ALIVE_INTERVAL_S = 15

@@ -21,7 +21,7 @@ from clusterctl.ssh.deadlines import Clock, Deadlines
 from clusterctl.ssh.failures import FailureKind, NodeFailure
 from clusterctl.ssh.keys.login_keys import LoginKeys, load_login_keys
 from clusterctl.ssh.proxy import Proxy
-from clusterctl.ssh.shared_session.argv import with_opening
+from clusterctl.ssh.shared_session_argv import with_opening
 from clusterctl.ssh.single.channel import drained
 from clusterctl.ssh.single.ending import end_commands
 from clusterctl.ssh.single.handshake import handshake, open_socket

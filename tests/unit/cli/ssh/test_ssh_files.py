@@ -13,8 +13,8 @@ from clusterctl.ssh.deadlines import Deadlines
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.keys.openssh_files import known_hosts_text, write_known_hosts
 from clusterctl.ssh.openssh_config import ssh_config_text
-from clusterctl.ssh.shared_session.argv import opening_s, own_session, with_opening
 from clusterctl.ssh.shared_session.opening import MOST_PAUSE_S, candidates, failure, master_argv
+from clusterctl.ssh.shared_session_argv import opening_s, own_session, with_opening
 from clusterctl.ssh.single.system_ssh import login_argv, quoted_path
 from clusterctl.ssh.target import target_of
 from clusterctl.ssh.way_in import missing_programs

@@ -12,7 +12,7 @@ from clusterctl_infra.home_folder import home_folder
 
 from clusterctl.ssh.deadlines import Deadlines
 
-_PROGRAM = str(Path(__file__).with_name("relay.py"))
+_PROGRAM = str(Path(__file__).with_name("shared_session") / "relay.py")
 _START = (sys.executable, "-I", "-S", _PROGRAM)
 _OWN_ARGUMENTS = 4
 """Home, cluster, host and port."""
