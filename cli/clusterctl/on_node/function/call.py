@@ -90,7 +90,11 @@ def raised(error: BaseException, text: str) -> dict[str, Any]:
 
 def _keep(target: Path, words: dict[str, Any], content: bytes) -> None:
     fresh = target.with_name(target.name + ".new")
-    with fresh.open("wb") as stream:
-        stream.write(json.dumps({**words, "python": python_version()}).encode() + b"\n")
-        stream.write(content)
-    os.replace(fresh, target)
+    try:
+        with fresh.open("wb") as stream:
+            stream.write(json.dumps({**words, "python": python_version()}).encode() + b"\n")
+            stream.write(content)
+        os.replace(fresh, target)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise

@@ -361,9 +361,13 @@ def without_names(hosts: Path) -> None:
     if kept == lines:
         return
     fresh = hosts.with_name("hosts.clusterctl-new")
-    fresh.write_text("\n".join(kept), encoding="utf-8", errors="surrogateescape")
-    shutil.copymode(str(hosts), str(fresh))
-    os.replace(str(fresh), str(hosts))
+    try:
+        fresh.write_text("\n".join(kept), encoding="utf-8", errors="surrogateescape")
+        shutil.copymode(str(hosts), str(fresh))
+        os.replace(str(fresh), str(hosts))
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +12,8 @@ import pytest
 from clusterctl.engine.stack import Stack
 from clusterctl.engine.state_file import KeptState, put_back, state_file
 from clusterctl_infra.errors import EngineError
+
+from tests.unit.cli.file_size_limit import room_for_files_of
 
 STACK = Stack(directory=Path("/x"), project="train", name="dev", is_rehearsal_project=True)
 KEPT = "stacks/train/dev.json.kept"
@@ -129,13 +130,8 @@ def test_what_is_put_back_is_its_owners_alone(backend: Backend) -> None:
 def test_a_copy_that_cannot_be_written_leaves_the_torn_state_as_it_was(backend: Backend) -> None:
     backend.save('{"version": 3, "checkp', at=200)
     backend.write(KEPT, state_of(1), at=101)
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (8, limits[1]))
-    try:
-        with pytest.raises(OSError, match="File too large"):
-            put_back(backend.url, STACK, reap=REAP)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    with room_for_files_of(8), pytest.raises(OSError, match="File too large"):
+        put_back(backend.url, STACK, reap=REAP)
     assert backend.state.read_text() == '{"version": 3, "checkp'
     put_back(backend.url, STACK, reap=REAP)
     assert backend.state.read_text() == state_of(1)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import cloudpickle
@@ -14,6 +16,8 @@ from clusterctl.functions.payload import REQUIREMENTS, own_files, pickled_call, 
 from clusterctl.functions.results import remote_error, value_of
 from clusterctl.on_node.function import call
 from clusterctl_infra.errors import ClusterctlError, UsageError
+
+from tests.unit.cli.file_size_limit import room_for_files_of
 
 WHERE = "first: Node 0 (train-0) rank 0"
 
@@ -55,6 +59,19 @@ def test_what_calls_the_function_goes_along_with_it() -> None:
         assert (snapshot.folder / call.FOLDER / call.CALL).read_bytes() == b"call"
         assert (snapshot.folder / call.FOLDER / "cloudpickle" / "cloudpickle.py").is_file()
     assert not snapshot.folder.exists()
+
+
+def test_a_result_that_has_no_room_on_the_node_leaves_no_file_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / call.CALL).write_bytes(pickled_call(lambda: 0.5, (), {}))
+    monkeypatch.setenv("CLUSTERCTL_JOB_DIR", str(tmp_path))
+    monkeypatch.setenv("CLUSTERCTL_ATTEMPT", "1")
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    monkeypatch.setattr("sys.path", list(sys.path))
+    with room_for_files_of(8), pytest.raises(OSError, match="File too large"):
+        call.main(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [call.CALL]
 
 
 def test_a_value_comes_back_and_one_that_is_too_large_or_cannot_be_pickled_is_told() -> None:

@@ -28,6 +28,8 @@ from clusterctl.on_node.host.mounts import missing_folders, on_the_way, refuse_t
 from clusterctl_bootstrap.node import writing
 from clusterctl_bootstrap.node.writing import hosts_text
 
+from tests.unit.cli.file_size_limit import room_for_files_of
+
 BLOCK = "# clusterctl: every node of the cluster\n10.1.0.5 lab-0\n# clusterctl: end\n"
 OWN = "127.0.0.1 localhost\n10.9.9.9 storage  # ours\n"
 
@@ -46,6 +48,15 @@ def test_the_block_of_names_goes_and_the_owner_s_lines_stay(tmp_path: Path, text
     assert hosts.read_text() == OWN
     assert hosts.stat().st_mode & 0o777 == 0o664
     assert [path.name for path in tmp_path.iterdir()] == ["hosts"]
+
+
+def test_names_that_cannot_be_removed_leave_the_file_as_it_was_and_none_beside_it(tmp_path: Path) -> None:
+    hosts = tmp_path / "hosts"
+    hosts.write_text(OWN + BLOCK)
+    with room_for_files_of(8), pytest.raises(OSError, match="File too large"):
+        without_names(hosts)
+    assert [path.name for path in tmp_path.iterdir()] == ["hosts"]
+    assert hosts.read_text() == OWN + BLOCK
 
 
 def test_lines_that_are_no_text_stay_as_they_are(tmp_path: Path) -> None:
