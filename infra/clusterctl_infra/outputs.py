@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any  # JSON objects before they are checked
 
 from clusterctl_infra.errors import ClusterctlError
+from clusterctl_infra.host_and_port import HIGHEST_PORT
 from clusterctl_infra.names import HOSTS_SUFFIX, USUAL_STACK_NAME
-from clusterctl_infra.place import HIGHEST_PORT
 from clusterctl_infra.strict_json import Fields, NotAsExpected, moment, parsed, shortened
 
 VERSION = 1

@@ -14,7 +14,7 @@ from clusterctl.cloud.instances import instance_state
 from clusterctl.cost.sighting_file import read_reserved, read_seen
 from clusterctl.engine.run_file import read_record
 from clusterctl.engine.state import deadline_in, generation_in, identity_in, ledger_in, parse_state
-from clusterctl.hosts.look import hindrances, parse_look
+from clusterctl.hosts.host_check import hindrances, parse_look
 from clusterctl.jobs.events import event_json, event_row, merged_events
 from clusterctl.jobs.following import JobFollowing, OutputLine
 from clusterctl.jobs.job_state import job_states, merged

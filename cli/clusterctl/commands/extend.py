@@ -62,9 +62,9 @@ def command(
       clusterctl extend --budget 2500
     """
     now = datetime.now(UTC)
-    wish = typed_request(longer, until, budget, now=now)
+    asked = typed_request(longer, until, budget, now=now)
     if (note := tomorrow_note(until, now=now)) is not None:
         output.note(note)
     inventory = cluster_but_not_hosts(cluster, verb="extend", instead="they have no deadline")
-    request = ExtendRequest(inventory=inventory, wish=wish, is_agreed=yes, as_json=as_json)
+    request = ExtendRequest(inventory=inventory, asked=asked, is_agreed=yes, as_json=as_json)
     extend(request, output, home_directory(os.environ), os.environ)

@@ -15,9 +15,9 @@ from pathlib import Path
 from clusterctl_bootstrap.host_files import HostPeer, HostTrust, environment_names, host_files
 from clusterctl_bootstrap.node_plan import MountPlan, NodePlan, ScriptPlan
 from clusterctl_infra.config.hosts import HostsConfig
+from clusterctl_infra.host_and_port import SSH_PORT
 from clusterctl_infra.keys import barrier_secret, node_key
 from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh
-from clusterctl_infra.place import SSH_PORT
 from clusterctl_infra.plan.inventory import BASTION_CONNECT_S
 
 from clusterctl.hosts.record import HostsRecord, RecordedHost

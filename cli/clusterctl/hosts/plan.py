@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from clusterctl_bootstrap.host_files import names_kept_from_ssh
 from clusterctl_infra.config.hosts import HostsConfig
 from clusterctl_infra.config.hosts_storage import HostStorageConfig
+from clusterctl_infra.host_and_port import SSH_PORT, place
 from clusterctl_infra.outputs import Inventory, InventoryNode
-from clusterctl_infra.place import SSH_PORT, place
 
 from clusterctl.home import Home
 from clusterctl.hosts.folder import HostsFolder

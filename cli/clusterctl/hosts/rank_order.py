@@ -13,7 +13,7 @@ from clusterctl_infra.ranks import topology_ranks
 
 from clusterctl.hosts.fabric import Fabric, parse_fabric, switch_paths
 from clusterctl.hosts.folder import HostsFolder
-from clusterctl.hosts.look import HostLook
+from clusterctl.hosts.host_check import HostLook
 from clusterctl.hosts.reach import CONNECT_S
 from clusterctl.hosts.record import HostsRecord
 from clusterctl.lifecycle.rank_order import RankOrder

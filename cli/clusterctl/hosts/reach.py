@@ -14,8 +14,8 @@ from clusterctl_infra.config.hosts import HostsConfig
 from clusterctl_infra.outputs import Inventory, InventoryNode
 from clusterctl_infra.strict_json import NotAsExpected, parsed_object
 
+from clusterctl.hosts.host_check import LOOK, HostLook, look_command
 from clusterctl.hosts.host_program import host_program
-from clusterctl.hosts.look import LOOK, HostLook, look_command
 from clusterctl.probes.probe import ProbeUnreadable
 from clusterctl.ssh.command import Command
 from clusterctl.ssh.deadlines import Deadlines

@@ -19,9 +19,9 @@ from pathlib import Path
 from clusterctl_infra.config.hosts import HostsConfig
 from clusterctl_infra.errors import ClusterctlError, UsageError
 from clusterctl_infra.file_lock import try_lock
+from clusterctl_infra.host_and_port import HIGHEST_PORT, SSH_PORT, place
 from clusterctl_infra.names import HOSTS_SUFFIX
 from clusterctl_infra.outputs import Inventory, inventory_to_json
-from clusterctl_infra.place import HIGHEST_PORT, SSH_PORT, place
 from clusterctl_infra.private_home import make_private_folder, private_opener
 from clusterctl_infra.put_in_place import put_in_place
 from clusterctl_infra.ranks import is_rank_order, kept_ranks

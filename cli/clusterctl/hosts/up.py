@@ -17,7 +17,7 @@ from clusterctl_infra.outputs import Inventory
 from clusterctl.engine.known_clusters import inventory_here
 from clusterctl.home import Home
 from clusterctl.hosts.folder import HostsFolder, hosts_folder
-from clusterctl.hosts.look import HostLook, hindrances
+from clusterctl.hosts.host_check import HostLook, hindrances
 from clusterctl.hosts.meaning import addresses, hosts_inventory, install_request, with_membership
 from clusterctl.hosts.plan import advice_lines, plan_lines, work_lines
 from clusterctl.hosts.rank_order import is_order_wanted, ordered_hosts, refuse_host_reorder

@@ -74,11 +74,17 @@ class Move:
 
 
 def refuse_move(
-    wish: DeadlineRequest, intent: Intent, cluster_plan: ClusterPlan, *, cluster: str, ahead: timedelta, now: datetime
+    request: DeadlineRequest,
+    intent: Intent,
+    cluster_plan: ClusterPlan,
+    *,
+    cluster: str,
+    ahead: timedelta,
+    now: datetime,
 ) -> None:
     """Raises UsageError or CapExceeded when the requested end is not possible; `ahead`: the least time until it."""
     until, deadline = intent.settings.until, cluster_plan.deadline
-    is_asked = wish.by is not None or wish.until is not None
+    is_asked = request.by is not None or request.until is not None
     if is_asked and until is not None:
         _refuse_time(until, cluster_plan, cluster=cluster, ahead=ahead, now=now)
     if deadline.budget_usd is None or deadline.budget_at is None:

@@ -49,7 +49,7 @@ class ExtendRequest:
     """What a person asked for."""
 
     inventory: Inventory
-    wish: DeadlineRequest
+    asked: DeadlineRequest
     is_agreed: bool
     as_json: bool
 
@@ -71,17 +71,17 @@ def move_deadline(request: ExtendRequest, held: Held, *, now: Callable[[], datet
         change.output.note(f"  {half_done}")
     if ask(request, planned, move):
         run_checks_of_time("extend", replace(planned, now=now()))
-    found = repair(planned, was_cut_off=held.was_cut_off)
-    planned = replace(planned, intent=found.intent)
+    repaired = repair(planned, was_cut_off=held.was_cut_off)
+    planned = replace(planned, intent=repaired.intent)
     # A repair takes minutes.
     run_checks_of_time("extend", replace(planned, now=now()))
-    extension = Extension(request=request, planned=planned, move=move, found=found)
+    extension = Extension(request=request, planned=planned, move=move, repaired=repaired)
     keep_settings(change, planned.intent.changes)
     with _noting_what_is_unmoved(extension):
         untaken = move_everywhere(extension)
     keep_settings(change, {"extended-from": None})
     change.finish()
-    slots = {instance.slot for instance in found.state.instances} - found.gone.keys()
+    slots = {instance.slot for instance in repaired.state.instances} - repaired.gone.keys()
     unproven = try_deadline(change, slots=slots)
     tell_end(extension, untaken)
     if unproven is not None:
@@ -89,7 +89,7 @@ def move_deadline(request: ExtendRequest, held: Held, *, now: Callable[[], datet
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class RepairedCluster:
     """The cluster after the repair."""
 
     state: StackState
@@ -106,7 +106,7 @@ class Extension:
     request: ExtendRequest
     planned: WithPlan
     move: Move
-    found: Found
+    repaired: RepairedCluster
 
     @property
     def change(self) -> Change:
@@ -131,12 +131,12 @@ def checked_plan(request: ExtendRequest, held: Held, *, now: datetime) -> WithPl
     shown = change.typed(change.stack.directory)
     read = WithState(stack=change.stack, state=found, shown=shown, now=now, held=change)
     run_checks("extend", read)
-    planned = plan_with_new_end(request.wish, read)
+    planned = plan_with_new_end(request.asked, read)
     run_checks("extend", planned, after=WithState)
     return planned
 
 
-def plan_with_new_end(wish: DeadlineRequest, read: WithState) -> WithPlan:
+def plan_with_new_end(request: DeadlineRequest, read: WithState) -> WithPlan:
     """The intent with the new end, and its plan. Raises ConfigError."""
     change, state = read.change, read.state
     written = read_config(change.engine.environment.config_file)
@@ -146,7 +146,7 @@ def plan_with_new_end(wish: DeadlineRequest, read: WithState) -> WithPlan:
     values = config_values(written)
     began = values.get("extended-from") or str(membership.outputs["deadline"])
     base = datetime.fromisoformat(began)
-    wanted = wish.changes(values, base=base)
+    wanted = request.changes(values, base=base)
     asked = read_intent(
         change.stack,
         with_values(written, wanted),
@@ -158,7 +158,7 @@ def plan_with_new_end(wish: DeadlineRequest, read: WithState) -> WithPlan:
         **vars(read),
         intent=replace(intent, changes={**intent.changes, **wanted}),
         plan=plan_of(intent, state, now=read.now),
-        wish=wish,
+        request=request,
         deadline_before=base,
     )
 
@@ -194,10 +194,10 @@ def ask(request: ExtendRequest, planned: WithPlan, move: Move) -> bool:
 
 def again(request: ExtendRequest, planned: WithPlan, move: Move) -> str:
     """The command that asks for the same end, typed at any later time."""
-    return request.wish.again(planned.change.cluster, move.after)
+    return request.asked.again(planned.change.cluster, move.after)
 
 
-def repair(planned: WithPlan, *, was_cut_off: bool) -> Found:
+def repair(planned: WithPlan, *, was_cut_off: bool) -> RepairedCluster:
     """The cluster after the repair. Raises EngineError where nodes have lost more than their machines, CloudError."""
     change = planned.change
     state = change.repair_state(planned.state, was_cut_off=was_cut_off)
@@ -207,7 +207,7 @@ def repair(planned: WithPlan, *, was_cut_off: bool) -> Found:
     gone = {instance.known.slot: instance.why for instance in missing}
     reserved = forget_ended(change, state.without(instance.known.urn for instance in missing))
     stays = [instance.slot for instance in state.instances if instance.slot not in gone]
-    return Found(state=state, gone=gone, intent=reserved_or_not(planned.intent, reserved, stays=stays))
+    return RepairedCluster(state=state, gone=gone, intent=reserved_or_not(planned.intent, reserved, stays=stays))
 
 
 def move_everywhere(extension: Extension) -> Mapping[int, str]:
@@ -215,7 +215,7 @@ def move_everywhere(extension: Extension) -> Mapping[int, str]:
 
     Returns slot → why the node, which runs, did not take the new deadline.
     """
-    state, gone = extension.found.state, extension.found.gone
+    state, gone = extension.repaired.state, extension.repaired.gone
     own = [part.urn for type in (IDENTITY_TYPE, INVENTORY_TYPE, MEMBERSHIP_TYPE) for part in state.of_type(type)]
     # A machine that is gone is left as it is: an `up` remakes it.
     all_else = [f"--exclude={instance.urn}" for instance in state.instances if instance.slot in gone]
@@ -250,7 +250,7 @@ def tell_nodes(extension: Extension) -> Mapping[int, str]:
     slot_cidr = extension.planned.plan.network.slot_cidr
     config = extension.planned.intent.config
     content = membership_of(inventory, config, slot_cidr=slot_cidr)
-    living = [node for node in inventory.nodes if node.slot not in extension.found.gone]
+    living = [node for node in inventory.nodes if node.slot not in extension.repaired.gone]
     return deliver(inventory, living, content, config.scripts, home=change.home)
 
 
@@ -263,7 +263,7 @@ def keep_settings(change: Change, changes: Mapping[str, str | None]) -> None:
 
 def tell_end(extension: Extension, untaken: Mapping[int, str]) -> None:
     """Says what holds now. Raises SomeNodesFailed naming each node that has another deadline, or no machine."""
-    change, move, now, gone = extension.change, extension.move, extension.planned.now, extension.found.gone
+    change, move, now, gone = extension.change, extension.move, extension.planned.now, extension.repaired.gone
     output, request = change.output, extension.request
     inventory = read_inventory(change.home.inventory_file(change.cluster))
     output.note(f" {move_line(inventory, move, now=now)}")

@@ -46,7 +46,7 @@ def refuse_machines_anew(state: StackState, config: ClusterConfig, cluster_plan:
 
 def refuse_times(
     change: Change,
-    wish: DeadlineRequest,
+    request: DeadlineRequest,
     intent: Intent,
     cluster_plan: ClusterPlan,
     *,
@@ -59,7 +59,7 @@ def refuse_times(
     Asked again after the person has agreed.
     """
     ahead = REHEARSAL_AHEAD if change.is_rehearsal else AWS_AHEAD
-    refuse_move(wish, intent, cluster_plan, cluster=change.cluster, ahead=ahead, now=now)
+    refuse_move(request, intent, cluster_plan, cluster=change.cluster, ahead=ahead, now=now)
     if cluster_plan.deadline.at > before:
         refuse_too_late(before, cluster=change.cluster, is_rehearsal=change.is_rehearsal, shown=shown, now=now)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import paramiko
 from clusterctl_infra.errors import ConfigError
-from clusterctl_infra.place import HIGHEST_PORT
+from clusterctl_infra.host_and_port import HIGHEST_PORT
 from clusterctl_infra.strict_json import shortened
 
 from clusterctl.text.next_commands import edit

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from clusterctl_infra.host_and_port import joined
 from clusterctl_infra.outputs import Inventory, InventoryNode
-from clusterctl_infra.place import joined
 
 from clusterctl.ssh.failures import NodeFailure
 from clusterctl.ssh.shared_session_argv import by_shared_session

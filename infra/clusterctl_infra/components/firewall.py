@@ -9,7 +9,7 @@ import pulumi
 import pulumi_aws as aws
 
 from clusterctl_infra.components.network import EVERYWHERE, named
-from clusterctl_infra.place import SSH_PORT
+from clusterctl_infra.host_and_port import SSH_PORT
 
 ALL_PROTOCOLS = "-1"
 

@@ -24,7 +24,7 @@ from clusterctl_infra.config.fields import (
 from clusterctl_infra.config.hooks import Package, ScriptConfig, or_texts
 from clusterctl_infra.config.hosts_storage import HostStorageConfig
 from clusterctl_infra.config.storage import STRICT
-from clusterctl_infra.place import HIGHEST_PORT, SSH_PORT
+from clusterctl_infra.host_and_port import HIGHEST_PORT, SSH_PORT
 
 NOT_BUILT = {
     "workflow_storage": "it needs a bucket that nodes mount, and hosts mount only NFS and Lustre",

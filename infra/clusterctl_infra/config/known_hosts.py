@@ -8,7 +8,7 @@ import fnmatch
 import hashlib
 import hmac
 
-from clusterctl_infra.place import SSH_PORT
+from clusterctl_infra.host_and_port import SSH_PORT
 
 PREFERRED = ("ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa")
 REVOKED = "@revoked"

@@ -16,7 +16,7 @@ from clusterctl_infra.config.known_hosts import host_key_in
 from clusterctl_infra.config.load import config_error, login_name, read_text
 from clusterctl_infra.config.problems import ConfigProblem, problems_of, shown
 from clusterctl_infra.config.ssh_keys import check_public_key
-from clusterctl_infra.place import SSH_PORT, place
+from clusterctl_infra.host_and_port import SSH_PORT, place
 
 KNOWN_HOSTS_BYTES = 4 * 1024 * 1024
 

@@ -12,7 +12,7 @@ from typing import Any  # parsed JSON
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_rehearsal.region.bill import BillRow
 
-from tests.integration.campaign.account import CENT
+from tests.integration.campaign.ledger_and_bill import CENT
 from tests.integration.campaign.region_facts import REGION, billed
 from tests.integration.rehearsed import Rehearsed
 

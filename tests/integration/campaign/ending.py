@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from clusterctl_infra.names import DEADLINE_TAG
 from clusterctl_rehearsal.region.store import Store
 
-from tests.integration.campaign.account import account
 from tests.integration.campaign.befalling import COMMAND_S, do_fault
 from tests.integration.campaign.cost_check import has_inventory, wrong_last_word
+from tests.integration.campaign.ledger_and_bill import ledger_and_bill
 from tests.integration.campaign.living import Tell, befall_and_look, look, make_whole, note_cost, write
 from tests.integration.campaign.mishap import Life
 from tests.integration.campaign.region_facts import DATA, billed, billing, home_of, machines_alive
@@ -110,5 +110,5 @@ def _reap_rest(cluster: Rehearsed, report: Report) -> None:
 
 
 def _note_account(cluster: Rehearsed, report: Report, *, deadline: float | None) -> None:
-    report.account = account(cluster, deadline=deadline)
-    report.wrong += report.account.wrong
+    report.ledger_and_bill = ledger_and_bill(cluster, deadline=deadline)
+    report.wrong += report.ledger_and_bill.wrong

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any  # parsed JSON
 
-from tests.integration.campaign.account import Account
 from tests.integration.campaign.cost_check import CostCheck
+from tests.integration.campaign.ledger_and_bill import LedgerAndBill
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ class Report:
     leaks: int = 0
     late_s: float | None = None
     """The last machine of a life that nobody ended was gone this long after its deadline."""
-    account: Account | None = None
+    ledger_and_bill: LedgerAndBill | None = None
     costs: list[CostCheck] = field(default_factory=list)
 
 
@@ -84,9 +84,11 @@ def _whole(kept: bytes) -> bytes:
 
 def report_from_json(row: Mapping[str, Any]) -> Report:
     """The report that `asdict` gave; raises TypeError on other shapes."""
-    account = None if row["account"] is None else Account(**_with_tuples(row["account"]))
+    compared = None if row["ledger_and_bill"] is None else LedgerAndBill(**_with_tuples(row["ledger_and_bill"]))
     costs = [CostCheck(**_with_tuples(cost)) for cost in row["costs"]]
-    return Report(**{**row, "met": [Met(**mishap) for mishap in row["met"]], "account": account, "costs": costs})
+    return Report(
+        **{**row, "met": [Met(**mishap) for mishap in row["met"]], "ledger_and_bill": compared, "costs": costs}
+    )
 
 
 def _with_tuples(row: Mapping[str, Any]) -> dict[str, Any]:

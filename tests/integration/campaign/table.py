@@ -69,21 +69,21 @@ def _left_alone(name: str, ending: Ending, ended: Sequence[Life], reports: Mappi
 
 def _money(reports: Sequence[Report]) -> list[Row]:
     costs = [cost for report in reports for cost in report.costs]
-    accounts = [report.account for report in reports if report.account is not None]
+    comparisons = [report.ledger_and_bill for report in reports if report.ledger_and_bill is not None]
     assumed, early_s = sum(cost.assumed for cost in costs), max((cost.early_s for cost in costs), default=0.0)
     seen, machines = (
-        sum(account.seen_to_their_end for account in accounts),
-        sum(account.machines for account in accounts),
+        sum(compared.seen_to_their_end for compared in comparisons),
+        sum(compared.machines for compared in comparisons),
     )
     uncounted, empty = (
-        sum(account.uncounted_usd for account in accounts),
-        sum(account.empty_usd for account in accounts),
+        sum(compared.uncounted_usd for compared in comparisons),
+        sum(compared.empty_usd for compared in comparisons),
     )
-    off = sum(len(cost.wrong) for cost in costs) + sum(len(account.misbilled) for account in accounts)
+    off = sum(len(cost.wrong) for cost in costs) + sum(len(compared.misbilled) for compared in comparisons)
     return [
         (
             "simulated bill for machines",
-            f"${sum(account.bill_usd for account in accounts):.2f}",
+            f"${sum(compared.bill_usd for compared in comparisons):.2f}",
             f"${empty:.2f} more for reserved places without a machine",
         ),
         (

@@ -11,20 +11,20 @@ from clusterctl.lifecycle.change import STOPPING
 from clusterctl_infra.catalog.reader import load_catalog
 from clusterctl_rehearsal.region.bill import BillRow
 
-from tests.integration.campaign.account import Account
 from tests.integration.campaign.befalling import Outcome
 from tests.integration.campaign.cost_check import at_spot, compare, wrong_last_word, wrong_spot_sum
+from tests.integration.campaign.ledger_and_bill import LedgerAndBill
 from tests.integration.campaign.mishap import lives
 from tests.integration.campaign.report import Met, Report, ReportFile
 from tests.integration.campaign.table import table
 
 USD_PER_S = 36.0 / 3600
 BEGAN_AT = 1_800_000_000.0
-ACCOUNT = Account(
+COMPARED = LedgerAndBill(
     bill_usd=1.0,
     empty_usd=0.0,
     uncounted_usd=0.0,
-    account_usd=1.0,
+    ledger_usd=1.0,
     uncounted_s=20.0,
     machines=2,
     seen_to_their_end=1,
@@ -111,7 +111,7 @@ def test_what_was_reserved_and_empty_is_in_the_last_word_and_counts_a_moment_lon
     ids=["right", "not to the cent", "never was", "not counted"],
 )
 def test_an_account_may_lack_a_minute_and_no_more(changed: dict[str, Any], is_wrong: bool) -> None:
-    assert bool(replace(ACCOUNT, **changed).wrong) is is_wrong
+    assert bool(replace(COMPARED, **changed).wrong) is is_wrong
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_what_a_life_came_to_is_kept_and_read_again(tmp_path: Path) -> None:
         looks=2,
         things=5,
         late_s=1.5,
-        account=ACCOUNT,
+        ledger_and_bill=COMPARED,
         costs=[compare([], [billed("i-1", lived_s=100)])],
     )
     kept = ReportFile(path, seed=1, runs=9, drawn="a")
@@ -210,7 +210,7 @@ def test_the_table_counts_what_met_its_command_and_every_leak() -> None:
         wrong=["up, kill: EIP bills and reap does not list it"],
         leaks=1,
         met=[met("up", is_met=True), met("down", is_met=False)],
-        account=ACCOUNT,
+        ledger_and_bill=COMPARED,
     )
     text = "\n".join(table(lives(1, runs=2), {0: report}))
     assert "| runs | 2 | happened while the command still ran: 1; clusters: 1 |" in text

@@ -93,7 +93,7 @@ class WithPlan(WithIntent):
     """Types and zones that AWS is asked about before anything is made; the plan is of the most expensive type."""
     offering: BlockOffering | None = None
     """The capacity block that has to be bought first; the plan is made as if it were bought."""
-    wish: DeadlineRequest | None = None
+    request: DeadlineRequest | None = None
     """Which new end `extend` is asked for."""
     deadline_before: datetime | None = None
     """The end that holds before an `extend`."""

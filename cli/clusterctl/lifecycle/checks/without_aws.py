@@ -105,10 +105,10 @@ def launch(known: WithPlan) -> None:
 
 
 def deadline(known: WithPlan) -> None:
-    if known.wish is not None and known.deadline_before is not None:
+    if known.request is not None and known.deadline_before is not None:
         before = known.deadline_before
         refuse_times(
-            known.change, known.wish, known.intent, known.plan, before=before, shown=known.shown, now=known.now
+            known.change, known.request, known.intent, known.plan, before=before, shown=known.shown, now=known.now
         )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from clusterctl.hosts.fabric import parse_fabric, switch_paths
 from clusterctl.hosts.folder import HostsFolder
-from clusterctl.hosts.look import HostLook
+from clusterctl.hosts.host_check import HostLook
 from clusterctl.hosts.meaning import hosts_inventory
 from clusterctl.hosts.rank_order import (
     Discovered,
@@ -29,7 +29,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.cli.hosts.fabrics import adapter_guid, printed
-from tests.unit.cli.hosts.test_look import LOOK
+from tests.unit.cli.hosts.test_host_check import LOOK
 from tests.unit.cli.hosts.test_meaning import config, record
 from tests.unit.infra.components.example_clusters import HOSTS
 

@@ -37,8 +37,8 @@ def renamed(tmp_path: Path) -> Held:
 
 
 def extend_to_earlier(there: Held) -> None:
-    wish = DeadlineRequest(until=DEADLINE - timedelta(hours=1))
-    request = ExtendRequest(inventory=an_inventory(), wish=wish, is_agreed=True, as_json=False)
+    asked = DeadlineRequest(until=DEADLINE - timedelta(hours=1))
+    request = ExtendRequest(inventory=an_inventory(), asked=asked, is_agreed=True, as_json=False)
     move_deadline(request, there, now=lambda: BORN)
 
 

@@ -29,8 +29,8 @@ NOW = BORN + HOUR
 PRIVATE = {"mode": "private"}
 
 
-def an_intent(wish: DeadlineRequest, *, before: timedelta = 12 * HOUR, **config: Any) -> tuple[Intent, ClusterPlan]:
-    """Four nodes that run since BORN until `before`, and the plan that the wish makes of it."""
+def an_intent(asked: DeadlineRequest, *, before: timedelta = 12 * HOUR, **config: Any) -> tuple[Intent, ClusterPlan]:
+    """Four nodes that run since BORN until `before`, and the plan that the request makes of it."""
     members = {slot: f"i-{slot}" for slot in range(4)}
     account = follow(
         Ledger(),
@@ -41,25 +41,25 @@ def an_intent(wish: DeadlineRequest, *, before: timedelta = 12 * HOUR, **config:
         ends_by=None,
         price_usd_per_hour=55.04,
     ).ledger
-    changes = wish.changes({}, base=BORN + before)
+    changes = asked.changes({}, base=BORN + before)
     values = {key: value for key, value in changes.items() if value is not None}
     settings = dataclasses.replace(stack_settings(values), ledger=account)
-    caps = {**config, **({} if wish.budget_usd is None else {"budget_usd": wish.budget_usd})}
+    caps = {**config, **({} if asked.budget_usd is None else {"budget_usd": asked.budget_usd})}
     whole: dict[str, Any] = {"access": PRIVATE, "caps": caps}
     intent = Intent(config=a_config(**whole), settings=settings, changes={}, config_text="", catalog=load_catalog())
     return intent, a_plan(ledger=account, now=NOW, until=settings.until, **whole)
 
 
-def refused(wish: DeadlineRequest, **config: Any) -> ClusterctlError:
-    """The error with which this wish is refused."""
-    intent, made = an_intent(wish, **config)
+def refused(asked: DeadlineRequest, **config: Any) -> ClusterctlError:
+    """The error with which this request is refused."""
+    intent, made = an_intent(asked, **config)
     with pytest.raises(ClusterctlError) as error:
-        refuse_move(wish, intent, made, cluster="train", ahead=AWS_AHEAD, now=NOW)
+        refuse_move(asked, intent, made, cluster="train", ahead=AWS_AHEAD, now=NOW)
     return error.value
 
 
 @pytest.mark.parametrize(
-    ("wish", "words"),
+    ("asked", "words"),
     [
         (DeadlineRequest(until=NOW - HOUR), "12:00 UTC is 1 h ago"),
         (DeadlineRequest(until=NOW + timedelta(seconds=30)), "moved to 2 m from now at the soonest"),
@@ -67,8 +67,8 @@ def refused(wish: DeadlineRequest, **config: Any) -> ClusterctlError:
         (DeadlineRequest(by=timedelta(days=30)), "30 d is the most"),
     ],
 )
-def test_a_moment_that_cannot_be_is_refused_with_the_value(wish: DeadlineRequest, words: str) -> None:
-    error = refused(wish)
+def test_a_moment_that_cannot_be_is_refused_with_the_value(asked: DeadlineRequest, words: str) -> None:
+    error = refused(asked)
     assert isinstance(error, UsageError)
     assert words in error.message
 
@@ -82,17 +82,17 @@ def test_a_moment_after_the_budget_is_spent_is_refused_with_the_budget_that_woul
 
 
 def test_the_budget_that_is_offered_does() -> None:
-    wish = DeadlineRequest(until=BORN + 10 * HOUR, budget_usd=2203)
-    intent, made = an_intent(wish, runtime="12h")
-    refuse_move(wish, intent, made, cluster="train", ahead=AWS_AHEAD, now=NOW)
+    asked = DeadlineRequest(until=BORN + 10 * HOUR, budget_usd=2203)
+    intent, made = an_intent(asked, runtime="12h")
+    refuse_move(asked, intent, made, cluster="train", ahead=AWS_AHEAD, now=NOW)
     assert made.deadline.at == BORN + 10 * HOUR
 
 
 def test_a_budget_of_which_nobody_can_say_when_it_is_spent_refuses_no_end() -> None:
-    wish = DeadlineRequest(until=BORN + 10 * HOUR)
-    intent, made = an_intent(wish, budget_usd=1000)
+    asked = DeadlineRequest(until=BORN + 10 * HOUR)
+    intent, made = an_intent(asked, budget_usd=1000)
     unknown = dataclasses.replace(made, deadline=dataclasses.replace(made.deadline, budget_at=None))
-    refuse_move(wish, intent, unknown, cluster="train", ahead=AWS_AHEAD, now=NOW)
+    refuse_move(asked, intent, unknown, cluster="train", ahead=AWS_AHEAD, now=NOW)
 
 
 @pytest.mark.parametrize(("is_rehearsal", "too_late_s", "in_time_s"), [(False, 179, 180), (True, 9, 10)])
@@ -135,7 +135,7 @@ def test_longer_counts_from_the_end_that_holds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "command"),
+    ("asked", "command"),
     [
         (DeadlineRequest(by=HOUR), "clusterctl extend --until 2026-03-01T14:00:00Z --cluster train"),
         (DeadlineRequest(budget_usd=50), "clusterctl extend --budget 50.00 --cluster train"),
@@ -146,9 +146,9 @@ def test_longer_counts_from_the_end_that_holds() -> None:
     ],
 )
 def test_the_command_that_is_offered_asks_for_the_same_end_whenever_it_is_typed(
-    wish: DeadlineRequest, command: str
+    asked: DeadlineRequest, command: str
 ) -> None:
-    assert wish.again("train", BORN + 2 * HOUR) == command
+    assert asked.again("train", BORN + 2 * HOUR) == command
 
 
 def test_what_is_added_is_the_rate_times_the_longer_time_and_nothing_for_an_earlier_end() -> None:

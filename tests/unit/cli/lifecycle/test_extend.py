@@ -13,7 +13,7 @@ from clusterctl.lifecycle.deadline_request import AWS_LEFT, DeadlineRequest
 from clusterctl.lifecycle.extend import (
     ExtendRequest,
     Extension,
-    Found,
+    RepairedCluster,
     checked_plan,
     move_deadline,
     move_everywhere,
@@ -29,7 +29,7 @@ from tests.unit.cli.lifecycle.held_cluster import DEADLINE, SLOTS, Clock, alive,
 from tests.unit.cli.lifecycle.recorded_runs import ended, runs_of
 
 REQUEST = ExtendRequest(
-    inventory=an_inventory(), wish=DeadlineRequest(by=timedelta(hours=1)), is_agreed=True, as_json=False
+    inventory=an_inventory(), asked=DeadlineRequest(by=timedelta(hours=1)), is_agreed=True, as_json=False
 )
 
 
@@ -96,10 +96,10 @@ def test_what_ends_first_is_moved_last(tmp_path: Path, by: timedelta, runs: list
     inventory = change.home.inventory_file("train")
     inventory.parent.mkdir(parents=True)
     inventory.write_text(json.dumps(inventory_to_json(an_inventory())))
-    request = replace(REQUEST, wish=DeadlineRequest(by=by))
+    request = replace(REQUEST, asked=DeadlineRequest(by=by))
     planned = checked_plan(request, there, now=clock())
     # No node is reached by SSH: all have lost their machines.
-    found = Found(state=there.state, gone=dict.fromkeys(SLOTS, "terminated"), intent=planned.intent)
-    move_everywhere(Extension(request=request, planned=planned, move=move_of(planned), found=found))
+    repaired = RepairedCluster(state=there.state, gone=dict.fromkeys(SLOTS, "terminated"), intent=planned.intent)
+    move_everywhere(Extension(request=request, planned=planned, move=move_of(planned), repaired=repaired))
     options = [sorted({option.partition("=")[0] for option in run.options}) for run in runs_of(change)]
     assert options == runs

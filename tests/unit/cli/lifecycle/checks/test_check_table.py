@@ -55,7 +55,7 @@ class Situation:
     refused: Refused | None = None
     sent_at: str | None = None
     now: datetime = BORN
-    wish: DeadlineRequest | None = None
+    request: DeadlineRequest | None = None
     slot: int | None = None
     reorders_ranks: bool = False
     cluster: str = "train"
@@ -95,8 +95,8 @@ class Situation:
             return WithHold(change=change, state=state)
         text = self.config
         intent = for_up(read_intent(change.stack, text, nodes=None), state, {})
-        if self.wish is not None:
-            wanted = self.wish.changes({}, base=DEADLINE)
+        if self.request is not None:
+            wanted = self.request.changes({}, base=DEADLINE)
             asked = "config:\n" + "".join(f"  clusterctl:{key}: '{value}'\n" for key, value in wanted.items())
             intent = for_up(read_intent(change.stack, asked, nodes=None), state, {})
         stack = replace(change.stack, program=self.program)
@@ -110,7 +110,7 @@ class Situation:
             intent=intent,
             reorders_ranks=self.reorders_ranks,
             plan=plan_of(intent, state, now=self.now),
-            wish=self.wish,
+            request=self.request,
             deadline_before=DEADLINE,
             makes_machines=True,
         )
@@ -222,7 +222,7 @@ CASES: Mapping[str, tuple[Given, str]] = {
     ),
     "launch": ({"more": (part(PLACEMENT_GROUP_TYPE, urn=f"u::{CAPACITY}x"),)}, r"not made on running nodes"),
     "new deadline": (
-        {"verb": "extend", "wish": ONE_HOUR, "now": NEARLY_OVER},
+        {"verb": "extend", "request": ONE_HOUR, "now": NEARLY_OVER},
         r"with less than 3 m left",
     ),
     "plan": ({"now": DEADLINE + timedelta(hours=1)}, r"its run time was over"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from clusterctl.hosts.look import HostLook, hindrances, look_command, parse_look
+from clusterctl.hosts.host_check import HostLook, hindrances, look_command, parse_look
 from clusterctl.probes.probe import ProbeUnreadable
 from clusterctl_infra.config.hosts import HostsConfig
 

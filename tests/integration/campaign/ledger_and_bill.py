@@ -24,7 +24,7 @@ MOST_UNCOUNTED_S = SHORT_S + 15.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Account:
+class LedgerAndBill:
     """The region's bill for machines, and what clusterctl's files say of the same machines."""
 
     bill_usd: float
@@ -33,7 +33,7 @@ class Account:
     """Of reserved places in which nothing ran, such as between a reservation and its machines."""
     uncounted_usd: float
     """The part of the bill that is of machines in no ledger: their `up` was cut off before it wrote them down."""
-    account_usd: float
+    ledger_usd: float
     uncounted_s: float
     """The longest time of a machine in a ledger that no span of its slot counts, as the next command corrects them."""
     machines: int
@@ -55,7 +55,7 @@ class Account:
         return found
 
 
-def account(cluster: Rehearsed, *, deadline: float | None) -> Account:
+def ledger_and_bill(cluster: Rehearsed, *, deadline: float | None) -> LedgerAndBill:
     """What all ledgers of this home say; a span without an end counts to the deadline."""
     rows = billed(cluster)
     spans = _spans(cluster.home / "ledger")
@@ -66,11 +66,11 @@ def account(cluster: Rehearsed, *, deadline: float | None) -> Account:
         id: machine for path in (cluster.home / "observed").glob("*.jsonl") for id, machine in read_seen(path).items()
     }
     ended = [(row, seen[row.id]) for row in machines if _is_seen_to_its_end(row, seen.get(row.id))]
-    return Account(
+    return LedgerAndBill(
         bill_usd=sum(row.usd or 0.0 for row in machines),
         empty_usd=sum(row.usd or 0.0 for row in rows if row.kind == "CapacityReservation"),
         uncounted_usd=sum(row.usd or 0.0 for row in machines if row.id not in spans),
-        account_usd=sum(_usd(span, until) for span in spans.values()),
+        ledger_usd=sum(_usd(span, until) for span in spans.values()),
         uncounted_s=max((_uncounted_s(row, right, until) for row in machines), default=0.0),
         machines=len(machines),
         seen_to_their_end=len(ended),
