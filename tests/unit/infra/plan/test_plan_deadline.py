@@ -231,7 +231,7 @@ def test_whatever_happened_before_the_money_at_the_deadline_is_the_budget(
 
 
 def test_four_dear_nodes_with_a_small_budget_end_at_the_computed_second() -> None:
-    """The rehearsed proof of the same is in tests/integration/lifecycle/test_budget_ends_nodes.py."""
+    """That nodes have this deadline in their files: tests/integration/lifecycle/test_budget_ends_nodes.py."""
     deadline = a_plan(nodes=4, access={"mode": "private"}, caps={"runtime": "1h", "budget_usd": 4}).deadline
     seconds = 4 / (4 * (NODE_USD_PER_HOUR + DISK_USD_PER_HOUR) + ADDRESS_USD_PER_HOUR + GATEWAY_USD_PER_HOUR) * 3600
     assert deadline.reason == "budget"
