@@ -20,6 +20,7 @@ from clusterctl_infra.outputs import Inventory, InventoryNode, InventorySsh, inv
 from clusterctl_infra.private_home import make_private_folder
 
 from tests.integration.cli.kept_connections import WARM, await_warm, end_warm
+from tests.integration.free_port import free_port
 from tests.inventories import make_inventory
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin:/sbin")
@@ -249,22 +250,6 @@ def make_key(path: Path, kind: str = "ed25519") -> None:
     for old in (path, path.with_name(path.name + ".pub")):
         old.unlink(missing_ok=True)
     subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", "", "-C", "", "-f", str(path)], check=True, timeout=10)
-
-
-def free_port(addresses: Sequence[str]) -> int:
-    """A port that no process has on any of the addresses."""
-    for _ in range(20):
-        with contextlib.ExitStack() as held:
-            first = held.enter_context(socket.socket())
-            first.bind((addresses[0], 0))
-            port = int(first.getsockname()[1])
-            try:
-                for other in addresses[1:]:
-                    held.enter_context(socket.socket()).bind((other, port))
-            except OSError:
-                continue
-            return port
-    raise AssertionError("no port is free on all addresses")
 
 
 def wait_for_port(host: str, port: int) -> None:

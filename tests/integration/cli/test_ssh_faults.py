@@ -17,7 +17,8 @@ import pytest
 
 from tests.integration.cli import bad_servers
 from tests.integration.cli.bad_servers import Behaviour
-from tests.integration.cli.conftest import SSHD, free_port, make_key, wait_for_port
+from tests.integration.cli.conftest import SSHD, make_key, wait_for_port
+from tests.integration.free_port import free_port
 
 GOOD = 57
 MOST_ADDRESSES = 16

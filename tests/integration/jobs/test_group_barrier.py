@@ -13,15 +13,20 @@ from pathlib import Path
 import pytest
 from clusterctl.on_node.workflow import barrier as program
 
+from tests.integration.free_port import free_port
 from tests.integration.rehearsed import wait_until
 
-PORT = 28391
+
+@pytest.fixture
+def port() -> int:
+    """Of the group alone: rank 0 listens on all of this computer's addresses."""
+    return free_port([""])
 
 
-def barrier(*words: str, key: str = "k") -> subprocess.Popen[str]:
+def barrier(port: int, *words: str, key: str = "k") -> subprocess.Popen[str]:
     """The barrier's script, as a task starts it."""
     env = {"PATH": "/usr/bin:/bin", "CLUSTERCTL_GROUP_KEY": key, "CLUSTERCTL_GROUP_TASKS": "a,b,c"}
-    argv = [sys.executable, str(Path(program.__file__)), "--num_nodes", "3", "--port", str(PORT), *words]
+    argv = [sys.executable, str(Path(program.__file__)), "--num_nodes", "3", "--port", str(port), *words]
     return subprocess.Popen(argv, env=env, stderr=subprocess.PIPE, text=True)
 
 
@@ -29,13 +34,13 @@ def ends(*started: subprocess.Popen[str]) -> list[tuple[str, int]]:
     return [(each.communicate(timeout=30)[1], each.returncode) for each in started]
 
 
-def connected() -> socket.socket:
+def connected(port: int) -> socket.socket:
     """A connection to rank 0, once that listens."""
     found: list[socket.socket] = []
 
     def has_come() -> bool:
         try:
-            found.append(socket.create_connection(("127.0.0.1", PORT), 10))
+            found.append(socket.create_connection(("127.0.0.1", port), 10))
         except ConnectionRefusedError:
             return False
         return True
@@ -45,9 +50,9 @@ def connected() -> socket.socket:
 
 
 @contextmanager
-def impostor(*answers: bytes) -> Iterator[None]:
+def impostor(port: int, *answers: bytes) -> Iterator[None]:
     """Listens before rank 0 does; answers the first guests so, and is gone."""
-    with socket.create_server(("127.0.0.1", PORT), reuse_port=False) as listener:
+    with socket.create_server(("127.0.0.1", port), reuse_port=False) as listener:
         yield
         for answer in answers:
             connection, _ = listener.accept()
@@ -59,18 +64,18 @@ def impostor(*answers: bytes) -> Iterator[None]:
 
 @pytest.mark.parametrize("place", ["127.0.0.1", "::1"])
 @pytest.mark.parametrize("leads_by", ["", "127.0.0.1", "::1", "localhost"])
-def test_a_group_passes_the_barrier_together_whoever_comes_first(place: str, leads_by: str) -> None:
+def test_a_group_passes_the_barrier_together_whoever_comes_first(port: int, place: str, leads_by: str) -> None:
     """Rank 0 is given no address, or a name, which tells nothing of how its guests come: by IPv4 or by IPv6."""
     ways = {2: place, 0: leads_by, 1: place}
-    assert ends(*(barrier("--rank", str(rank), "--connect", way) for rank, way in ways.items())) == [("", 0)] * 3
+    assert ends(*(barrier(port, "--rank", str(rank), "--connect", way) for rank, way in ways.items())) == [("", 0)] * 3
 
 
-def test_a_barrier_names_who_is_missing_and_takes_nobody_without_proof() -> None:
-    lead = barrier("--rank", "0", "--timeout", "8")
-    guest = barrier("--rank", "1", "--connect", "127.0.0.1")
-    stranger = barrier("--rank", "2", "--connect", "127.0.0.1", "--timeout", "5", key="other")
+def test_a_barrier_names_who_is_missing_and_takes_nobody_without_proof(port: int) -> None:
+    lead = barrier(port, "--rank", "0", "--timeout", "8")
+    guest = barrier(port, "--rank", "1", "--connect", "127.0.0.1")
+    stranger = barrier(port, "--rank", "2", "--connect", "127.0.0.1", "--timeout", "5", key="other")
     missing = "barrier: not there within 8 s: c (rank 2)\n"
-    place = f"rank 0 at 127.0.0.1:{PORT} did not release the group within 5 s"
+    place = f"rank 0 at 127.0.0.1:{port} did not release the group within 5 s"
     proof = f"barrier: {place}: it closed the connection: rank 0 has ended, or is another group's\n"
     assert ends(stranger, lead, guest) == [(proof, 1), (missing, 1), (missing, 1)]
 
@@ -86,26 +91,26 @@ def test_a_barrier_names_who_is_missing_and_takes_nobody_without_proof() -> None
         b"\xff\xfe",
     ],
 )
-def test_words_of_a_stranger_do_not_bring_rank_0_down(words: bytes) -> None:
-    lead = barrier("--rank", "0", "--timeout", "25")
-    with connected() as stranger:
+def test_words_of_a_stranger_do_not_bring_rank_0_down(port: int, words: bytes) -> None:
+    lead = barrier(port, "--rank", "0", "--timeout", "25")
+    with connected(port) as stranger:
         stranger.sendall(words + b"\n")
         with stranger.makefile("rb") as received:
             received.readlines()  # to the end: rank 0 has heard it, and closed the connection
-    guests = [barrier("--rank", rank, "--connect", "127.0.0.1") for rank in ("1", "2")]
+    guests = [barrier(port, "--rank", rank, "--connect", "127.0.0.1") for rank in ("1", "2")]
     assert ends(lead, *guests) == [("", 0)] * 3
 
 
-def test_idle_connections_keep_nobody_of_the_group_out() -> None:
-    lead = barrier("--rank", "0", "--timeout", "25")
+def test_idle_connections_keep_nobody_of_the_group_out(port: int) -> None:
+    lead = barrier(port, "--rank", "0", "--timeout", "25")
     with ExitStack() as held:
         for _ in range(60):
-            held.enter_context(connected())
-        guests = [barrier("--rank", rank, "--connect", "127.0.0.1", "--timeout", "5") for rank in ("1", "2")]
+            held.enter_context(connected(port))
+        guests = [barrier(port, "--rank", rank, "--connect", "127.0.0.1", "--timeout", "5") for rank in ("1", "2")]
         assert ends(lead, *guests) == [("", 0)] * 3
 
 
-def test_whoever_listens_in_rank_0_s_place_ends_nobody_s_wait() -> None:
+def test_whoever_listens_in_rank_0_s_place_ends_nobody_s_wait(port: int) -> None:
     answers = (
         json.dumps({"failed": "go home"}).encode(),
         json.dumps({"failed": "go home", "proof": "0"}).encode(),
@@ -113,8 +118,8 @@ def test_whoever_listens_in_rank_0_s_place_ends_nobody_s_wait() -> None:
         b"[" * 4000,
         b"5",
     )
-    with impostor(*answers):
-        guest = barrier("--rank", "1", "--connect", "127.0.0.1", "--timeout", "25")
-    other = barrier("--rank", "2", "--connect", "127.0.0.1", "--timeout", "25")
-    lead = barrier("--rank", "0", "--timeout", "25")
+    with impostor(port, *answers):
+        guest = barrier(port, "--rank", "1", "--connect", "127.0.0.1", "--timeout", "25")
+    other = barrier(port, "--rank", "2", "--connect", "127.0.0.1", "--timeout", "25")
+    lead = barrier(port, "--rank", "0", "--timeout", "25")
     assert ends(lead, guest, other) == [("", 0)] * 3
