@@ -1,6 +1,7 @@
 """Machines that end themselves: at the deadline, whatever runs in them, whatever clock is wrong, after any reboot.
 
-Most of them are booted side by side at the start, each with an end of its own; every test waits for the end of one.
+Most of them are booted and set up side by side at the start, as some take minutes to end. Each has an end of its own;
+every test waits for the end of one, and needs no other test.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import pytest
 from clusterctl_bootstrap.node.ending import LAST_STAGE_S
 from clusterctl_rehearsal.machines import cgroup
 from clusterctl_rehearsal.machines.driver import MachineFile
 
-from tests.integration.bootstrap.bootstrapped import SLOTS, Bootstrapped, address, iso, wait_until
+from tests.integration.bootstrap.bootstrapped import SLOTS, Answer, Bootstrapped, address, iso, wait_until
 
 PAST, AHEAD, SILENT, REBOOTED, STUBBORN, HUNG, UNGUARDED, BEHIND = range(8, 16)
 WEDGED = 7
@@ -96,53 +98,78 @@ systemctl poweroff --force"""
 """A shutdown that waits 90 s for the process above, and a last stage that is due in 8 s."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Begun:
+    """The machines that take long to end, and what they answered when that began."""
+
+    machines: Bootstrapped
+    wedged: Answer
+    rebooted: Answer
+    at_units: Answer
+    with_full_disks: Answer
+
+
 @pytest.fixture(scope="module")
-def machines(network: Bootstrapped) -> Bootstrapped:
-    """The network with the machines that take long to end, none of them waited for."""
+def begun(network: Bootstrapped) -> Begun:
+    """All that takes time, side by side; tests look at the answers, as one that is wrong is no other's failure."""
     network.metadata.shift_s[address(AHEAD)] = HOUR_S
     network.metadata.shift_s[address(BEHIND)] = -HOUR_S
     network.metadata.silent.add(address(SILENT))
     for slot in (WEDGED, PAST, AHEAD, SILENT, REBOOTED, BEHIND):
         network.boot(network.plan(slot, nodes=SLOTS, left_s=LEFT_S.get(slot, HOUR_S)))
-    return network
+    wedged = with_systemd_stopped(network)
+    rebooted = with_a_reboot(network)
+    at_units, with_full_disks = under_attack(network)
+    return Begun(machines=network, wedged=wedged, rebooted=rebooted, at_units=at_units, with_full_disks=with_full_disks)
 
 
-def test_systemd_itself_stops_shortly_before_the_deadline(machines: Bootstrapped) -> None:
-    """The end of this one is looked at last: it takes 90 s."""
-    machines.wait_until_settled(WEDGED)
-    machines.deadlines[WEDGED] = int(
-        time.time() + 20
-    )  # a busy machine takes some seconds to get the push and to be stopped
-    assert machines.push(WEDGED, nodes=SLOTS, deadline=iso(machines.deadlines[WEDGED])).json["ok"]
-    first = cgroup.first_process(cgroup.mounted_trees(), machines.name, machines.node(WEDGED))
+@pytest.fixture(scope="module")
+def machines(begun: Begun) -> Bootstrapped:
+    """The network with the machines that take long to end, none of them waited for."""
+    return begun.machines
+
+
+def with_systemd_stopped(network: Bootstrapped) -> Answer:
+    """Stops WEDGED's first process shortly before the deadline."""
+    network.wait_until_settled(WEDGED)
+    # A busy machine takes some seconds to get the push and to be stopped.
+    network.deadlines[WEDGED] = int(time.time() + 20)
+    pushed = network.push(WEDGED, nodes=SLOTS, deadline=iso(network.deadlines[WEDGED]))
+    first = cgroup.first_process(cgroup.mounted_trees(), network.name, network.node(WEDGED))
     assert first is not None
     os.kill(first, signal.SIGSTOP)
+    return pushed
+
+
+def with_a_reboot(network: Bootstrapped) -> Answer:
+    """Reboots REBOOTED when it has its deadline."""
+    network.wait_until_settled(REBOOTED)
+    network.deadlines[REBOOTED] = int(time.time() + 45)
+    pushed = network.push(REBOOTED, nodes=SLOTS, deadline=iso(network.deadlines[REBOOTED]))
+    network.ssh(REBOOTED, "sudo systemctl reboot")
+    return pushed
+
+
+def under_attack(network: Bootstrapped) -> tuple[Answer, Answer]:
+    """BEHIND's answers to a user at its units, and to a push when its disks are full; then it has no network.
+
+    By its own clock the deadline was an hour ago when it booted.
+    """
+    network.wait_until_settled(BEHIND)
+    at_units = network.ssh(BEHIND, STOP_AS_NOBODY)
+    network.deliver_modules(BEHIND)
+    network.output(BEHIND, "sudo sh", stdin=FILL_DISKS)
+    pushed = network.ssh(BEHIND, "sudo -n clusterctl-node apply", stdin=network.membership(nodes=SLOTS))
+    network.driver.unplug(network.name, network.node(BEHIND))
+    return at_units, pushed
 
 
 def test_a_deadline_that_is_past_ends_the_machine_at_boot(machines: Bootstrapped) -> None:
     machines.wait_until_gone(PAST, timeout_s=180)
 
 
-def test_a_reboot_does_not_move_the_deadline(machines: Bootstrapped) -> None:
-    """The end of this one is looked at last: it has to boot once more before."""
-    machines.wait_until_settled(REBOOTED)
-    machines.deadlines[REBOOTED] = int(time.time() + 45)
-    assert machines.push(REBOOTED, nodes=SLOTS, deadline=iso(machines.deadlines[REBOOTED])).json["ok"]
-    machines.ssh(REBOOTED, "sudo systemctl reboot")
-
-
-def test_a_user_at_its_units_a_full_disk_and_no_network_change_nothing(machines: Bootstrapped) -> None:
-    """The end of this one is looked at later. By its own clock the deadline was an hour ago when it booted."""
-    machines.wait_until_settled(BEHIND)
-    assert machines.output(BEHIND, STOP_AS_NOBODY).split() == ["active"] * 3
-    machines.deliver_modules(BEHIND)
-    machines.output(BEHIND, "sudo sh", stdin=FILL_DISKS)
-    refused = machines.ssh(BEHIND, "sudo -n clusterctl-node apply", stdin=machines.membership(nodes=SLOTS))
-    assert "No space left" in refused.json["error"], "a node that cannot keep a deadline does not take it"
-    machines.driver.unplug(machines.name, machines.node(BEHIND))
-
-
-def test_who_uses_a_machine_is_warned_on_the_terminal_in_the_journal_and_by_signal(machines: Bootstrapped) -> None:
+def test_who_uses_a_machine_is_warned_and_no_job_hook_or_mount_that_hangs_holds_the_end(machines: Bootstrapped) -> None:
+    """On the terminal, in the journal and by signal."""
     machines.boot(machines.plan(STUBBORN, nodes=SLOTS, left_s=HOUR_S), shares={"/dev/fuse": "/dev/fuse"})
     machines.wait_until_settled(STUBBORN)
     assert machines.push(STUBBORN, nodes=SLOTS).json["ok"]
@@ -158,8 +185,6 @@ def test_who_uses_a_machine_is_warned_on_the_terminal_in_the_journal_and_by_sign
     assert_signalled(machines, STUBBORN, 1)
     assert machines.ssh(STUBBORN, "test -e /run/hooked").code != 0, "the hook is for the last five minutes"
 
-
-def test_neither_job_nor_hook_nor_a_mount_that_hangs_holds_the_end(machines: Bootstrapped) -> None:
     machines.output(STUBBORN, "sudo timeout 30 bash", stdin=HANG_A_MOUNT)
     moment = int(time.time() + 15)
     assert machines.push(STUBBORN, nodes=SLOTS, generation=3, deadline=iso(moment)).json["ok"]
@@ -198,16 +223,22 @@ def test_without_a_metadata_service_the_machines_own_clock_decides(machines: Boo
     assert_ended_in_time(machines, SILENT, machines.deadlines[SILENT])
 
 
-def test_with_a_full_disk_and_no_network_a_machine_ends_when_aws_says_so(machines: Bootstrapped) -> None:
-    assert_ended_in_time(machines, BEHIND, machines.deadlines[BEHIND] + HOUR_S)
+def test_a_user_at_its_units_a_full_disk_and_no_network_change_nothing(begun: Begun) -> None:
+    """The machine ends when AWS says so, an hour after its own clock."""
+    assert (begun.at_units.code, begun.at_units.out.split()) == (0, ["active"] * 3), begun.at_units
+    refused = begun.with_full_disks.json["error"]
+    assert "No space left" in refused, "a node that cannot keep a deadline does not take it"
+    assert_ended_in_time(begun.machines, BEHIND, begun.machines.deadlines[BEHIND] + HOUR_S)
 
 
-def test_a_rebooted_machine_ends_at_its_deadline(machines: Bootstrapped) -> None:
-    assert_ended_in_time(machines, REBOOTED, machines.deadlines[REBOOTED])
+def test_a_reboot_does_not_move_the_deadline(begun: Begun) -> None:
+    assert begun.rebooted.json["ok"]
+    assert_ended_in_time(begun.machines, REBOOTED, begun.machines.deadlines[REBOOTED])
 
 
-def test_a_machine_whose_systemd_hangs_is_ended_by_the_last_stage(machines: Bootstrapped) -> None:
-    assert_ended_in_time(machines, WEDGED, machines.deadlines[WEDGED] + LAST_STAGE_S)
+def test_a_machine_whose_systemd_hangs_is_ended_by_the_last_stage(begun: Begun) -> None:
+    assert begun.wedged.json["ok"]
+    assert_ended_in_time(begun.machines, WEDGED, begun.machines.deadlines[WEDGED] + LAST_STAGE_S)
 
 
 def assert_signalled(machines: Bootstrapped, slot: int, times: int) -> None:
