@@ -143,6 +143,7 @@ DURING_THE_COMMAND: dict[str, Fault] = {
 }
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("faults", "deadline_s", "named"),
     [
