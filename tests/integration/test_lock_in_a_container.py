@@ -93,7 +93,7 @@ def test_from_outside_an_engine_in_a_container_lives_by_the_number_that_it_has_t
 
 def test_from_inside_nothing_is_known_of_a_lock_in_a_folder_that_is_shared(state: Path) -> None:
     if kind_of(str(state), Path("/proc/self/mountinfo").read_text()) in CONTAINERS_OWN:
-        pytest.skip("the folder of tests is such as a container has for itself")
+        pytest.skip(f"{state} is on overlay or tmpfs, which are taken for a container's own: here it is to be shared")
     living = lock(state, os.getpid())
     assert not is_dead(living)
     assert not is_dead(living, *CONTAINER)

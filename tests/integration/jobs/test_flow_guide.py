@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.rehearsed import BIN, ROOT, Done, nothing_left, own_environment, run
+from tests.guides import FLOW, needs_guides
+from tests.integration.rehearsed import BIN, Done, nothing_left, own_environment, run
 from tests.integration.without_torch import cache_without_torch
 
-GUIDE = ROOT.parent / "shared" / "guides" / "flow-multi-node.txt"
 PRELUDE = Path(__file__).with_name("flow_prelude.py")
-pytestmark = pytest.mark.skipif(not GUIDE.is_file(), reason=f"no {GUIDE}: the guides lie beside the checkout")
+pytestmark = needs_guides
 HEAD = "import os\nfrom flow_prelude import *\n"
 """Stands above every snippet."""
 APP = "from clusterctl.flow import FlowApp\napp = FlowApp()\n"
@@ -39,7 +39,7 @@ class Snippet:
 
     def text(self) -> str:
         """The program, with only the import changed."""
-        lines = GUIDE.read_text().splitlines()
+        lines = FLOW.read_text().splitlines()
         # The last one: the guide's introduction shows the first one in part.
         start = max(at for at, line in enumerate(lines) if line.startswith(f"def {self.function}("))
         chosen = lines[start - self.lines_before :][: len(self.depths)]

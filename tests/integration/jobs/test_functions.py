@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.guides import SATURN, needs_guides
 from tests.integration.jobs.job_folders import folder_with
 from tests.integration.jobs.wheels import write_wheel
 from tests.integration.rehearsed import ROOT, Done, Rehearsed, run, wait_until
@@ -71,8 +72,6 @@ def never():
 UNGUARDED = "import clusterctl\n@clusterctl.App('x').function(cluster='nowhere')\ndef f():\n    return 1\nf.remote()\n"
 SAY_ARGV = "#!/bin/sh\nprintf 'words'; printf ' %s' \"$@\"; echo\n"
 """In the place of a launcher: what it would have been given."""
-SATURN = ROOT.parent / "shared" / "guides" / "saturn-multi-node.txt"
-needs_guides = pytest.mark.skipif(not SATURN.is_file(), reason=f"no {SATURN}: the guides lie beside the checkout")
 
 
 @pytest.fixture

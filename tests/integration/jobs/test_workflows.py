@@ -17,12 +17,11 @@ from typing import Any  # JSON
 import pytest
 from clusterctl_rehearsal.home import rehearsal_home
 
+from tests.guides import OSMO, needs_guides
 from tests.integration.jobs.left_of_job import output_in_the_end
 from tests.integration.rehearsed import ROOT, Rehearsed, rehearsed, wait_until
 
 EXAMPLE = ROOT / "examples" / "guides" / "osmo"
-GUIDE = ROOT.parent / "shared" / "guides" / "osmo-multi-node.rst"
-needs_guide = pytest.mark.skipif(not GUIDE.is_file(), reason=f"no {GUIDE}: the guides lie beside the checkout")
 SHARING = """\
 workflow:
   name: sharing
@@ -340,7 +339,7 @@ def test_what_does_not_fit_is_refused_before_anything_starts(cluster: Rehearsed)
 
 def submit_guides_own(cluster: Rehearsed, tmp_path: Path, block: int, *flags: str) -> str:
     """The logs of the tasks of one of the guide's files, which must succeed; `block`: which file."""
-    blocks = re.findall(r"\.\. code-block:: (?:yaml|jinja)\n\n((?:  .*\n|\n)+)", GUIDE.read_text())
+    blocks = re.findall(r"\.\. code-block:: (?:yaml|jinja)\n\n((?:  .*\n|\n)+)", OSMO.read_text())
     (tmp_path / "w.yaml").write_text(textwrap.dedent(blocks[block]))
     shutil.copy(EXAMPLE / "train.py", tmp_path)
     done = cluster.run("workflow", "submit", str(tmp_path / "w.yaml"), "--on-host", *flags, timeout_s=280)
@@ -348,13 +347,13 @@ def submit_guides_own(cluster: Rehearsed, tmp_path: Path, block: int, *flags: st
     return cluster.ok("workflow", "logs", newest(cluster)["id"])
 
 
-@needs_guide
+@needs_guides
 @pytest.mark.torch
 def test_the_guides_first_file_trains_by_torchs_own_launcher(cluster: Rehearsed, tmp_path: Path) -> None:
     assert "trained on 16 ranks" in submit_guides_own(cluster, tmp_path, 0)
 
 
-@needs_guide
+@needs_guides
 def test_the_guides_file_for_any_number_of_nodes_trains_by_the_nodes_torchrun(
     cluster: Rehearsed, tmp_path: Path
 ) -> None:

@@ -210,7 +210,7 @@ def test_a_user_without_rights_has_machines_too(processes: RealCluster, open_fol
     if os.geteuid() != 0:
         pytest.fail("this test becomes another user, which only root can: run it as root")
     if not is_usable_by_all(SYSTEM_PYTHON):
-        pytest.skip(f"{SYSTEM_PYTHON} is older than this project needs")
+        pytest.skip(f"{SYSTEM_PYTHON}, which every user may run, is of another version than the packages of .venv")
     package = open_folder / "packages"
     for module in (clusterctl_rehearsal, clusterctl_infra):
         shutil.copytree(Path(module.__path__[0]), package / module.__name__)

@@ -9,17 +9,18 @@ from clusterctl.workflows.loading import Settings, load_workflow
 from clusterctl.workflows.template import render
 from clusterctl_infra.errors import ConfigError
 
-from tests.unit.cli.workflows.workflow_files import SCALED, SMALL, guide_files, needs_guide, problems, read
+from tests.guides import needs_guides
+from tests.unit.cli.workflows.workflow_files import SCALED, SMALL, guide_files, problems, read
 
 
-@needs_guide
+@needs_guides
 def test_the_guides_two_files_are_valid_as_they_are_printed() -> None:
     two_nodes, scaled = guide_files()
     assert [task.name for task in read(two_nodes).workflow.all_tasks()] == ["master", "worker"]
     assert [task.name for task in read(scaled).workflow.all_tasks()] == ["master", "worker_1"]
 
 
-@needs_guide
+@needs_guides
 def test_the_guides_scaled_file_takes_the_values_of_its_command_line() -> None:
     loaded = read(guide_files()[1], "n_nodes=4", "n_gpus_per_node=4")
     assert [task.name for task in loaded.workflow.all_tasks()] == ["master", "worker_1", "worker_2", "worker_3"]

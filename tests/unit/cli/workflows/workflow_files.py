@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 import textwrap
-from pathlib import Path
 
-import pytest
 from clusterctl.workflows.loading import LoadedWorkflow, Settings, read_workflow
 from clusterctl_infra.errors import ConfigError
 from clusterctl_infra.outputs import Inventory
 
+from tests.guides import OSMO
 from tests.inventories import make_inventory
 
-GUIDE = Path(__file__).resolve().parents[5] / "shared" / "guides" / "osmo-multi-node.rst"
-needs_guide = pytest.mark.skipif(not GUIDE.is_file(), reason=f"no {GUIDE}: the guides lie beside the checkout")
 SCALED = """\
 workflow:
   name: train
@@ -56,7 +53,7 @@ workflow:
 
 def guide_files() -> list[str]:
     """The two workflows that the guide prints, as a person copies them."""
-    blocks = re.findall(r"\.\. code-block:: (?:yaml|jinja)\n\n((?:  .*\n|\n)+)", GUIDE.read_text())
+    blocks = re.findall(r"\.\. code-block:: (?:yaml|jinja)\n\n((?:  .*\n|\n)+)", OSMO.read_text())
     return [textwrap.dedent(block) for block in blocks[:2]]
 
 
