@@ -201,16 +201,30 @@ def _serve(state: _State, meeting: Meeting) -> None:
 
 
 def _is_wanted(state: _State, place: Path, number: int) -> bool:
-    """Whether a command is being carried out, or a later one may use connections that still live."""
-    if state.commands:
-        return True
-    if state.has_ended:
-        return False
+    return is_wanted(
+        commands=state.commands,
+        is_reachable=not state.has_ended and _is_ours(place, number),
+        connections=len(state.pool),
+        used_at_s=state.used_at,
+        now_s=time.monotonic(),
+    )
+
+
+def is_wanted(*, commands: int, is_reachable: bool, connections: int, used_at_s: float, now_s: float) -> bool:
+    """Whether a command is being carried out, or a later one may use connections that still live.
+
+    `is_reachable`: whether a later command would come here; `used_at_s`: when the last one ended, by the clock of
+    `now_s`.
+    """
+    return commands > 0 or (is_reachable and connections > 0 and now_s - used_at_s < IDLE_S)
+
+
+def _is_ours(place: Path, number: int) -> bool:
+    """Whether the socket that later commands find is still this process's."""
     try:
-        is_ours = place.stat().st_ino == number
+        return place.stat().st_ino == number
     except OSError:
         return False
-    return is_ours and len(state.pool) > 0 and time.monotonic() - state.used_at < IDLE_S
 
 
 def _look_after(state: _State) -> None:
