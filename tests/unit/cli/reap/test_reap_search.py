@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any  # what is written
 
 import pytest
+from botocore.exceptions import ClientError
 from clusterctl.cloud.boundary import Clients
 from clusterctl.cloud.clients import AwsClients
 from clusterctl.cloud.look import Look
@@ -184,6 +185,36 @@ def test_where_nothing_names_a_region_that_is_said_and_not_that_nothing_is_left(
     request = ReapRequest(asked=wish, region=None, all_regions=False, rehearse=False, acts=True, as_json=False)
     with pytest.raises(UsageError, match=r"^which region\?"):
         reap(request, Output(stdout=io.BytesIO(), stderr=io.BytesIO()), Home(path=tmp_path), {})
+
+
+class Forbidden(NoClients):
+    """A region in which an organization forbids every call."""
+
+    def _service(self, name: str) -> Any:
+        raise ClientError({"Error": {"Code": "UnauthorizedOperation", "Message": "not authorized"}}, name)
+
+
+@pytest.mark.parametrize("acts", [True, False])
+@pytest.mark.parametrize("as_json", [True, False])
+def test_a_reap_that_could_not_look_through_a_region_fails_after_it_has_shown_the_others(
+    tmp_path: Path, acts: bool, as_json: bool
+) -> None:
+    """Else a scheduled reap would report success for ever, whatever bills in that region."""
+    rows = {
+        ("eu-west-1", "describe_regions", "Regions"): [{"RegionName": "eu-west-1"}, {"RegionName": "us-west-2"}],
+        ("eu-west-1", "describe_instances", "Reservations"): [{"Instances": [INSTANCE]}],
+    }
+    here, forbidden = clients_of(rows, region="eu-west-1"), Forbidden("us-west-2")
+    wish = Asked(grace=timedelta(minutes=10))
+    request = ReapRequest(asked=wish, region=None, all_regions=True, rehearse=False, acts=acts, as_json=as_json)
+    shown = io.BytesIO()
+    output = Output(stdout=shown, stderr=io.BytesIO())
+    with pytest.raises(CloudError, match="^not looked through: us-west-2: UnauthorizedOperation") as raised:
+        look_and_end(
+            request, lambda region: forbidden if region == forbidden.region else here, output, Home(path=tmp_path)
+        )
+    assert raised.value.exit_code == 1
+    assert ID.encode() in shown.getvalue()
 
 
 class Unread(io.BytesIO):
