@@ -33,6 +33,7 @@ from clusterctl.ssh.failures import NodeFailure
 from clusterctl.status.node_report import FAILED, READY, NodeReport, SpotNotice, parse_report
 from clusterctl_bootstrap.mount_clients import LIMIT_S as CLIENTS_LIMIT_S
 from clusterctl_bootstrap.node.hooks import TIMEOUT_S
+from clusterctl_infra.keys import login_key
 from clusterctl_infra.outputs import Inventory, InventorySsh
 
 from tests.inventories import make_inventory
@@ -196,6 +197,18 @@ def test_whoever_pushes_a_membership_pushes_all_that_the_configuration_says() ->
     config = a_config(env={"A": "1"}, caps={"idle": "45m", "dead_man": "30m"})
     membership = json.loads(membership_of(inventory(), config, slot_cidr="10.0.8.0/21"))
     assert (membership["idle_s"], membership["dead_man_s"], membership["env"]) == (2700, 1800, {"A": "1"})
+
+
+ADAS_KEY = login_key(bytes(32)).public
+
+
+@pytest.mark.parametrize("authorized_keys", [[ADAS_KEY], []])
+def test_the_membership_has_the_keys_of_the_configuration_and_without_any_leaves_the_login_as_it_is(
+    authorized_keys: list[str],
+) -> None:
+    config = a_config(access={"mode": "public", "ssh_from": ["203.0.113.7/32"], "authorized_keys": authorized_keys})
+    membership = json.loads(membership_of(inventory(), config, slot_cidr="10.0.8.0/21"))
+    assert membership["authorized_keys"] == (authorized_keys or None)
 
 
 def test_the_membership_has_ranks_where_they_are_not_the_slots() -> None:
