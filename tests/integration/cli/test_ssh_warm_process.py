@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
 import pty
@@ -122,11 +121,7 @@ def test_a_command_whose_process_is_killed_says_so(
     )
     assert client.stdout is not None
     pid = int(client.stdout.readline().split()[-1])
-    with socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(opened(str(warm_cluster.home / "warm")))
-        os.kill(
-            struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0], signal.SIGKILL
-        )
+    os.kill(keeping_process(warm_cluster), signal.SIGKILL)
     _, stderr = client.communicate(timeout=15)
     assert client.returncode == code
     assert stderr == "clusterctl: the process that kept the connections has ended, and with it what ran\n"
@@ -228,7 +223,7 @@ def test_only_its_owner_can_speak_to_the_process(warm_cluster: LoopbackCluster) 
 def test_the_process_ends_with_its_folder_and_shows_no_command(warm_cluster: LoopbackCluster) -> None:
     warm_cluster.run("ssh", "--env", "TOKEN=hunter2", "true")
     await_warm(warm_cluster)
-    assert named(b"clusterctl: keeps connections")
+    assert comes_true(lambda: shows(keeping_process(warm_cluster), b"clusterctl: keeps connections"))
     assert comes_true(lambda: not named(b"hunter2"))
     lock = (warm_cluster.home / "warm" / "lock").open("w")
     shutil.rmtree(warm_cluster.home / "warm")
@@ -236,14 +231,28 @@ def test_the_process_ends_with_its_folder_and_shows_no_command(warm_cluster: Loo
     lock.close()
 
 
+def keeping_process(cluster: LoopbackCluster) -> int:
+    """The process that called listen on the socket of this cluster's home (SO_PEERCRED, unix(7)).
+
+    Until the one that keeps connections does so itself, that is the command which it was forked from.
+    """
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(opened(str(cluster.home / "warm")))
+        pid, _, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        return int(pid)
+
+
 def named(words: bytes) -> list[str]:
     """Processes with these words in their command line."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if words in (folder / "cmdline").read_bytes():
-                found.append(folder.name)
-    return found
+    return [folder.name for folder in Path("/proc").glob("[0-9]*") if shows(int(folder.name), words)]
+
+
+def shows(pid: int, words: bytes) -> bool:
+    """Whether these words are in the process's command line."""
+    try:
+        return words in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
 
 
 def can_lock(file: object) -> bool:
