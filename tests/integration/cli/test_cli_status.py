@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import socket
+import subprocess
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
+
+from tests.integration.cli.conftest import address
+from tests.integration.cli.waiting import comes_true
 
 if TYPE_CHECKING:
     from tests.integration.cli.conftest import LoopbackCluster
@@ -47,7 +52,47 @@ def test_all_ready_is_exit_0(loopback_cluster: LoopbackCluster) -> None:
     assert b"AWS did not say what runs" in done.stdout
 
 
-def test_a_silent_node_does_not_hold_up_the_others(loopback_cluster: LoopbackCluster) -> None:
+def test_silent_nodes_hold_up_neither_each_other_nor_the_rest(loopback_cluster: LoopbackCluster) -> None:
+    """The last slot is asked, and its agent runs, while both silent ones keep the command waiting."""
+    mark = loopback_cluster.folder / "node-3" / "asked"
+    loopback_cluster.install_agent(0, report("ready"))
+    loopback_cluster.install_agent(3, report("ready"))
+    with (loopback_cluster.folder / "node-3" / "bin" / "clusterctl-node").open("a") as agent:
+        agent.write(f"touch {mark}\n")
+    loopback_cluster.stop(1)
+    loopback_cluster.stop(2)
+    argv = loopback_cluster.command("status", "--connect-timeout", "20")
+    with contextlib.ExitStack() as silent:
+        ports = [silent.enter_context(socket.create_server((address(slot), loopback_cluster.port))) for slot in (1, 2)]
+        with subprocess.Popen(
+            argv, env=loopback_cluster.environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+        ) as client:
+            asked = [silent.enter_context(accepted(port)) for port in ports]
+            assert comes_true(mark.exists)
+            assert all(is_open(connection) for connection in asked), "both are still waited for"
+            silent.close()
+            stdout, _ = client.communicate(timeout=30)
+    assert b"2/4 ready" in stdout
+    assert client.returncode == 4
+
+
+def accepted(port: socket.socket) -> socket.socket:
+    port.settimeout(30)
+    connection, _ = port.accept()
+    return connection
+
+
+def is_open(connection: socket.socket) -> bool:
+    """Whether the other side has not closed it; what it has sent is taken."""
+    connection.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        while connection.recv(4096):
+            pass
+        return False
+    return True
+
+
+def test_a_silent_node_is_waited_for_as_long_as_was_asked_for(loopback_cluster: LoopbackCluster) -> None:
     for slot in range(4):
         loopback_cluster.install_agent(slot, report("ready"))
     loopback_cluster.stop(1)
