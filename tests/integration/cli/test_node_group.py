@@ -182,6 +182,17 @@ def test_one_connection_is_fabrics_own(train: clusterctl.NodeGroup, fleet: Loopb
             assert received.readline().startswith(b"SSH-2.0-")
             through.shutdown(socket.SHUT_WR)
             received.read()  # closed with something unread, the tunnel would see a reset connection
+    with socket.create_server(("127.0.0.1", 0)) as here:
+        here.settimeout(30)
+        with (
+            node.forward_remote(port, local_port=here.getsockname()[1], local_host="127.0.0.1"),
+            socket.create_connection(("127.0.0.1", port), timeout=30) as there,
+            here.accept()[0] as arrived,
+        ):
+            there.sendall(b"from the node")
+            there.shutdown(socket.SHUT_WR)
+            with arrived.makefile("rb") as received:
+                assert received.read() == b"from the node"
     node.close()
     assert not node.is_connected
     assert node.run("echo again", **ALONE).stdout == "again\n"
