@@ -28,8 +28,8 @@ from clusterctl_infra.errors import CloudError, ClusterctlError, StillBills, Usa
 from clusterctl_infra.outputs import inventory_to_json
 from clusterctl_infra.region_keys import KeyPair, RegionAccess
 
-from tests.unit.cli.cloud.fake_answers import clients_of
 from tests.unit.cli.cloud.fake_ec2 import NoClients, Waiting
+from tests.unit.cli.cloud.fake_session import Answers, FakeSession, clients_of
 from tests.unit.cli.reap.reap_cases import ID, NOW, thing
 
 if TYPE_CHECKING:
@@ -138,7 +138,9 @@ def test_with_a_clock_that_is_off_what_is_there_is_shown_and_nothing_ended(
     with pytest.raises(CloudError, match="so nothing was ended; set the clock") if refused else nullcontext():
         look_and_end(request, lambda region: clients, output, Home(path=tmp_path))
     assert "instance i-1" in shown.getvalue().decode()
-    assert "terminate_instances" not in clients.asked
+    session = clients.session
+    assert isinstance(session, FakeSession)
+    assert "terminate_instances" not in session.asked
 
 
 class Watched(io.BytesIO):
@@ -200,7 +202,7 @@ def test_a_reap_that_could_not_look_through_a_region_fails_after_it_has_shown_th
     tmp_path: Path, acts: bool, as_json: bool
 ) -> None:
     """Else a scheduled reap would report success for ever, whatever bills in that region."""
-    rows = {
+    rows: Answers = {
         ("eu-west-1", "describe_regions", "Regions"): [{"RegionName": "eu-west-1"}, {"RegionName": "us-west-2"}],
         ("eu-west-1", "describe_instances", "Reservations"): [{"Instances": [INSTANCE]}],
     }
@@ -209,7 +211,7 @@ def test_a_reap_that_could_not_look_through_a_region_fails_after_it_has_shown_th
     request = ReapRequest(asked=wish, region=None, all_regions=True, rehearse=False, acts=acts, as_json=as_json)
     shown = io.BytesIO()
     output = Output(stdout=shown, stderr=io.BytesIO())
-    with pytest.raises(CloudError, match="^not looked through: us-west-2: UnauthorizedOperation") as raised:
+    with pytest.raises(CloudError, match=r"^not looked through: us-west-2: UnauthorizedOperation") as raised:
         look_and_end(
             request, lambda region: forbidden if region == forbidden.region else here, output, Home(path=tmp_path)
         )
@@ -241,7 +243,9 @@ def test_what_was_to_end_is_ended_and_what_is_left_is_said_though_nobody_reads_w
     output = Output(stdout=Unread(refusal), stderr=io.BytesIO())
     with pytest.raises(StillBills, match="not all could be ended"):
         look_and_end(request, lambda region: clients, output, Home(path=tmp_path))
-    assert "terminate_instances" in clients.asked
+    session = clients.session
+    assert isinstance(session, FakeSession)
+    assert "terminate_instances" in session.asked
 
 
 @pytest.mark.parametrize("refusal", [BrokenPipeError(), ClusterctlError("stdout cannot be written: no space left")])
