@@ -18,8 +18,8 @@ def test_whatever_befalls_a_cluster_nothing_is_left_that_bills_unseen(life: Life
     report = run_life(life)
     assert (report.leaks, report.wrong) == (0, [])
     assert report.things > report.looks, "nothing billed, so nothing could have leaked"
-    assert report.account is not None
-    compared = report.account.seen_to_their_end + sum(cost.to_the_cent for cost in report.costs)
+    assert report.ledger_and_bill is not None
+    compared = report.ledger_and_bill.seen_to_their_end + sum(cost.to_the_cent for cost in report.costs)
     assert compared > 0, "no machine's cost was compared with its bill"
     assert any(mishap.is_met for mishap in report.met), "all mishaps came too late"
 

@@ -242,8 +242,8 @@ def _answer(state: _State, connection: socket.socket) -> None:
                 _carry_out(state, connection)
     finally:
         with state.changing:
+            state.used_at = time.monotonic()  # first: whoever sees no command running sees when the last one ended
             state.commands -= 1
-            state.used_at = time.monotonic()
 
 
 def _carry_out(state: _State, connection: socket.socket) -> None:

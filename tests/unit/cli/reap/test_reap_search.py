@@ -28,8 +28,8 @@ from clusterctl_infra.errors import CloudError, ClusterctlError, StillBills, Usa
 from clusterctl_infra.outputs import inventory_to_json
 from clusterctl_infra.region_keys import KeyPair, RegionAccess
 
+from tests.unit.cli.cloud.fake_answers import Answers, clients_of
 from tests.unit.cli.cloud.fake_ec2 import NoClients, Waiting
-from tests.unit.cli.cloud.fake_session import Answers, FakeSession, clients_of
 from tests.unit.cli.reap.reap_cases import ID, NOW, thing
 
 if TYPE_CHECKING:
@@ -138,9 +138,7 @@ def test_with_a_clock_that_is_off_what_is_there_is_shown_and_nothing_ended(
     with pytest.raises(CloudError, match="so nothing was ended; set the clock") if refused else nullcontext():
         look_and_end(request, lambda region: clients, output, Home(path=tmp_path))
     assert "instance i-1" in shown.getvalue().decode()
-    session = clients.session
-    assert isinstance(session, FakeSession)
-    assert "terminate_instances" not in session.asked
+    assert "terminate_instances" not in clients.asked
 
 
 class Watched(io.BytesIO):
@@ -243,9 +241,7 @@ def test_what_was_to_end_is_ended_and_what_is_left_is_said_though_nobody_reads_w
     output = Output(stdout=Unread(refusal), stderr=io.BytesIO())
     with pytest.raises(StillBills, match="not all could be ended"):
         look_and_end(request, lambda region: clients, output, Home(path=tmp_path))
-    session = clients.session
-    assert isinstance(session, FakeSession)
-    assert "terminate_instances" in session.asked
+    assert "terminate_instances" in clients.asked
 
 
 @pytest.mark.parametrize("refusal", [BrokenPipeError(), ClusterctlError("stdout cannot be written: no space left")])
