@@ -167,7 +167,7 @@ def _only(known: Sequence[str], home: Home) -> str:
         raise NothingMatched(f"no cluster on this computer ({home.inventory_dir} has none)", hint=make_one(Path()))
     if len(known) > 1:
         raise NothingMatched(
-            f"{len(known)} clusters here: {', '.join(known)}; say which one with --cluster, or for this shell",
+            f"{len(known)} clusters here: {', '.join(known)}; name one with --cluster, or choose one for this shell",
             hint=f"export {VARIABLE}={known[0]}",
         )
     return known[0]

@@ -68,10 +68,14 @@ def state_json(job: JobState) -> dict[str, object]:
     }
 
 
+PLAIN_CANCEL = "it was cancelled"
+"""The cause that says no more than the state `cancelled` does."""
+
+
 def ended_text(job: JobState) -> str:
     """`train: failed: Node 1 (train-1): rank 3 (local rank 1) exited with code 7`, and that rank's last lines."""
     outcome = job.outcome or {}
-    cause = f": {outcome['cause']}" if outcome.get("cause") else ""
+    cause = "" if outcome.get("cause") in (None, "", PLAIN_CANCEL) else f": {outcome['cause']}"
     lines = [f"{job.name}: {job.state}{cause}"]
     failure = outcome.get("failure")
     if failure:

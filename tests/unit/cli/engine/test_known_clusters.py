@@ -47,7 +47,7 @@ def test_several_clusters_are_named_when_none_is_chosen(tmp_path: Path, make_inv
     home = Home(path=tmp_path)
     keep(home, make_inventory, "a", "b")
     with pytest.raises(
-        NothingMatched, match="2 clusters here: a, b; say which one with --cluster, or for this shell"
+        NothingMatched, match="2 clusters here: a, b; name one with --cluster, or choose one for this shell"
     ) as caught:
         find_cluster(home, name=None, environ={})
     assert caught.value.hint == "export CLUSTERCTL_CLUSTER=a"

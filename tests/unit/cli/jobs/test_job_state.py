@@ -87,6 +87,13 @@ def test_the_end_names_the_cause_its_last_words_and_what_shows_more() -> None:
     assert state_json(job)["exit_code"] == 7
 
 
+def test_a_cause_that_says_no_more_than_the_state_is_not_shown() -> None:
+    outcome = {"state": "cancelled", "cause": "it was cancelled", "exit_code": 130}
+    job = merged(spec(), {1: reported("cancelled", outcome), 3: reported("cancelled", outcome)})
+    assert ended_text(job) == "first: cancelled"
+    assert state_json(job)["cause"] == "it was cancelled"
+
+
 def test_a_job_of_some_gpus_shows_which() -> None:
     members = [{**member, "gpu_indices": [0, 1, 2, 5]} for member in spec()["members"]]
     assert "failed  4 ranks  GPUs 0-2,5\n" in state_text(merged(spec(members=members), {1: reported("failed", FAILED)}))
