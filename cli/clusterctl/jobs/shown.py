@@ -10,6 +10,7 @@ from clusterctl_infra.names import plain_name
 
 from clusterctl.jobs.following import OutputLine
 from clusterctl.jobs.job_state import JobState
+from clusterctl.on_node.job import judge
 from clusterctl.text.node_set import fold_numbers
 from clusterctl.text.quantities import count
 
@@ -68,14 +69,10 @@ def state_json(job: JobState) -> dict[str, object]:
     }
 
 
-PLAIN_CANCEL = "it was cancelled"
-"""The cause that says no more than the state `cancelled` does."""
-
-
 def ended_text(job: JobState) -> str:
     """`train: failed: Node 1 (train-1): rank 3 (local rank 1) exited with code 7`, and that rank's last lines."""
     outcome = job.outcome or {}
-    cause = "" if outcome.get("cause") in (None, "", PLAIN_CANCEL) else f": {outcome['cause']}"
+    cause = "" if outcome.get("cause") in (None, "", judge.PLAIN_CANCEL) else f": {outcome['cause']}"
     lines = [f"{job.name}: {job.state}{cause}"]
     failure = outcome.get("failure")
     if failure:

@@ -31,7 +31,7 @@ LEFT_S = {PAST: -5, AHEAD: HOUR_S + 40, SILENT: 40, BEHIND: 90 - HOUR_S}
 SECONDS_AFTER = 5
 """How much later than its deadline a machine may be gone."""
 SECONDS_AFTER_UNDER_LOAD = 20
-"""The same on a computer with more work than processors, such as other tests."""
+"""How much later on a computer that has more work than processors, such as other tests."""
 WITHOUT_NFT = {f"/usr/sbin/{name}": MachineFile(content=b"") for name in ("nft", "iptables")}
 """Not executable: as if the package were not installed."""
 

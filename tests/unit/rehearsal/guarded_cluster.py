@@ -19,7 +19,7 @@ SERVICES = ["scheduler.amazonaws.com", "states.amazonaws.com"]
 TRUST = {"Statement": [{"Effect": "Allow", "Principal": {"Service": SERVICES}, "Action": "sts:AssumeRole"}]}
 DEADLINE = 1_800_000_600
 AT = "at(2027-01-15T08:10:00)"
-"""The same instant as a schedule's expression."""
+"""The deadline as a schedule's expression."""
 
 
 def guarded(world: SmallRegion, **schedule: Any) -> Record:

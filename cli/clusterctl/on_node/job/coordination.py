@@ -105,7 +105,7 @@ class Coordination:
         if deadline_s is not None and wall_s > deadline_s - grace_s - DEADLINE_AHEAD_S:
             return judge.BY_DEADLINE, "the cluster reached its deadline"
         if any(report.get("is_cancelled") for report in self._reports.values()):
-            return judge.CANCELLED, "it was cancelled"
+            return judge.CANCELLED, judge.PLAIN_CANCEL
         if self._lost:
             return judge.LOST, self._why_lost()
         failures = self._reported_failures()

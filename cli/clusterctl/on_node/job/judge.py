@@ -8,6 +8,8 @@ SUCCEEDED, FAILED, CANCELLED = "succeeded", "failed", "cancelled"
 TIMED_OUT, BY_DEADLINE, LOST = "timed out", "ended by deadline", "lost"
 FINAL = (SUCCEEDED, FAILED, CANCELLED, TIMED_OUT, BY_DEADLINE, LOST)
 WAITING, PREPARING, STARTING, RUNNING, STOPPING = "waiting", "preparing", "starting", "running", "stopping"
+PLAIN_CANCEL = "it was cancelled"
+"""The cause that says no more than the state `cancelled` does."""
 STATES = (WAITING, PREPARING, STARTING, RUNNING, STOPPING, *FINAL)
 
 EXIT_CODES = {SUCCEEDED: 0, CANCELLED: 130, TIMED_OUT: 124, BY_DEADLINE: 124, LOST: 255}
